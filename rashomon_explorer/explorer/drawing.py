@@ -405,7 +405,7 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
         plan, read = state.plan, f"{first}: {job.rows_read:,} rows read"
         if not isinstance(plan, Plan):
             return f"{read}; every pass reads them again."
-        return f"{read}. About {plan.passes:,.0f} passes over {plan.n:,} are planned."
+        return f"{read}. About {plan.passes:,.0f} passes; rows kept in memory are not read again."
     if state.chains:
         last = state.chains[-1]
         chains = plural(len(last.excess), "chain")

@@ -70,6 +70,7 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second attempt, doubled before each later one up to 1.6
 _LOOK_SECONDS = 5.0  # between checks of the workers
 _ANSWER_SECONDS = 30.0  # for an answer of the scheduler
+_RESTART = {"timeout": 30, "wait_for_workers": False, "on_error": "return", "stimulus_id": "silent"}
 _NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
     "all workers of the cluster are paused, because their memory is short and no more data can "
@@ -346,21 +347,11 @@ class DaskWorkers:
                     raise ClusterError(_PAUSED if paused else _RESTARTED if watch.met else _NOBODY)
                 self._replace_workers()
                 if watch.silent:  # as the scheduler does after distributed.scheduler.worker-ttl
-                    self._restart(watch.silent)
+                    restart = self.client.scheduler.restart_workers
+                    self.client.sync(restart, workers=watch.silent, **_RESTART)
             return pending.result()
         finally:
             pending.cancel()
-
-    def _restart(self, addresses: list[str]) -> None:
-        """Restart workers; others repeat their tasks."""
-        self.client.sync(
-            self.client.scheduler.restart_workers,
-            workers=addresses,
-            timeout=_ANSWER_SECONDS,
-            wait_for_workers=False,
-            on_error="return",
-            stimulus_id="no-heartbeat",
-        )
 
     def __reduce__(self) -> Any:
         """Pickle as threads, without the cluster."""

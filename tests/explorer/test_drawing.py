@@ -90,8 +90,8 @@ def test_stop_ends_a_pass_over_the_rows_only_while_there_is_no_draw():
     job.latest = object()
     job._read(*chunk)
     assert job.rows_read == 3
-    state = Mock(requested_draws=2, n_drawn=0, plan=Mock(Plan, passes=41.0, n=10**7))
-    assert "3 rows read. About 41 passes over 10,000,000 are planned." in progress(job, state)
+    state = Mock(requested_draws=2, n_drawn=0, plan=Mock(Plan, passes=41.0))
+    assert "3 rows read. About 41 passes; rows kept in memory" in progress(job, state)
 
 
 class _Trial:

@@ -1,6 +1,5 @@
 """On a real cluster of two processes: workers die, and nothing is drawn or charged twice."""
 
-import asyncio
 import os
 import pickle
 import signal
@@ -140,16 +139,6 @@ def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
         with pytest.raises(ClusterError, match=r"KeyError.*gone/0"):
             table.reduce(counted)
     assert left == [0]
-
-
-def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads):
-    """Copies to all workers: Dask asks one that is gone again and again, and never ends."""
-
-    async def replicate(*given, **named):
-        await asyncio.sleep(3600)
-
-    threads.cluster.scheduler.replicate = replicate
-    assert chunk_rows(X, Y, executor=threads).reduce(counted) == (len(X),)
 
 
 @pytest.mark.parametrize("sent", [True, False])
