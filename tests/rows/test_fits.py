@@ -15,13 +15,15 @@ from rashomon_explorer.exceptions import (
     SameTableWarning,
     SamplerError,
 )
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import PerturbedObjectiveFunction
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import Where, bowl_under
+from rashomon_explorer.problem.minimisation import step_towards
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import chunk_rows
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import ThreadWorkers
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -67,8 +69,37 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name):
         *(bowl_under(risk, where).value(theta) for risk in risks), rtol=1e-10
     )
     whiten = np.linalg.inv(np.linalg.cholesky(whole.hessian(whole.minimum.theta)).T)
-    found = [excess_bound(risk, whole.minimum.theta, whiten).at(theta) for risk in risks]
-    np.testing.assert_allclose(*found, rtol=1e-8)
+    found = [excess_bound(risk, whole.minimum.theta, whiten) for risk in risks]
+    np.testing.assert_allclose(*(bound.at(theta) for bound in found), rtol=1e-8)
+    of_chunks, of_whole = (bound.radial(np.geomspace(1e-2, 100, 99)) for bound in found)
+    assert (of_chunks <= of_whole * (1 + 1e-9)).all()
+    if name == "logistic":  # rows with labels folded in, for a loss that folds none
+        losses = (one.of_loss(get_loss("squared")).value(theta) for one in (many, whole))
+        np.testing.assert_allclose(*losses, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax"])
+def test_a_step_of_a_minimum_takes_one_pass_and_shorter_steps_another(name, monkeypatch):
+    targets = THIRDS.astype(float) if name == "softmax" else SIGNS
+    asked = {"loss": get_loss(name), "radius": 3.0, "ridge": 0.1}
+    whole, many = Problem(X, targets, **asked), Problem(chunked(X, targets), **asked)
+    passes, run = [], ChunkedRows.run
+    monkeypatch.setattr(ChunkedRows, "run", lambda *given: passes.append(0) or run(*given))
+    theta, tilt = np.random.default_rng(1).normal(size=(2, whole.p))
+    place = PerturbedObjectiveFunction(many, tilt).place(theta)
+    assert len(passes) == 1
+    value, gradient = whole.value_and_gradient(theta[:, None])
+    np.testing.assert_allclose(place.value, value[0] + tilt @ theta, rtol=1e-12)
+    np.testing.assert_allclose(place.gradient, gradient[:, 0] + tilt, rtol=1e-10)
+    np.testing.assert_allclose(place.known_hessian, whole.hessian(theta), rtol=1e-10)
+    passes.clear()
+    place = many.place(theta)
+    for far, most in ((1e-3, 2), (1e2, 3), (1e4, 4)):
+        moved = step_towards(many, place, theta - far * place.gradient)
+        assert moved.value < place.value and len(passes) <= most
+        passes.clear()
+    assert step_towards(many, place, theta + place.gradient) is place  # uphill: none falls
+    assert len(passes) == 6
 
 
 def test_a_problem_in_chunks_holds_no_rows_and_refuses_what_needs_them():

@@ -17,7 +17,7 @@ import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.rows import ChunkedRows, chunk_rows, memory_budget
 from rashomon_explorer.rows import dask as dask_rows
 from rashomon_explorer.rows.chunked import TransformedRows, keep_chunks, transformed
 from rashomon_explorer.rows.columns import read_column
@@ -155,6 +155,18 @@ def test_kept_blocks_are_those_that_were_made(monkeypatch):
     assert 2_000 < sum(part.nbytes for pair in held.source.cache for part in pair) <= 4_200
     elsewhere, (n,) = _kept(replace(table, workers=JoblibWorkers(2)))
     assert elsewhere.source is table.source and n == N
+    monkeypatch.setattr(memory_budget, "available_memory", lambda: np.inf)
+    for free, kept in ((0, 2**29), (2**33, 2**30)):
+        monkeypatch.setattr(memory_budget, "free_memory", lambda free=free: free)
+        assert memory_budget.cache_bytes() == kept
+
+
+def test_a_function_that_writes_to_a_chunk_leaves_the_callers_rows():
+    own = X.copy()
+    for table in (chunk_rows(own, Y), chunk_rows(own, Y).then(NumericStep())):
+        for size in (N, 64):
+            replace(table, rows=size).reduce(lambda rows, _: (rows.fill(0.0),), lambda *_: ())
+    np.testing.assert_array_equal(own, X)
 
 
 @pytest.mark.filterwarnings("ignore")
