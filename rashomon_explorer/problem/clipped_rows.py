@@ -132,7 +132,7 @@ class ClippedChunks:
         """Raise an error: chunked targets are never in memory together."""
         raise TypeError(_NOT_WHOLE)
 
-    def mean_loss(self, loss: Loss) -> EmpiricalLoss:
+    def mean_loss(self, loss: Loss) -> ChunkedRisk:
         """Mean loss of all rows."""
         return ChunkedRisk(self.table, ChunkLoss(loss, self.are_folded), self.p)
 
