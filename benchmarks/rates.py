@@ -48,9 +48,9 @@ SWEEPS: Sweeps = {
     "ε": tuple((2_000, 24, epsilon) for epsilon in (2.0, 4.0, 8.0, 16.0)),
 }
 _NOISY: Sweeps = {  # where 8,000 steps leave less than the noise
-    "n": tuple((n, 48, 0.5) for n in (250, 500, 1_000, 2_000)),
-    "p": tuple((1_000, p, 0.5) for p in (12, 24, 48, 96)),
-    "ε": tuple((1_000, 48, epsilon) for epsilon in (0.25, 0.5, 1.0, 2.0)),
+    "n": tuple((n, 24, 0.25) for n in (125, 250, 500, 1_000)),
+    "p": tuple((250, p, 0.5) for p in (12, 24, 48, 96)),
+    "ε": tuple((250, 24, epsilon) for epsilon in (0.125, 0.25, 0.5, 1.0)),
 }
 _OF_DELTA = (
     "objective_perturbation",

@@ -128,31 +128,7 @@ class PenaltyLandscape:
     """Φ(x) = F(y*(x)), y*(x) = argmin G(λ(x), ·), on a cube of log penalties.
 
     It is not convex, and each value needs a fit; it is a landscape for the exact grid sampler.
-
-    Parameters
-    ----------
-    inner : InnerProblem
-        Training rows.
-    outer : OuterLoss
-        Validation rows.
-    box : PenaltyBox
-    tolerance : float, default=1e-9
-        Bound on ‖Λ^½(y − y*)‖; public, because every draw is charged for it.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-    >>> rows = np.array([[1.0], [0.5]])
-    >>> inner = InnerProblem(rows, np.array([1.0, 0.2]), "ridge")
-    >>> outer = OuterLoss(rows, np.array([0.4, 0.2]), "ridge", margin_bound=1.0)
-    >>> landscape = PenaltyLandscape(inner, outer, PenaltyBox((0,), 0.1, 10.0))
-    >>> target = PenaltyTarget(landscape, beta=1e4)
-    >>> batches = FiniteGridSampler(spacing=landscape.domain.radius / 16).batches(
-    ...     target, np.random.default_rng(0)
-    ... )
-    >>> drawn = next(batch for batch in batches if batch.theta.shape[1])
-    >>> float(landscape.box.group_penalties(drawn.theta)[0, 0].round(2))
-    0.75
+    ``tolerance`` bounds ‖Λ^½(y − y*)‖; it is public, because every draw is charged for it.
     """
 
     inner: InnerProblem

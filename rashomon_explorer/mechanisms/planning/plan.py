@@ -201,26 +201,7 @@ class Plan(weakness.BasePlan):
         return not self.along_path and not math.isinf(self.beta)
 
     def at(self, eta: float) -> tuple[float, float]:
-        """Total ε and guaranteed hit rate of the same number of draws at another bounded range.
-
-        Parameters
-        ----------
-        eta : float
-            Bounded range (privacy cost) of one draw.
-
-        Returns
-        -------
-        epsilon, hit_rate : float
-            Total privacy cost of all draws, and the guaranteed hit rate of each.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.mechanisms.planning.planner import plan
-        >>> planned = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-        >>> epsilon, hit_rate = planned.at(2.0)
-        >>> epsilon, round(hit_rate, 3)
-        (2.0, 0.934)
-        """
+        """Total ε and guaranteed hit rate of each of as many draws at another bounded range."""
         total = draws_guarantee(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
         return total, self.hit_rate_at(eta)
 

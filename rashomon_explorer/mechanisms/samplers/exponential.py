@@ -116,15 +116,7 @@ class ExactSampler(Mechanism):
     def giving_up(self, plan: Plan) -> float:
         """Upper bound on the probability of giving up on a plan's draws, for all rows.
 
-        Parameters
-        ----------
-        plan : Plan
-            For a ball; a convex loss.
-
-        Returns
-        -------
-        float
-            0 for infinite patience; 1, the trivial bound, if ``spread`` is not known.
+        It is 0 for infinite patience, and 1 if ``spread`` is not known.
         """
         if self.patience is None:
             return 0.0
