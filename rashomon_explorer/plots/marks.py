@@ -148,7 +148,7 @@ def excess_dots(
 
 
 def dots(
-    x: FloatArray, y: FloatArray, draws: ArrayLike, hover: str, marker: Any, **look: Any
+    x: Any, y: Any, draws: ArrayLike, hover: str, marker: dict[str, Any], **look: Any
 ) -> go.Scatter | go.Scattergl:
     """One dot for each draw; `hover` follows its number."""
     kind = go.Scattergl if len(x) > MANY else go.Scatter
