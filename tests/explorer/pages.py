@@ -23,8 +23,10 @@ X, Y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
 
 
 def set_state(page, /, **settings):
-    for name, value in settings.items():
-        setattr(page.state, name, value)
+    """Change settings together: one plan, and each figure once."""
+    with page.session.together(), page.state.hold_trait_notifications():
+        for name, value in settings.items():
+            setattr(page.state, name, value)
 
 
 def press(panel):
