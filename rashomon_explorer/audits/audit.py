@@ -16,17 +16,11 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.audits import summary
+from rashomon_explorer.audits import sampled, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers
 from rashomon_explorer.audits.comparison import Comparison, compare
 from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
-from rashomon_explorer.audits.sampled import (
-    SampledSet,
-    collect_models,
-    is_collection,
-    sample_models,
-)
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures.ranges import Recourse
@@ -123,7 +117,7 @@ def audit(
     """
     table = None if X is None else as_pandas(X)
     choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
-    if is_collection(model):
+    if sampled.is_collection(model):
         own, models = _collected(model, table, y, tolerance)
         inputs = _inputs(own, models.psi, groups, table, features, choice)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
@@ -170,7 +164,7 @@ def _sampled(
     choice: dict[str, Any],
 ) -> Audit:
     """Audit by refits, of a model without a convex objective."""
-    models = sample_models(
+    models = sampled.sample_models(
         audited.original,
         audited.fit_rows,
         audited.targets,
@@ -182,10 +176,10 @@ def _sampled(
     return Audit(models.tolerance, SampledAnswers(inputs, models), table)
 
 
-def _collected(models: Any, table: Any, y: Any, tolerance: Any) -> tuple[Any, SampledSet]:
+def _collected(models: Any, table: Any, y: Any, tolerance: Any) -> tuple[Any, sampled.SampledSet]:
     """Models that were fitted already, or their predictions, with the best of them."""
     targets = np.asarray(as_pandas(y))
-    found = collect_models(models, table, targets, tolerance=tolerance)
+    found = sampled.collect_models(models, table, targets, tolerance=tolerance)
     if isinstance(found.reference, StoredPredictions):
         rows = pd.DataFrame(index=range(len(targets))) if table is None else as_table(None, table)
         return StoredModel(rows, targets, found.classes), found

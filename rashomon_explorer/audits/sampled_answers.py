@@ -12,16 +12,7 @@ from numpy.typing import NDArray
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.audits.answers import (
-    NO_GROUPS,
-    NO_LABELS,
-    SAMPLED,
-    AuditInputs,
-    burden,
-    marked,
-    spread,
-    with_sign,
-)
+from rashomon_explorer.audits import answers
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
 from rashomon_explorer.measures.multiplicity.scores import conflicts
@@ -36,7 +27,7 @@ _SWITCHED_MODELS = 32  # each predicts all rows once for every feature
 class SampledAnswers:
     """Numbers over refits, fitted models or stored predictions that are shown to be good."""
 
-    inputs: AuditInputs
+    inputs: answers.AuditInputs
     models: SampledSet
     kind: ClassVar[str] = "sampled"
     has_coefficients: ClassVar[bool] = False
@@ -73,7 +64,7 @@ class SampledAnswers:
 
     def _codes(self) -> NDArray[Any]:
         if not self.models.classes:
-            raise TypeError(NO_LABELS)
+            raise TypeError(answers.NO_LABELS)
         return np.asarray(likeliest(self._best[None])[0])
 
     @cached_property
@@ -82,7 +73,7 @@ class SampledAnswers:
         codes = self._codes()
         flips = (likeliest(self._scores) != codes).any(axis=0)
         table = {"label": codes, "flips": flips, "decided": flips}
-        return marked(pd.DataFrame(table, index=self.inputs.index), SAMPLED)
+        return answers.marked(pd.DataFrame(table, index=self.inputs.index), answers.SAMPLED)
 
     def flips(self) -> pd.DataFrame:
         """Label, whether a model flips it, the least excess of one that does, conflict ratio."""
@@ -95,7 +86,7 @@ class SampledAnswers:
             psi_high=np.where(other, excess, np.inf).min(axis=0),
             conflict_ratio=other.mean(axis=0),
         )
-        return marked(table, SAMPLED)
+        return answers.marked(table, answers.SAMPLED)
 
     def coefficients(self) -> pd.DataFrame:
         """Raise TypeError: the models have no common coefficients."""
@@ -120,7 +111,7 @@ class SampledAnswers:
         every = np.concatenate([scores, best[None]])
         table = {"low": every.min(axis=0), "fitted": best, "high": every.max(axis=0)}
         frame = pd.DataFrame(table if flips is None else {**table, "flips": flips})
-        return marked(frame, SAMPLED)
+        return answers.marked(frame, answers.SAMPLED)
 
     def fit_ranges(self) -> pd.DataFrame:
         """Range of the prediction of each person of the fit."""
@@ -137,12 +128,12 @@ class SampledAnswers:
 
     def groups(self) -> pd.DataFrame:
         """People of each group whose label a model flips, by count and share."""
-        return burden(self.inputs, self.decided, SAMPLED)
+        return answers.burden(self.inputs, self.decided, answers.SAMPLED)
 
     def gaps(self) -> pd.DataFrame:
         """Range over the models of the difference in mean prediction between two groups."""
         if self.inputs.groups is None:
-            raise ValueError(NO_GROUPS)
+            raise ValueError(answers.NO_GROUPS)
         codes, names = pd.factorize(self.inputs.groups.to_numpy(), sort=True)
         every = np.concatenate([self._best[None], self._scores])
         if every.ndim == 3:
@@ -157,7 +148,7 @@ class SampledAnswers:
             for name, gap in gaps.items()
         }
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gap")
-        return marked(with_sign(table), SAMPLED)
+        return answers.marked(answers.with_sign(table), answers.SAMPLED)
 
     @cached_property
     def _switched(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -194,18 +185,18 @@ class SampledAnswers:
     def importance(self) -> pd.DataFrame:
         """Mean change of the prediction when a feature is switched between people."""
         moved = self._switched[0]
-        return spread(moved.iloc[1:], moved.iloc[:1])
+        return answers.spread(moved.iloc[1:], moved.iloc[:1])
 
     def reliance(self) -> pd.DataFrame:
         """Rise of the loss when a feature is switched between people."""
         rises = self._switched[1]
-        return spread(rises.iloc[1:], rises.iloc[:1])
+        return answers.spread(rises.iloc[1:], rises.iloc[:1])
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
         table = conflicts(self._scores, self._best, self._codes())
         table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
-        return marked(table.set_axis(self.inputs.index, axis=0), SAMPLED)
+        return answers.marked(table.set_axis(self.inputs.index, axis=0), answers.SAMPLED)
 
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Any:
         """Raise TypeError: only an exact set can prove that no good model refuses."""

@@ -16,14 +16,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
-from rashomon_explorer.audits.refits import (
-    FixedColumns,
-    column_names,
-    fit,
-    floored,
-    last_step,
-    on_a_part_of_the_rows,
-)
+from rashomon_explorer.audits import refits
 from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.sets.models.fitted import FittedModels
@@ -146,7 +139,7 @@ class _Case:
         """Weight of each row: in the objective of the problem, or else as given."""
         known = self.sample_weight
         if self.problem is not None:
-            known = row_weights(last_step(self.model), self.y, known)
+            known = row_weights(refits.last_step(self.model), self.y, known)
         return np.ones(len(self.y)) if known is None else np.asarray(known, dtype=float)
 
     @cached_property
@@ -168,8 +161,8 @@ class _Case:
         weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
         for train, test in progress(self.folds, "cross-validation"):
             own = None if weight is None else weight[train]
-            with on_a_part_of_the_rows():
-                fitted = fit(clone(model), select_rows(self.X, train), self.y[train], own)
+            with refits.on_a_part_of_the_rows():
+                fitted = refits.fit(clone(model), select_rows(self.X, train), self.y[train], own)
                 losses[test] = self._losses(fitted, select_rows(self.X, test), self.y[test])
         return losses
 
@@ -179,7 +172,7 @@ class _Case:
             models = FittedModels((fitted,), self.classes)
             scores, certain = models.scores(X), models.certain
             if self.problem is None and not certain:
-                scores = floored(scores, len(self.y), self.classes)
+                scores = refits.floored(scores, len(self.y), self.classes)
             return row_losses(scores, y, classes=self.classes, certain=certain)[0][0]
         scores = np.asarray(fitted.decision_function(X), dtype=float)
         columns = np.arange(len(self.classes)) if scores.ndim == 2 else np.array([1])
@@ -275,7 +268,7 @@ def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
     if not _has_likelihood(case):
         raise TypeError(
             "a likelihood ratio needs a linear model with a likelihood, a logistic or linear "
-            f"regression, got {type(last_step(case.model)).__name__}: use 'cv' or a number"
+            f"regression, got {type(refits.last_step(case.model)).__name__}: use 'cv' or a number"
         )
     quantile = float(chdtri(1, 1 - level)) / float(case.weights.sum())
     squared = case.problem.loss.link == "identity"
@@ -288,8 +281,8 @@ def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
 
 def _without(case: _Case, names: str) -> tuple[float, str]:
     if case.problem is None:
-        known = column_names(case.X)
-        left_out = FixedColumns(case.model, _listed(names, known))
+        known = refits.column_names(case.X)
+        left_out = refits.FixedColumns(case.model, _listed(names, known))
         price = case.mean(case.fold_losses(left_out) - case.fold_losses(case.model))
         return price, f"the cross-validated price of leaving out {names}"
     best = case.problem.minimum

@@ -30,11 +30,8 @@ from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms import selection
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.suggestions import (
-    suppress_weak_warnings,
-    warn_large_delta,
-)
 from rashomon_explorer.mechanisms.selection import SELECTIONS, Candidate, SearchPlan
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
@@ -231,7 +228,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
     def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
-        warn_large_delta(self.delta, n_samples)
+        suggestions.warn_large_delta(self.delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         request = SearchRequest(
             n_samples - held_out,
@@ -285,7 +282,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     ) -> dict[str, Any]:
         """Read the rows, fit, select, and return the fitted attributes."""
         rng = self._generator()
-        with suppress_weak_warnings():
+        with suggestions.suppress_weak_warnings():
             fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
             place, best, models = fits.best()
         lost = [one.guarantee_.theorem for one in models if not one.guarantee_.holds]
@@ -358,7 +355,7 @@ def plan_candidates(
     """Plan every candidate at one privacy cost, from public numbers only."""
     epsilon, delta = each
     planned = []
-    with suppress_weak_warnings():
+    with suggestions.suppress_weak_warnings():
         for one, setting in zip(candidates, settings, strict=True):
             one.set_params(epsilon=epsilon, delta=delta)
             plan = one.plan(*shape)

@@ -23,15 +23,11 @@ from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_
 from rashomon_explorer.exceptions import CuratorOnlyError, SamplerError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning import select as planner
+from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.suggestions import (
-    suppress_weak_warnings,
-    warn_if_weak,
-    warn_large_delta,
-)
 from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose
@@ -131,7 +127,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         table = declared._table(X, y)
         if table.unconfirmed:
             raise CuratorOnlyError(f"nothing of this table can be released: {table.unconfirmed}")
-        with suppress_weak_warnings():
+        with suggestions.suppress_weak_warnings():
             planned = declared._planned(*table.shape, declared._n_classes(table))
         names = (*table.feature_names, "intercept")
         return ReleasedSet(
@@ -174,8 +170,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             planned = replace(planned, expected=expected)
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
         if not mechanism_traits(self.mechanism).stays_inside:
-            warn_if_weak(planned, "this plan")
-            warn_large_delta(self.delta, n_samples)
+            suggestions.warn_if_weak(planned, "this plan")
+            suggestions.warn_large_delta(self.delta, n_samples)
         return planned
 
     def _plan_with_scaling(

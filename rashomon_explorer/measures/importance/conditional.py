@@ -10,16 +10,9 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
-from rashomon_explorer.measures.inputs import (
-    Columns,
-    Features,
-    LinearTask,
-    feature_groups,
-    linear_models,
-    set_and_rows,
-)
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import set_reliance
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
@@ -32,7 +25,7 @@ def conditional_reliance(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    features: Features = None,
+    features: inputs.Features = None,
     form: set_reliance.Form = "difference",
     loss: str | None = None,
 ) -> pd.DataFrame:
@@ -72,7 +65,7 @@ def conditional_reliance(
     >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # equal columns
     True
     """
-    models, X = set_and_rows(models, X)
+    models, X = inputs.set_and_rows(models, X)
     if find_trees(models) is not None:
         raise TypeError(
             "conditional reliance is not defined for trees: a linear fit cannot be subtracted from "
@@ -80,9 +73,9 @@ def conditional_reliance(
             "switches a feature between rows of one stratum, or model_reliance, between "
             "all rows"
         )
-    models = linear_models(models)
-    task = LinearTask.from_models(models, X, y, loss)
-    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
+    models = inputs.linear_models(models)
+    task = inputs.LinearTask.from_models(models, X, y, loss)
+    groups = inputs.feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
         set_reliance.reliance_table(_with_residuals(task, columns), {name: columns}, form)
         for name, columns in progress(groups.items(), "conditional reliance")
@@ -96,7 +89,7 @@ def reliance_within(
     y: ArrayLike,
     strata: ArrayLike,
     *,
-    features: Features = None,
+    features: inputs.Features = None,
     form: set_reliance.Form = "difference",
     loss: str | None = None,
 ) -> pd.DataFrame:
@@ -124,7 +117,7 @@ def reliance_within(
     """
     task: Any
     task, names, own_groups = set_reliance.reliance_task(models, X, y, loss)
-    groups = feature_groups(features, names, own_groups)
+    groups = inputs.feature_groups(features, names, own_groups)
     rise: Any = 0.0
     before: Any = 0.0
     for mask, share in _strata(strata, len(task.targets)):
@@ -145,7 +138,7 @@ def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
     return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
 
 
-def _with_residuals(task: LinearTask, columns: Columns) -> LinearTask:
+def _with_residuals(task: inputs.LinearTask, columns: inputs.Columns) -> inputs.LinearTask:
     """Task with residuals in the columns S, and coefficients that keep the scores the same."""
     rest = np.setdiff1d(np.arange(task.rows.shape[1]), columns)
     fit, *_ = np.linalg.lstsq(task.rows[:, rest], task.rows[:, columns], rcond=None)
@@ -170,7 +163,7 @@ def importance_cloud(
     y: ArrayLike,
     *,
     measure: str = "reliance",
-    features: Features = None,
+    features: inputs.Features = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Variable importance cloud: the importance of every feature to every model.

@@ -11,12 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import (
-    as_models_by_rows,
-    earlier_steps,
-    fitted_set,
-    linear_models,
-)
+from rashomon_explorer.measures import inputs
 
 if TYPE_CHECKING:
     from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -45,7 +40,7 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     >>> list(coefficient_spread(models).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
-    models = linear_models(fitted_set(models))
+    models = inputs.linear_models(inputs.fitted_set(models))
     table = importance_spread(models.coef, models.parameter_names)
     if hasattr(models, "best"):
         table["best"] = models.best
@@ -70,7 +65,7 @@ def importance_spread(importances: ArrayLike, feature_names: Sequence[str]) -> p
     >>> importance_spread([[0.1, 0.5], [0.3, 0.4]], ["age", "income"]).loc["age", "max"]
     np.float64(0.3)
     """
-    values = as_models_by_rows(importances, "importances")
+    values = inputs.as_models_by_rows(importances, "importances")
     if len(feature_names) != values.shape[1]:
         raise ValueError(f"{len(feature_names)} names for {values.shape[1]} features")
     columns = {name: np.quantile(values, level, axis=0) for name, level in _QUANTILES.items()}
@@ -125,7 +120,7 @@ def partial_dependence(
     True
     """
     check_count(n_points=n_points)
-    transform, models = transform or earlier_steps(models), fitted_set(models)
+    transform, models = transform or inputs.earlier_steps(models), inputs.fitted_set(models)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if feature not in table.columns:
         raise ValueError(f"X has no column {feature!r}; its columns are {[*table.columns]}")
@@ -172,7 +167,7 @@ def partial_dependence_band(
         One row per value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, for
         a curator's set, ``best``: that of the best model.
     """
-    transform, models = transform or earlier_steps(models), fitted_set(models)
+    transform, models = transform or inputs.earlier_steps(models), inputs.fitted_set(models)
     options: dict[str, Any] = {"transform": transform, "n_points": n_points, "of": of}
     curves = partial_dependence(models, X, feature, grid=grid, **options)
     return curve_band(curves, models, X, feature, transform=transform, of=of)

@@ -14,21 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses import Loss, scikit_learn
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
-from rashomon_explorer.problem.losses.scikit_learn import (
-    SquaredHingeLoss,
-    SquaredLabelLoss,
-    SquaredLabelsLoss,
-    SymmetricSoftmaxLoss,
-)
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import add_intercept
 
 _LOOSEST = 1e-3  # with a larger tol other objectives would pass the check
 _AVERAGED = 4.0  # sag and saga stop by the change of weights: slopes up to 3.9·tol were observed
 _EXACT = ("svd", "cholesky", "auto")
-_SQUARED = SquaredLoss | SquaredLabelLoss | SquaredLabelsLoss
+_SQUARED = SquaredLoss | scikit_learn.SquaredLabelLoss | scikit_learn.SquaredLabelsLoss
 
 
 def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
@@ -50,7 +44,7 @@ def _liblinear(estimator: Any, problem: PenalisedProblem, tol: float) -> FloatAr
     if dual == "auto":  # as LinearSVC decides
         dual = problem.n < problem.p - problem.intercept
     if dual:
-        steepest = 2.0 if isinstance(problem.loss, SquaredHingeLoss) else 1.0
+        steepest = 2.0 if isinstance(problem.loss, scikit_learn.SquaredHingeLoss) else 1.0
         return steepest * tol * _mean(problem, np.abs(problem.rows))
     rarer = min((problem.targets > 0).mean(), (problem.targets < 0).mean())
     scale = np.ones(problem.p)  # of the parameters that the solver sees
@@ -82,7 +76,7 @@ def _averaged(problem: PenalisedProblem, tol: float, theta: FloatArray) -> Float
 def _centred(problem: PenalisedProblem) -> tuple[FloatArray, FloatArray]:
     """Rows without the constant, and targets (n, classes); centred if there is an intercept."""
     targets = problem.targets[:, None]
-    if isinstance(problem.loss, SquaredLabelsLoss):
+    if isinstance(problem.loss, scikit_learn.SquaredLabelsLoss):
         targets = problem.loss.signs(problem.targets)
     if not problem.intercept:
         return problem.rows, targets
@@ -318,7 +312,7 @@ def _log_loss(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
                 f"one model for each of {len(classes)} classes has no common objective: fit with "
                 "solver='lbfgs' and no multi_class"
             )
-        loss, targets = SymmetricSoftmaxLoss(len(classes)), _codes(estimator, y)
+        loss, targets = scikit_learn.SymmetricSoftmaxLoss(len(classes)), _codes(estimator, y)
     elif spelled == "multinomial":
         raise ValueError("multi_class='multinomial' has another objective: fit without it")
     else:
@@ -359,7 +353,7 @@ def _squared_hinge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective
     size = 1 / (weight * float(estimator.C))
     penalties = (0.0, size) if estimator.penalty == "l1" else (size, 0.0)
     factor = _intercept_factor(estimator)
-    return _Objective(SquaredHingeLoss(), _signs(estimator, y), *penalties, factor)
+    return _Objective(scikit_learn.SquaredHingeLoss(), _signs(estimator, y), *penalties, factor)
 
 
 def _ridge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
@@ -376,8 +370,8 @@ def _lasso(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
 def _ridge_labels(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
     ridge, count = _alpha(estimator) / weight, len(estimator.classes_)
     if count > 2:
-        return _Objective(SquaredLabelsLoss(count), _codes(estimator, y), ridge)
-    return _Objective(SquaredLabelLoss(), _signs(estimator, y), ridge)
+        return _Objective(scikit_learn.SquaredLabelsLoss(count), _codes(estimator, y), ridge)
+    return _Objective(scikit_learn.SquaredLabelLoss(), _signs(estimator, y), ridge)
 
 
 def _alpha(estimator: Any) -> float:
