@@ -561,8 +561,8 @@ class _Negative:
         self.n, self.p = problem.n, problem.p
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        value, gradient = self._g(theta[:, 0])
-        return np.array([-value]), -gradient[:, None]
+        values, gradients = zip(*map(self._g, theta.T), strict=True)
+        return -np.array(values), -np.stack(gradients, axis=1)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         return -self._g.hessian(theta)
