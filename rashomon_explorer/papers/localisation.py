@@ -636,10 +636,12 @@ class Regularised(ExactOneModel):
         if request.delta > 0:
             both = planned, regularised_with_delta(request)
             planned = min(both, key=attrgetter("population_bound"))
+        pure_only = planned.guarantee.notion == "bounded_range"
+        proof = "pure DP, by bounded range" if pure_only else "the certificate of one exact draw"
         return cls.plan_with(
             request,
             planned,
-            proof=f"{planned.guarantee.notion} of one exact draw",
+            proof=proof,
             guarantee=if_drawn(planned.guarantee),
             excess=planned.excess_bound,
             ridge=planned.ridge,
