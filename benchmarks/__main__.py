@@ -16,6 +16,7 @@ from benchmarks import (
     measures,
     one_model,
     peers,
+    population_rates,
     ranges,
     rates,
     rates_pictures,
@@ -82,9 +83,12 @@ def main() -> None:
         rates.write(found)
         rates_pictures.write(found)
         last_states.write()
+        risks = population_rates.measure()
+        population_rates.write(risks)
         steps = hypergradients.measure()
         hypergradients.write(steps)
-        print(*rates.lines(found), *hypergradients.lines(steps), sep="\n")
+        text = *rates.lines(found), *population_rates.lines(risks), *hypergradients.lines(steps)
+        print(*text, sep="\n")
         return
     if options.what == "utility":
         measured = utility.measure(options.splits, tuple(options.tables), options.folder)

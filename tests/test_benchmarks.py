@@ -3,6 +3,7 @@
 import json
 import subprocess
 import timeit
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from benchmarks import (
     last_states,
     measures,
     peers,
+    population_rates,
     ranges,
     scaling,
 )
@@ -116,6 +118,34 @@ def test_the_pictures_of_last_states_show_the_published_table(tmp_path):
         np.testing.assert_allclose(second, worst, atol=1e-12)
     last_states.write(tmp_path)
     assert len(list(tmp_path.glob("*.svg"))) == 4
+
+
+@pytest.mark.parametrize("problem", ["convex", "strongly convex"])
+def test_the_risk_of_a_law_is_the_mean_loss_on_all_of_it(problem):
+    law, ridge = population_rates._LAWS[problem], 0.0 if problem == "convex" else 2.0
+    theta = 0.2 * np.random.default_rng(0).standard_normal((4, 9))
+    for mean in (0.25, 1.0):  # of 8 labels of either sign in each direction, or fixed ones
+        labels = np.full(64, mean)
+        if mean < 1:
+            labels = np.repeat([1, 1, 1, 1, 1, -1, -1, -1], 8).astype(float)
+        posed = law.posed(labels, 4, ridge)
+        excess = posed.value(theta) - posed.minimum.value
+        found = [law.excess(one, mean, ridge) for one in theta.T]
+        assert found == pytest.approx(excess, abs=1e-9)
+
+
+@pytest.mark.law
+def test_rates_on_a_population_are_measured_by_term(tmp_path):
+    sampling = (100, 2, 1e5), (200, 2, 1e5)
+    known = {"sweeps": population_rates._sweeps(500, 2, 0.5, 8), "sampling": sampling}
+    found = population_rates.measure(3, (replace(population_rates.ROWS[3], **known),))
+    privacy = [("privacy", "n", -2.0), ("privacy", "p", 1.0), ("privacy", "ε", -2.0)]
+    terms = [(one["term"], one["axis"], one["printed"]) for one in found]
+    assert terms == [("sampling", "n", -1.0), *privacy]
+    assert all(np.all(np.array(one["risk"]) < one["bound"]) for one in found)
+    population_rates.write(found, tmp_path / "found.json")
+    assert len(json.loads((tmp_path / "found.json").read_text())) == 4
+    assert len(list(population_rates.lines(found))) == 5
 
 
 def test_adassp_is_least_squares_where_the_price_is_no_matter():
