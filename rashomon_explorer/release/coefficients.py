@@ -115,14 +115,13 @@ class Coefficients(query.Query):
     def noisy(self, rows: query.Rows, noise: Any, add_noise: query.AddNoise) -> FloatArray:
         """Return the model before the last step, and the noisy parts of that step."""
         public, theta = rows.public, _start(rows.public)
-        whole = self.sensitivity(public)
-        for share in _STEPS[:-1]:
-            moved = query.Sensitivity(whole.l1, math.sqrt(share))
-            values = add_noise(math.sqrt(share) * _parts(rows, theta), moved)
-            theta = _Step.read(public, theta, values, share, noise.scale).destination
-        share = _STEPS[-1]
-        moved = query.Sensitivity(whole.l1, math.sqrt(share))
-        return np.append(theta, add_noise(math.sqrt(share) * _parts(rows, theta), moved))
+        size = self.sensitivity(public).l1
+        for share in _STEPS:
+            root = math.sqrt(share)
+            start = theta
+            values = add_noise(root * _parts(rows, start), query.Sensitivity(size * root, root))
+            theta = _Step.read(public, start, values, share, noise.scale).destination
+        return np.append(start, values)
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: query.PublicShape

@@ -153,6 +153,16 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     assert cost_text(bought.adds) in explorer.take_panel.receipt.value
 
 
+def test_a_share_whose_noise_would_hide_the_answer_is_not_sold(page):
+    panel, charges = page.basket_panel, len(page.ledger.entries())
+    panel.table.ticked = {"coefficients": 1.0, "ambiguity": 1.0}
+    assert "coefficients would be hidden by the noise" in panel.action.why_not
+    assert panel.action.selected is None and panel.button.disabled
+    panel.table.ticked = {"ambiguity": 1.0}
+    assert not panel.action.why_not and len(page.ledger.entries()) == charges
+    panel.table.ticked = {}
+
+
 def test_what_rows_cause_is_one_error_and_stays_spent(page):
     charges, bought, rows = len(page.ledger.entries()), page.state.paid, page.session.rows
     page.session.rows = rows.assign(**{rows.columns[0]: np.nan})

@@ -122,7 +122,7 @@ def test_the_steps_share_one_budget_and_each_is_charged_its_sensitivity(monkeypa
         assert 0.6 * l2 < apart <= l2 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("loss", "start", "mu"), [("squared", 3.0, 5.0), ("logistic", 0.0, 1.0)])
+@pytest.mark.parametrize(("loss", "start", "mu"), [("squared", 3.0, 5.0), ("logistic", 3.0, 20.0)])
 def test_the_standard_error_is_the_spread_of_the_noise(loss, start, mu, monkeypatch):
     """On the same rows; from afar the noise in the Hessian is most of it."""
     monkeypatch.setattr("rashomon_explorer.release.coefficients._STEPS", (1.0,))
@@ -132,7 +132,7 @@ def test_the_standard_error_is_the_spread_of_the_noise(loss, start, mu, monkeypa
     found = [list(release(models, X, y, **settings, random_state=k)) for k in range(150)]
     values = np.array([[one.value for one in each] for each in found])
     errors = np.array([[one.standard_error for one in each] for each in found])
-    assert np.allclose(values.std(axis=0), errors.mean(axis=0), rtol=0.25)
+    assert np.allclose(values.std(axis=0), errors.mean(axis=0), rtol=0.2)
 
 
 def test_what_the_noise_hides_is_not_known(tmp_path):
