@@ -90,6 +90,7 @@ def _along_first(size: float) -> Callable[[int], FloatArray]:
     return lambda p: size * np.eye(p)[0]
 
 
+_OTHERS = ("boosted", "smooth_sgd", "last_sampled_state")  # runs of the rest, or dominated by it
 _LINEAR, _RIDGE = SmoothedHingeLoss(smoothing=0.5), 8.0
 TABLES = {
     "linear": Table(0.5, _LINEAR, False, _along_first(0.5)),
@@ -102,7 +103,7 @@ _METHODS = (
     "objective_perturbation",
     "unthresholded",
     "langevin_average",
-    *(name for name, kind in MECHANISMS.items() if kind.traits.one_model and name != "boosted"),
+    *(name for name, kind in MECHANISMS.items() if kind.traits.one_model and name not in _OTHERS),
 )
 TIGHT = {
     ("linear", 0.0, "unthresholded"): ("convex", "pure", "rows"),

@@ -43,7 +43,10 @@ def _lines(found: list[dict[str, Any]], axis: str) -> Iterator[Line]:
     if not found:
         return
     places = found[0]["places"]
-    power = RATES["convex", "pure", "rows"].lower["npε".index(axis)]
+    problem = "strongly convex" if TABLES[found[0]["table"]].ridge else "convex"
+    lower = RATES[problem, "pure", "rows"].lower
+    assert lower is not None  # the papers state both
+    power = lower["npε".index(axis)]
     least = min(min(one["excess"]) for one in found)
     yield (
         f"slope {power:+g} (lower bound's)",
