@@ -141,7 +141,7 @@ def test_sampled_steps_of_a_smooth_loss_take_a_quarter_of_the_rows_and_promise_l
     request = request_of(n=20_000, ridge=0.1)
     offer = MECHANISMS["smooth_sgd"].offer(request)
     planned, best = offer.plan.settings, MECHANISMS["noisy_descent"].offer(request)
-    assert planned.smooth and planned.rate < 1 and offer.plan.passes == 500
+    assert planned.smooth and planned.rate < 1 and offer.plan.gradients == 500
     assert best.excess < offer.excess and planned.pace <= 0.5 / request.constants.M
     assert "kinks" in MECHANISMS["smooth_sgd"].offer(replace(request, loss="hinge")).why
     more = MECHANISMS["smooth_sgd"].offer(replace(request, ridge=1.0))
