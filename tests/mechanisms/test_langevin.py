@@ -762,7 +762,7 @@ def test_no_record_decides_how_the_others_are_rounded():
     X, y = np.full((2000, 2), 0.01), np.ones(2000)
     other = X.copy()
     other[0] = [1.0, 0.0]
-    theta = np.full((2, 3), 5.0, np.float32)
+    theta = np.full((2, 8), 5.0, np.float32)
     problems = [Problem(rows, y, radius=8.0, intercept=False) for rows in (X, other)]
     bounded = [problem._objective.loss.within(8.0, np.float32) for problem in problems]
     assert len({risk._function(theta).group for risk in bounded}) == 1
