@@ -10,7 +10,7 @@ from rashomon_explorer.release.query import Query, Sensitivity
 from rashomon_explorer.release.released import ReleasedAggregates
 from rashomon_explorer.release.reliance import Reliance
 from rashomon_explorer.release.run import release
-from rashomon_explorer.release.statistic import Coefficient, Measured, Threshold
+from rashomon_explorer.release.statistic import Coefficient, Measured, ReleasedThreshold
 
 __all__ = [
     "Budget",
@@ -23,11 +23,11 @@ __all__ = [
     "Measured",
     "Query",
     "ReleasedAggregates",
+    "ReleasedThreshold",
     "Reliance",
     "ScoreThreshold",
     "Sensitivity",
     "SoftHits",
-    "Threshold",
     "plan_release",
     "release",
 ]

@@ -161,7 +161,9 @@ class ScoreThreshold(query.Query):
         """Return the threshold, with its promise."""
         level = int(noisy[0])
         return (
-            statistic.Threshold("score threshold", level, self.levels, self.over, self._promise),
+            statistic.ReleasedThreshold(
+                "score threshold", level, self.levels, self.over, self._promise
+            ),
         )
 
 

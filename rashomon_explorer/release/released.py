@@ -18,8 +18,8 @@ from rashomon_explorer.release.statistic import (
     Gap,
     Measured,
     RateStatistic,
+    ReleasedThreshold,
     Statistic,
-    Threshold,
 )
 from rashomon_explorer.sets.files import number, number_from_value
 
@@ -207,7 +207,7 @@ _KINDS: dict[str, type[Any]] = {
         RateStatistic,
         Gap,
         Coefficient,
-        Threshold,
+        ReleasedThreshold,
         GaussianNoise,
         LaplaceNoise,
     )

@@ -272,7 +272,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ReleasedThreshold:
     """Threshold of the scores of labels, for prediction sets of public people.
 
     Parameters
@@ -288,7 +288,7 @@ class Threshold:
     Examples
     --------
     >>> from rashomon_explorer.sets import from_predictions
-    >>> threshold = Threshold("score threshold", 70, 100, "mean", "")
+    >>> threshold = ReleasedThreshold("score threshold", 70, 100, "mean", "")
     >>> models = from_predictions([[0.9, 0.5, 0.1]], [1, 1, 0])
     >>> threshold.labels(models).tolist()
     [1, -1, 0]
@@ -358,7 +358,7 @@ def score_levels(scores: FloatArray, levels: int) -> NDArray[np.int_]:
     return np.clip(np.ceil(scores * levels - 1e-9), 0, levels).astype(int)
 
 
-Statistic = Measured | RateStatistic | Gap | Coefficient | Threshold
+Statistic = Measured | RateStatistic | Gap | Coefficient | ReleasedThreshold
 """A released number, computed from noisy values at no further privacy cost."""
 
 

@@ -12,7 +12,7 @@ from scipy.stats import binom, chisquare
 from rashomon_explorer import Ledger
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.measures import decide_or_abstain
-from rashomon_explorer.release import ScoreThreshold, Threshold, plan_release, release
+from rashomon_explorer.release import ReleasedThreshold, ScoreThreshold, plan_release, release
 from rashomon_explorer.release.prediction_sets import distances
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import from_predictions
@@ -152,12 +152,18 @@ def test_wrong_settings_are_refused():
 def test_sets_hold_labels_up_to_the_threshold_and_each_draw_alone_covers_too():
     scores = np.array([[[0.7, 0.2, 0.1]], [[0.5, 0.1, 0.4]]])
     models = from_predictions(scores, [0])
-    assert Threshold("t", 60, 100, "mean", "").sets(models).tolist() == [[True, False, False]]
-    assert Threshold("t", 80, 100, "mean", "").sets(models).tolist() == [[True, False, True]]
-    assert Threshold("t", 80, 100, "mean", "").labels(models).tolist() == [-1]
-    assert Threshold("t", 39, 100, "mean", "").labels(models).tolist() == [-1]  # no label
-    assert Threshold("t", 40, 100, "mean", "").labels(models).tolist() == [0]  # 1 − 0.6, rounded
-    largest = Threshold("t", 80, 100, "largest", "")
+    assert ReleasedThreshold("t", 60, 100, "mean", "").sets(models).tolist() == [
+        [True, False, False]
+    ]
+    assert ReleasedThreshold("t", 80, 100, "mean", "").sets(models).tolist() == [
+        [True, False, True]
+    ]
+    assert ReleasedThreshold("t", 80, 100, "mean", "").labels(models).tolist() == [-1]
+    assert ReleasedThreshold("t", 39, 100, "mean", "").labels(models).tolist() == [-1]  # no label
+    assert ReleasedThreshold("t", 40, 100, "mean", "").labels(models).tolist() == [
+        0
+    ]  # 1 − 0.6, rounded
+    largest = ReleasedThreshold("t", 80, 100, "largest", "")
     assert largest.sets(models).tolist() == [[True, False, False]]
     alone = np.array([largest.sets(from_predictions(one[None], [0]))[0] for one in scores])
     assert (alone >= largest.sets(models)).all() and alone.sum() == 4

@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.release import ReleasedAggregates, Threshold
+from rashomon_explorer.release import ReleasedAggregates, ReleasedThreshold
 from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
@@ -252,7 +252,7 @@ def _one(value: ReleasedAggregates, material: Release) -> list[Block]:
         one
         for answer in value.answers
         for one in answer.statistics
-        if answer.of_every_model or isinstance(one, Threshold)
+        if answer.of_every_model or isinstance(one, ReleasedThreshold)
     ]
     return [
         *blocks,
