@@ -14,6 +14,7 @@ from scipy.integrate import quad
 
 from benchmarks import rule as simulation
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms import MECHANISMS, FiniteGridSampler, explain, plan, plan_path
 from rashomon_explorer.mechanisms.base import collect
@@ -133,8 +134,9 @@ def test_the_words_of_a_plan_tell_its_numbers():
     for name, kind in MECHANISMS.items():
         offer = kind.offer(request_of(**{**BUDGET, "n_draws": 1}, ridge=0.1))
         if offer.plan is not None and not kind.traits.curator_only:
-            words = explain(offer.plan)
-            assert "ε = 4" in words, name
+            spent = offer.guarantee.epsilon(BUDGET["delta"])
+            assert f"ε = {rounded_up(spent)}" in explain(offer.plan), name
+            assert 0.99 * 4 < spent <= 4
 
 
 def test_a_configured_loss_is_priced_as_configured():
