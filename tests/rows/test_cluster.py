@@ -1,5 +1,6 @@
 """On a real cluster of two processes: workers die, and nothing is drawn or charged twice."""
 
+import itertools
 import os
 import pickle
 import signal
@@ -204,7 +205,8 @@ def test_a_worker_without_a_heartbeat_is_restarted_and_its_tasks_are_done_elsewh
     for name, seconds in (("LOOK", 0.05), ("SILENT", 0.2)):
         monkeypatch.setattr(f"{module}._{name}_SECONDS", seconds)
     stopped, other = threads.cluster.workers.values()
-    beats = {other.address: time.monotonic, stopped.address: float}  # always now, always 0
+    beat = itertools.count(1.0)
+    beats = {other.address: lambda: next(beat), stopped.address: float}  # always later, always 0
     monkeypatch.setattr(f"{module}._heartbeats", lambda found: {one: beats[one]() for one in found})
     done = Event()
     stopped.executors["default"].submit(done.wait, 60)  # its one thread
