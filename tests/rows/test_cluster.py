@@ -5,7 +5,7 @@ import os
 import pickle
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -270,8 +270,7 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
     # Rows that are sent, and rows that workers read for themselves.
     tables = [chunk_rows(X, Y, executor=cluster), _in_files(tmp_path / "rows", cluster)]
     for number in range(KILLS):
-        cluster.cluster.scale(2)
-        cluster.wait_for_workers(2, timeout=120)
+        _wait_for_two(cluster)
         charge = ledger.reserve(pure(0.01), note=f"sums {number}", parameters={"n": len(X)})
         # From far sooner to far later than a task takes, on a quick machine and on a busy one.
         instant, whom = 10 ** rng.uniform(-2.5, 0.3), int(rng.integers(2))
@@ -291,6 +290,15 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
     print(f"{states.count('committed')} of {KILLS} committed, {late} before the kill")
     assert states.count("committed") >= 0.9 * KILLS
     assert 0 < late < KILLS
+
+
+def _wait_for_two(client):
+    """Ask for workers until there are two: Dask gives one up 15 seconds after its end."""
+    for _ in range(12):
+        client.cluster.scale(2)
+        with suppress(TimeoutError):
+            return client.wait_for_workers(2, timeout=10)
+    pytest.fail("no two workers in two minutes")
 
 
 def _in_files(folder, client, change=0.0):
