@@ -237,6 +237,9 @@ def test_batches_are_drawn_anew_without_replacement_and_all_chains_share_them():
     many = sampler.certificate(target)
     assert many.mu == pytest.approx(2 * one.mu)
     assert many.curve.parts == ((Subsampled(Gaussian(many.mu / 3), 1 / 3), 9),)
+    step = replace(sampler, n_steps=1)  # its last state is its path, and is held to exact laws
+    last = replace(step, shown="last").certificate(target).mu
+    assert step.certificate(target).mu == pytest.approx(last)
     in_turn = replace(sampler, batch_order="in_turn", shown="last")
     one, many = (replace(in_turn, n_chains=k).certificate(target).mu for k in (1, 4))
     assert many == pytest.approx(2 * one)
