@@ -20,7 +20,7 @@ _GROUPS = (  # root of a container's group, its limit, its usage, and its page-c
 _MEMBER = Path("/proc/self/cgroup")  # groups of this process
 _ADDRESSES = "ulimit -v"
 _NOBODY_SAYS = 2**60  # older kernels report no limit as a large number
-_TOLD, _MACHINE = Path("/proc/self/status"), Path("/proc/meminfo")
+_STATUS, _MACHINE = Path("/proc/self/status"), Path("/proc/meminfo")
 
 
 class MemoryLimit(NamedTuple):
@@ -97,10 +97,10 @@ def free_memory() -> int:
     return _status_bytes("MemAvailable", _MACHINE)
 
 
-def _status_bytes(name: str, told: Path | None = None) -> int:
+def _status_bytes(name: str, path: Path | None = None) -> int:
     """Bytes in a line of a status file on Linux, the process's by default; 0 on other systems."""
     try:
-        lines = (told or _TOLD).read_text().splitlines()
+        lines = (path or _STATUS).read_text().splitlines()
     except OSError:
         return 0
     sizes = (line.split()[1] for line in lines if line.startswith(f"{name}:"))

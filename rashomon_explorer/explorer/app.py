@@ -446,12 +446,12 @@ _KNOWN = (
 Show = Callable[[Session], None]
 
 
-def coerce_input(shown: Any, data: Any = None) -> Show:
+def coerce_input(source: Any, data: Any = None) -> Show:
     """Return the function that shows the input in a session; raise TypeError if there is none."""
-    last = shown[-1] if isinstance(shown, Pipeline) else shown
+    last = source[-1] if isinstance(source, Pipeline) else source
     for kinds, show in _WAYS:
         if isinstance(last, kinds):
-            return show(shown, data)
+            return show(source, data)
     if isinstance(last, sets.ReleasedSet | sets.ReleasedTrees):
         raise TypeError(
             "Explorer needs a set with its private numbers, got a release: use "
@@ -463,65 +463,65 @@ def coerce_input(shown: Any, data: Any = None) -> Show:
     raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
 
 
-def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> Any:
+def as_data(data: Any, declared: Mapping[str, Any], estimator: Any = None) -> Any:
     """Convert chunked rows to a data set of the page; return any other input unchanged."""
-    if is_dask(given):
+    if is_dask(data):
         raise TypeError(
-            f"a Dask {type(given).__name__} needs a declared target: pass "
+            f"a Dask {type(data).__name__} needs a declared target: pass "
             "Explorer(chunk_rows(frame, target=...))"
         )
-    if not isinstance(given, ChunkedRows):
-        return given
+    if not isinstance(data, ChunkedRows):
+        return data
     known = getattr(estimator, "schema", None)
     schema = declared.get("schema", known if _has_target(known) else None)
-    return chunked_dataset(given, schema, declared.get("name"))
+    return chunked_dataset(data, schema, declared.get("name"))
 
 
 def _has_target(schema: Any) -> bool:
     return schema is not None and TableSchema.from_schema_or_path(schema).target is not None
 
 
-def is_external_model(shown: Any) -> bool:
+def is_external_model(source: Any) -> bool:
     """Whether it is an audit, a linear scikit-learn model, or a pipeline that ends in one."""
-    if isinstance(shown, Audit):
-        return shown.kind == "exact"
-    return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
+    if isinstance(source, Audit):
+        return source.kind == "exact"
+    return isinstance(source[-1] if isinstance(source, Pipeline) else source, _LINEAR)
 
 
-def _bunch(shown: Bunch, data: Any) -> Show:
-    return lambda session: session.choose(shown)
+def _bunch(source: Bunch, data: Any) -> Show:
+    return lambda session: session.choose(source)
 
 
-def _fitted(shown: Any, data: Any) -> Show:
-    check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
+def _fitted(source: Any, data: Any) -> Show:
+    check_is_fitted(source[-1] if isinstance(source, Pipeline) else source)
     if data is not None and not isinstance(data, Bunch):
         raise TypeError(
             "data of a Rashomon estimator must be a Bunch, as load_csv returns, "
             f"got {type(data).__name__}"
         )
-    return lambda session: session.show_fitted(shown, data)
+    return lambda session: session.show_fitted(source, data)
 
 
-def _set(shown: Any, data: Any) -> Show:
+def _set(source: Any, data: Any) -> Show:
     if data is None or isinstance(data, Bunch):
-        return lambda session: session.show_set(shown, data)
+        return lambda session: session.show_set(source, data)
     X, _ = _pair(data)
-    return lambda session: session.show_set(shown, None, rows=X)
+    return lambda session: session.show_set(source, None, rows=X)
 
 
-def _linear(shown: Any, data: Any) -> Show:
-    check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
-    found = audit(shown, *_pair(data))
+def _linear(source: Any, data: Any) -> Show:
+    check_is_fitted(source[-1] if isinstance(source, Pipeline) else source)
+    found = audit(source, *_pair(data))
     return lambda session: session.show_audit(found)
 
 
-def _audit(shown: Audit, data: Any) -> Show:
-    return lambda session: session.show_audit(shown)
+def _audit(source: Audit, data: Any) -> Show:
+    return lambda session: session.show_audit(source)
 
 
-def _several(shown: Any, data: Any) -> Show:
+def _several(source: Any, data: Any) -> Show:
     X, y = _pair(data)
-    models = sets.from_estimators(shown, X, y)
+    models = sets.from_estimators(source, X, y)
     return lambda session: session.show_set(models, None, rows=X)
 
 

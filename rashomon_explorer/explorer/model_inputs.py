@@ -151,9 +151,9 @@ Ours = (
 )
 
 
-def check_fitted_estimator(shown: Any) -> Ours:
+def check_fitted_estimator(estimator: Any) -> Ours:
     """Return the fitted Rashomon estimator: the object or the last step of a pipeline."""
-    last = shown[-1] if isinstance(shown, Pipeline) else shown
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, Ours):
         raise TypeError(
             "estimator must be a fitted RashomonClassifier, RashomonRegressor or "

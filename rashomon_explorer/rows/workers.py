@@ -202,8 +202,8 @@ class DaskWorkers:
                     raise
                 self._sent = None  # the rows may have been on a lost worker
                 if trial == _TRIES or not self._has_worker(watch):
-                    told = self._lost_scheduler if self._workers() is None else _loss_message
-                    raise ClusterError(told(error, trial)) from error
+                    message = self._lost_scheduler if self._workers() is None else _loss_message
+                    raise ClusterError(message(error, trial)) from error
                 time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be failing too
 
     def _has_worker(self, watch: ClusterWatch) -> bool:
