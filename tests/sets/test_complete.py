@@ -40,7 +40,11 @@ TIMBERTREK = {"trie": {}, "featureMap": {}, "treeMap": {"7": [TREE, 0.24, 0.8]}}
     ("source", "settings", "complete"),
     [
         (lambda **k: from_treefarms(TRIE, **k), {}, True),
-        (lambda **k: from_treefarms(TREES, **k), {}, True),
+        # A list has no objective; its errors on the rows did not decide what was enumerated.
+        (lambda **k: from_treefarms(TREES, **k), {}, False),
+        (lambda **k: from_treefarms(TREES, **k), {"X": X, "y": Y}, False),
+        (lambda **k: from_treefarms(TREES, **k), {"X": X, "y": Y, "psi": 0.05}, False),
+        (lambda **k: from_treefarms(TREES, **k), {"X": X, "y": Y, "complete": True}, True),
         (lambda **k: from_timbertrek(TIMBERTREK, **k), {}, True),
         (lambda **k: from_treefarms(TRIE, **k), {"psi": 0.1}, True),
         # Beyond the worst tree others may be missing.
@@ -86,6 +90,8 @@ def test_measures_of_a_complete_set_are_exact_and_those_of_a_sample_bounds(trees
     by_hand = np.mean((labels != trees.labels(X)[2]).any(axis=0))
     last = table[(table["measure"] == "ambiguity") & (table["psi"] == 0.25)]
     assert last["value"].item() == by_hand
+    listed = from_treefarms(TREES, X=X, y=Y)
+    assert "exact" not in multiplicity_table(listed, X, measures=["ambiguity"])["sampled"].tolist()
     some = multiplicity_table(trees[:5], X, measures=["ambiguity", "disagreement"])
     assert some["sampled"].tolist() == ["lower bound", "estimate"]
     groups = np.where(X[:, 2] > 0, "a", "b")

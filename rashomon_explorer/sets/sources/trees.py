@@ -199,8 +199,9 @@ def from_treefarms(
         Names of the columns; required if trees identify columns by name, not by number.
     complete : bool, optional
         Whether all trees within ψ are in the source, so that measures over them are exact.
-        By default True for the source's own objective, up to the excess loss of its
-        worst tree, and False for any other loss, which did not determine the enumeration.
+        By default True for the objective that a trie or a model set holds, up to the excess loss
+        of its worst tree. False for a list, which has no objective, and for any other loss, which
+        did not determine the enumeration.
 
     Returns
     -------
@@ -232,7 +233,6 @@ def from_treefarms(
     found = list(_reader(known)(known))
     labels = _labels([tree for tree, _ in found]) if classes is None else tuple(classes)
     names = tuple(feature_names or ())
-    other_loss = losses is not None or criterion != "objective"
     trees = []
     for place, (tree, _) in enumerate(found):
         try:
@@ -250,6 +250,8 @@ def from_treefarms(
         _check_errors(errors, found, y)
         if np.isnan(own).all():
             own, name = errors, "zero_one"
+    # A list has no objective: nothing says by which loss, and up to which, it was enumerated.
+    by_objective = name == "objective" and not np.isnan(own).all()
     return tree_set(
         trees,
         own,
@@ -258,7 +260,7 @@ def from_treefarms(
         classes=labels,
         feature_names=names,
         names=[f"tree {place}" for place in range(len(trees))],
-        complete=False if complete is None and other_loss else complete,
+        complete=complete if by_objective else bool(complete),
     )
 
 
