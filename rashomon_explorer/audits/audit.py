@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
@@ -21,6 +23,7 @@ from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers
 from rashomon_explorer.audits.comparison import Comparison, compare
 from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
+from rashomon_explorer.audits.optimality import Optimality, optimality
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures.ranges import Recourse
@@ -35,7 +38,7 @@ def audit(
     X: Any,
     y: Any,
     *,
-    tolerance: Any = "cv",
+    tolerance: Any = "auto",
     groups: ArrayLike | str | None = None,
     features: Any = None,
     sample_weight: ArrayLike | None = None,
@@ -62,17 +65,19 @@ def audit(
         rows that none was fitted to; for predictions None.
     y : array-like of shape (n_rows,)
         Targets of the fit.
-    tolerance : float or str, default="cv"
+    tolerance : float or str, default="auto"
         How much worse than the best a good model may be:
 
-        - ``"cv"``: one standard error of the cross-validated loss (Breiman et al. 1984), from the
-          losses of all held-out rows; ``"cv folds"`` takes the means of the five folds, as glmnet
-          does. It estimates how much the loss differs on another sample of this size, and is
-          generous: a standard error of a *difference* is at ψ ≈ 2/n for log loss;
-        - ``"1%"`` of the least objective, or a number in the unit of the objective;
+        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise
+          ``"cv"``;
         - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
           degree of freedom, by default at 95 %, so that ranges of coefficients are profile
           likelihood intervals if the fit has no penalty;
+        - ``"1%"`` of the least objective, or a number in the unit of the objective;
+        - ``"cv"``: one standard error of the cross-validated loss (Breiman et al. 1984), from the
+          losses of all held-out rows; ``"cv folds"`` takes the means of the five folds, as glmnet
+          does. It estimates how much the loss differs on another sample of this size, and is
+          many times the likelihood ratio;
         - ``"without age"``, ``"without age, sex"``: the excess loss of the best model without
           these columns; columns of a one-hot group are left out together.
     groups : str, Series or array-like of shape (n_rows,), optional
@@ -125,7 +130,7 @@ def audit(
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     try:
         _check_certified(audited.estimator)
-        problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **weights)
+        problem = _problem(audited, weights)
     except TypeError:  # of another kind than the linear models whose minimum is certified
         return _sampled(audited, table, tolerance, groups, features, weights, choice)
     problem = replace(problem, feature_names=tuple(audited.names))
@@ -141,6 +146,16 @@ def audit(
     )
     inputs = _inputs(audited, found.psi, groups, table, features, choice)
     return Audit(found, CertifiedAnswers(inputs, problem), table)
+
+
+def _problem(audited: AuditedModel, weights: dict[str, Any]) -> Any:
+    """Convex problem of a fitted model; :attr:`Audit.optimality` says where its solver stopped."""
+    rows = audited.rows
+    if not hasattr(audited.estimator, "feature_names_in_"):
+        rows = pd.DataFrame(rows, columns=audited.names)  # messages name columns of the table
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return penalised_problem(audited.estimator, rows, audited.targets, **weights)
 
 
 def _check_certified(estimator: Any) -> None:
@@ -317,6 +332,11 @@ class Audit:
     def has_gaps(self) -> bool:
         """Whether there are groups, and scores whose means can be compared."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
+
+    @cached_property
+    def optimality(self) -> Optimality | None:
+        """How far the fitted model is above the best one; None for a sampled audit."""
+        return optimality(self) if self.kind == "exact" else None
 
     @cached_property
     def effects(self) -> pd.DataFrame:

@@ -38,6 +38,9 @@ def summary_table(audit: Any) -> pd.DataFrame:
         ("rows", rows, "count", "rows of the fit"),
         ("psi", audit.psi, "chosen", audit.tolerance.text),
     ]
+    if audit.kind == "exact":
+        words = "loss of the fitted model above the best one"
+        found.append(("fitted excess", audit.optimality.excess, "exact", words))
     if audit.kind == "sampled":
         mark = "nothing was compared" if _alone(audit) else mark
         words = f"of {audit.models.n_tried:,} models that were tried"
@@ -191,11 +194,18 @@ def head(audit: Any) -> list[tuple[str, str]]:
     model = audit.inputs.model
     how = "proved for every good model" if audit.kind == "exact" else audit.models.notes[0]
     size = f"{len(model.table):,} rows, {plural(model.table.shape[1], 'column')}"
+    fitted = [] if _is_best(audit) else [("Your model", audit.optimality.text)]
     return [
         ("Model", f"{model.name} · {size}"),
+        *fitted,
         ("Good models", audit.tolerance.text.removeprefix("good models ")),
         ("Numbers", how),
     ]
+
+
+def _is_best(audit: Any) -> bool:
+    """Whether the fitted model is as good as the best one, or the best of a sample."""
+    return audit.optimality is None or audit.optimality.reached
 
 
 def _next(audit: Any) -> str:

@@ -27,7 +27,8 @@ _FOLDS = 5
 _FORMS = (
     "a number (largest excess loss), '1%' (of the best loss), 'cv' (one standard error of the "
     "cross-validated loss), 'cv folds' (the same from the means of the folds), 'likelihood ratio' "
-    "or 'likelihood ratio 99%' (profile intervals), or 'without NAME' (price of a feature)"
+    "or 'likelihood ratio 99%' (profile intervals), 'without NAME' (price of a feature), or 'auto' "
+    "(the likelihood ratio where there is one)"
 )
 
 
@@ -64,6 +65,8 @@ def resolve(
         return tolerance
     rule, argument = _parsed(tolerance)
     case = _Case(model, X, np.asarray(y), problem, sample_weight, groups or {}, random_state or 0)
+    if rule == "auto":
+        rule, argument = ("likelihood ratio", 0.95) if _has_likelihood(case) else ("cv", None)
     than = "this model" if problem is None else "the best"
     return _named(tolerance, rule, *_RULES[rule](case, argument), than)
 
@@ -73,6 +76,7 @@ def resolve_losses(tolerance: float | str | Tolerance, losses: FloatArray) -> To
     if isinstance(tolerance, Tolerance):
         return tolerance
     rule, argument = _parsed(tolerance)
+    rule = "cv" if rule == "auto" else rule
     if rule not in ("absolute", "relative", "cv"):
         raise ValueError(
             f"tolerance {tolerance!r} needs a model that can be refitted; for fitted models or "
@@ -94,7 +98,7 @@ def _parsed(tolerance: Any) -> tuple[str, Any]:
     """Name of the rule, and its argument."""
     if isinstance(tolerance, str):
         text = tolerance.strip()
-        if text in ("cv", "cv folds"):
+        if text in ("auto", "cv", "cv folds"):
             return text, None
         if share := re.fullmatch(r"([0-9.eE+-]+) ?%", text):
             return "relative", _percentage(share[1], tolerance)

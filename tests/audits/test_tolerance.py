@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from rashomon_explorer import audit
 from rashomon_explorer.audits.tolerance import Tolerance, _Case, resolve
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
 from tests.audits.conftest import SAGA
@@ -46,6 +47,18 @@ def test_the_published_tolerance_and_ambiguity_of_breast_cancer():
     assert "0.1458" in found.text
     share = exact_ambiguity(penalised_problem(model, X, y), found.psi, X)
     assert share.lower == share.upper == 99 / 569
+
+
+def test_the_default_is_the_likelihood_ratio_where_there_is_one():
+    X, y = cancer()
+    for model in (LogisticRegression(), LogisticRegression(C=np.inf), LinearRegression()):
+        model.fit(X, y)
+        found = resolved("auto", model, X, y)
+        assert found == resolved("likelihood ratio", model, X, y)
+        if isinstance(model, LogisticRegression):
+            assert found.psi == pytest.approx(chi2.ppf(0.95, 1) / (2 * len(y)))
+            assert audit(model, X, y).tolerance == found
+    assert resolved("auto", LinearSVC(dual=False).fit(X, y), X, y).rule != "likelihood ratio"
 
 
 def test_the_standard_error_of_all_rows_depends_little_on_the_folds():

@@ -1,10 +1,12 @@
 """Ranges of every kind of scikit-learn's linear models, by other optimisers of its objectives."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     ElasticNet,
     Lasso,
@@ -298,6 +300,34 @@ def test_other_weights_and_penalties_are_refused(case):
         with pytest.raises(ValueError, match="above the minimum"):
             m.penalised_problem(model, X, y, sample_weight=weights)
         setattr(model, name, before)
+
+
+STOPPED = [
+    LogisticRegression(max_iter=3),
+    LogisticRegression(solver="saga", max_iter=5, random_state=0),
+    LinearSVC(dual=False, max_iter=2, loss="squared_hinge"),
+    Lasso(alpha=1e-4, max_iter=2, tol=1e-12),
+]
+
+
+@pytest.mark.parametrize("model", STOPPED, ids=repr)
+def test_a_solver_that_stopped_early_is_told_from_other_rows_weights_and_targets(model):
+    rows, y = X * [1.0, 30.0, 300.0], LABELS
+    y = (y == "yes").astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(rows, y)
+    with pytest.warns(ConvergenceWarning, match=r"above the minimum: its solver stopped early"):
+        problem = m.penalised_problem(model, rows, y)
+    stopped = np.append(np.ravel(model.coef_), model.intercept_)
+    least = minimize(lambda theta: problem.value(theta[:, None])[0], stopped, method="Powell")
+    assert problem.minimum.value <= least.fun + 1e-9  # the minimum is not where the solver stopped
+    excess = problem.value(stopped[:, None])[0] - problem.minimum.value
+    assert excess > 1e-8
+    others = (rows[: N // 2], y[: N // 2], None), (rows, y, WEIGHTS), (rows, 1 - y, None)
+    for people, targets, weight in others:
+        with pytest.raises(ValueError, match="a refit to them gives another model"):
+            m.penalised_problem(model, people, targets, sample_weight=weight)
 
 
 def test_bad_weights_and_unsupported_losses_are_named():

@@ -1,6 +1,7 @@
 """Penalised problems of scikit-learn's fitted linear models."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -8,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
@@ -141,8 +144,9 @@ def penalised_problem(
     penalised, except by liblinear, which divides it by ``intercept_scaling`` first.
 
     The fitted model must be a minimum of that objective up to its solver's tolerance: the slopes
-    there must not exceed those at which the solver stops. This check detects other rows, other
-    weights and unfinished fits.
+    there must not exceed those at which the solver stops. Otherwise the estimator is fitted again:
+    if it stops at the same model, its solver left it above the minimum, and a warning says so. If
+    not, it was fitted to other rows or with other weights.
 
     Parameters
     ----------
@@ -168,9 +172,14 @@ def penalised_problem(
     TypeError
         If the estimator is of another type.
     ValueError
-        If it has another objective, or is not its minimum on these rows.
+        If it has another objective, or was not fitted to these rows.
     DataError
         If the rows are not a finite table, or the objective has no unique minimum.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped above the minimum.
 
     Examples
     --------
@@ -190,6 +199,7 @@ def penalised_problem(
     check_is_fitted(estimator)
     _check_names(estimator, X)
     rows, y = _table(X), np.asarray(y)
+    fit_inputs = X, y, sample_weight
     if y.shape != (len(rows),):
         raise ValueError(f"y must hold one target per row, got {y.shape} for {len(rows)} rows")
     weights = row_weights(estimator, y, sample_weight)
@@ -197,7 +207,8 @@ def penalised_problem(
         rows, y, weights = rows[weights > 0], y[weights > 0], weights[weights > 0]
     made = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
     intercept = bool(estimator.fit_intercept)
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
+    columns = getattr(X, "columns", [f"x{j}" for j in range(rows.shape[1])])
+    names = getattr(estimator, "feature_names_in_", columns)
     ridges, l1 = (np.full(rows.shape[1], size) for size in (made.ridge, made.l1))
     if intercept:
         ridges = np.append(ridges, made.ridge * made.intercept**2)
@@ -214,7 +225,7 @@ def penalised_problem(
         l1=np.tile(l1, made.loss.outputs) if l1.any() else None,
         classes=several,
     )
-    _check_fit(problem, estimator)
+    _check_fit(problem, estimator, *fit_inputs)
     return problem
 
 
@@ -407,15 +418,22 @@ def _check_names(estimator: Any, X: Any) -> None:
         )
 
 
-def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
+def fitted_parameters(estimator: Any, problem: PenalisedProblem) -> FloatArray:
+    """Parameters (p,) of a fitted estimator as its problem orders them."""
     fitted = np.atleast_2d(estimator.coef_).astype(float)
     if problem.intercept:
         fitted = np.column_stack([fitted, np.atleast_1d(estimator.intercept_)])
-    fitted = fitted.ravel()
-    if len(fitted) != problem.p:
+    if fitted.size != problem.p:
         raise ValueError(
-            f"the estimator has {len(fitted)} parameters, but the rows need {problem.p}"
+            f"the estimator has {fitted.size} parameters, but the rows need {problem.p}"
         )
+    return np.asarray(fitted.ravel())
+
+
+def _check_fit(
+    problem: PenalisedProblem, estimator: Any, X: Any, y: NDArray[Any], sample_weight: Any
+) -> None:
+    fitted = fitted_parameters(estimator, problem)
     value, gradient = problem.value_and_gradient(fitted[:, None])
     if problem.l1 is not None:  # slopes beyond those that the L1 penalty balances
         free = np.where(fitted == 0, problem.l1, 0.0)[:, None]
@@ -430,15 +448,46 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
     slopes, limits = np.abs(gradient[:, 0]), stopping_slopes(estimator, problem, fitted)
     if excess <= _FAR * gain + rounding and (slopes <= limits * 1.01).all():
         return
+    if excess <= gain + rounding and _stops_again(problem, estimator, X, y, sample_weight):
+        warnings.warn(
+            f"the objective of the estimator is {excess:.3g} above the minimum: its solver stopped "
+            f"early ({solver_advice(estimator)})",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return
     names = problem.loss.outputs * [*problem.feature_names, *["intercept"] * problem.intercept]
     worst = int(np.argmax(slopes / np.maximum(limits, 1e-300)))
     raise ValueError(
-        f"the estimator's objective on these rows is {max(excess, 0.0):.3g} above the minimum: "
-        "pass the rows that it was fitted to (a pipeline's last step was fitted to transformed "
-        "rows), pass its sample_weight, and let the solver converge "
-        f"({_convergence(estimator)}). The slope along {names[worst]!r} is {slopes[worst]:.3g}, "
-        f"and a converged solver leaves at most {limits[worst]:.3g}"
+        f"the estimator's objective on these rows is {max(excess, 0.0):.3g} above the minimum, and "
+        "a refit to them gives another model: pass the rows that it was fitted to (a pipeline's "
+        "last step was fitted to transformed rows), in their order, and its sample_weight. The "
+        f"slope along {names[worst]!r} is {slopes[worst]:.3g}, and a converged solver leaves at "
+        f"most {limits[worst]:.3g} ({solver_advice(estimator)})"
     )
+
+
+_SAME_SCORES = 0.01  # largest distance of two runs of a random solver, relative to the scores
+_SAME_EXCESS = 1.5  # largest ratio of their excess
+
+
+def _stops_again(
+    problem: PenalisedProblem, estimator: Any, X: Any, y: NDArray[Any], sample_weight: Any
+) -> bool:
+    """Whether a refit with the same settings to the rows stops at the same model."""
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        refit = clone(estimator).fit(X, y, **weights)
+    chosen = [name for name in ("C_", "alpha_", "l1_ratio_") if hasattr(estimator, name)]
+    if any(np.any(getattr(estimator, name) != getattr(refit, name)) for name in chosen):
+        return False
+    both = np.stack([fitted_parameters(model, problem) for model in (estimator, refit)], axis=1)
+    excess = problem.value(both) - problem.minimum.value
+    scores = problem.rows @ both.T.reshape(2, problem.loss.outputs, -1).transpose(0, 2, 1)
+    spread = float(scores[1].std(axis=0).max())
+    apart = float(np.sqrt(((scores[1] - scores[0]) ** 2).mean(axis=0)).max())
+    return bool(apart <= _SAME_SCORES * spread and excess[0] <= _SAME_EXCESS * excess[1])
 
 
 def _proved_gap(estimator: Any, problem: PenalisedProblem) -> float:
@@ -448,8 +497,9 @@ def _proved_gap(estimator: Any, problem: PenalisedProblem) -> float:
     return 1.01 * min(float(estimator.dual_gap_), allowed)
 
 
-def _convergence(estimator: Any) -> str:
+def solver_advice(estimator: Any) -> str:
+    """Return where the solver stopped, and what leads it to the minimum."""
     steps, most = getattr(estimator, "n_iter_", None), getattr(estimator, "max_iter", None)
     if steps is not None and most is not None and np.max(steps) >= most:
-        return f"it stopped after max_iter={most} steps: raise max_iter or scale the columns"
+        return f"it stopped after max_iter={most:,} steps: scale the columns or raise max_iter"
     return "a smaller tol and scaled columns help"
