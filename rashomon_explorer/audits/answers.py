@@ -29,10 +29,9 @@ def table_recourse(
     **options: Any,
 ) -> Recourse:
     """Least change of some columns of the table after which every good model accepts."""
-    if wanted is None and len(model.classes) == 2:
-        wanted = model.classes[1]
-    if wanted not in model.classes:
-        raise ValueError(f"wanted must be one of the labels {list(model.classes)}, got {wanted!r}")
+    wanted = wanted_label(model, wanted)
+    code, cut = model.classes.index(wanted), model.cut(problem.loss.link)
+    options["margin"] = options.get("margin", 0.0) + (cut if code else -cut)
     names, matrix, offset = _design(model)
     people = _features(model, model.encoded(rows), names).set_axis(row_labels(rows), axis=0)
     own = _features(model, model.rows, names)
@@ -52,9 +51,24 @@ def table_recourse(
         bounds={**usual, **dict(bounds or {})},
         levels=levels,
         design=(matrix, offset),
-        wanted=model.classes.index(wanted),
+        wanted=code,
         **options,
     )
+
+
+def wanted_label(model: AuditedModel, wanted: Any) -> Any:
+    """Label that counts as accepted: the given one, or that of the audit; raise without one."""
+    if model.decision is None:
+        raise TypeError("recourse needs classes to be accepted into: a regression has none")
+    wanted = model.decision.wanted if wanted is None else wanted
+    if wanted is None:
+        raise ValueError(
+            f"recourse needs the class that counts as accepted: pass wanted=, one of the labels "
+            f"{list(model.classes)}"
+        )
+    if wanted not in model.classes:
+        raise ValueError(f"wanted must be one of the labels {list(model.classes)}, got {wanted!r}")
+    return wanted
 
 
 def _design(model: AuditedModel) -> tuple[list[str], FloatArray, FloatArray]:
@@ -178,8 +192,16 @@ class CertifiedAnswers:
     @property
     def score_unit(self) -> str:
         """Unit of scores and gaps."""
-        units = {"logistic": "log-odds", "identity": "units of the target"}
-        return units.get(self.problem.loss.link, "score")
+        link, scored = self.problem.loss.link, self.inputs.model.score_class
+        if link == "identity":
+            return "units of the target"
+        unit = "log-odds" if link in ("logistic", "softmax") else "score"
+        return f"{unit} of {scored}" if scored else unit
+
+    @property
+    def cut(self) -> float:
+        """Score above which a person gets the second of two classes."""
+        return float(self.inputs.model.cut(self.problem.loss.link))
 
     @cached_property
     def models(self) -> RashomonSet:
@@ -201,7 +223,7 @@ class CertifiedAnswers:
         if not self.inputs.model.classes:
             raise TypeError(NO_LABELS)
         found = measures.exact_flips(
-            self.problem, self.inputs.psi, self.rows, n_jobs=self.inputs.n_jobs
+            self.problem, self.inputs.psi, self.rows, threshold=self.cut, n_jobs=self.inputs.n_jobs
         )
         return found.set_axis(self.inputs.index, axis=0)
 
@@ -222,7 +244,9 @@ class CertifiedAnswers:
         high = np.full(len(found), np.inf)
         can = found["flips"].to_numpy()
         if can.any():
-            low[can], high[can] = measures.flip_psi(self.problem, self.rows[can])
+            low[can], high[can] = measures.flip_psi(
+                self.problem, self.rows[can], threshold=self.cut
+            )
         table = pd.DataFrame(
             {
                 "label": self.inputs.model.labels(found["label"]),
@@ -230,7 +254,7 @@ class CertifiedAnswers:
                 "decided": found["decided"],
                 "psi_low": low,
                 "psi_high": high,
-                "conflict_ratio": conflict_ratios(self.models, self.rows, found["label"]),
+                "conflict_ratio": conflict_ratios(self.models, self.rows, found["label"], self.cut),
             },
             index=found.index,
         )
@@ -259,7 +283,9 @@ class CertifiedAnswers:
     def people(self) -> pd.DataFrame:
         """Prediction of each person of the fit, its range, and whether the label can flip."""
         rows = self.rows
-        found = proved_people(self.problem, self.inputs.psi, rows, tolerance=_PEOPLE_TOLERANCE)
+        found = proved_people(
+            self.problem, self.inputs.psi, rows, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
+        )
         if self.problem.loss.outputs == 1 and self._has_margins:
             ends = measures.exact_score_ranges(self.problem, self.inputs.psi, rows)
             for name, end in (("exact_low", "low"), ("best", "best"), ("exact_high", "high")):
@@ -291,7 +317,9 @@ class CertifiedAnswers:
         return self.scores(self.inputs.model.table)
 
     def _prediction_ranges(self, encoded: FloatArray) -> pd.DataFrame:
-        found = proved_people(self.problem, self.inputs.psi, encoded, tolerance=_PEOPLE_TOLERANCE)
+        found = proved_people(
+            self.problem, self.inputs.psi, encoded, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
+        )
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
         return marked(found.rename(columns=names)[order], "exact")
@@ -373,7 +401,7 @@ class CertifiedAnswers:
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""
         encoded = np.asarray(self.inputs.model.encoded(rows), dtype=float)
-        found = measures.exact_flips(self.problem, self.inputs.psi, encoded)
+        found = measures.exact_flips(self.problem, self.inputs.psi, encoded, threshold=self.cut)
         labels = pd.Series(self.inputs.model.labels(found["label"]), row_labels(rows), dtype=object)
         settled = (found["decided"] & ~found["flips"]).to_numpy()
         return labels.where(settled, None).rename("label")
@@ -400,11 +428,14 @@ def spread(values: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
     return marked(table, SAMPLED)
 
 
-def conflict_ratios(models: Any, rows: Any, codes: Any) -> FloatArray:
+def conflict_ratios(models: Any, rows: Any, codes: Any, cut: float = 0.0) -> FloatArray:
     """Share of the models (n_rows,) whose label for a person differs from the given code."""
     own, found = np.asarray(codes), []
     for part in _batches(len(own), models.n_draws * max(1, models.n_classes)):
-        labels = likeliest(np.asarray(models.scores(rows[part])))
+        if cut:
+            labels = (models.margins(rows[part]) > cut).astype(int)
+        else:
+            labels = likeliest(np.asarray(models.scores(rows[part])))
         found.append((labels != own[part]).mean(axis=0))
     return np.concatenate(found)
 

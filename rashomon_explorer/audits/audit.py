@@ -42,6 +42,8 @@ def audit(
     groups: ArrayLike | str | None = None,
     features: Any = None,
     sample_weight: ArrayLike | None = None,
+    threshold: float | None = None,
+    wanted: Any = None,
     n_models: int | str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -87,6 +89,14 @@ def audit(
         mapping value may name several columns.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the fit.
+    threshold : float, optional
+        Probability of the wanted class (or score, of a model without probabilities) from which on
+        it is decided, in place of the model's own ``predict``. A ``FixedThresholdClassifier`` or
+        ``TunedThresholdClassifierCV`` has its rule without this.
+    wanted : label, optional
+        Class that counts as accepted: scores, signs and rates are for it. By default 1 or True of
+        two such labels; of labels in words none, and scores are for the last in the order of
+        ``classes_``, which is printed beside them.
     n_models : int or "auto", default="auto"
         Number of models for numbers that are averages over the set, or of refits.
     n_jobs : int, optional
@@ -126,14 +136,17 @@ def audit(
         own, models = _collected(model, table, y, tolerance)
         inputs = _inputs(own, models.psi, groups, table, features, choice)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
-    audited = AuditedModel.from_fit(model, table, y)
+    audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     try:
         _check_certified(audited.estimator)
         problem = _problem(audited, weights)
     except TypeError:  # of another kind than the linear models whose minimum is certified
         return _sampled(audited, table, tolerance, groups, features, weights, choice)
+    audited = audited.scoring_wanted()
     problem = replace(problem, feature_names=tuple(audited.names))
+    if audited.reversed:
+        problem = replace(problem, targets=-problem.targets)
     found = rules.resolve(
         tolerance,
         model,
@@ -404,7 +417,7 @@ class Audit:
         changeable : sequence of str
             Columns of the table that may change: numbers, and columns of categories.
         wanted : label, optional
-            Label that means acceptance; by default the second of two classes.
+            Label that means acceptance; by default that of the audit.
         **options
             ``bounds``, by default the range in the rows of the fit; ``costs``, by default 1 for a
             standard deviation or another level; ``directions``, ``integers``, ``margin`` and
@@ -549,6 +562,9 @@ def audit_table(
 def _named(found: Audit, names: tuple[Any, ...]) -> Audit:
     own, problem = found.inputs, found.problem
     model = replace(own.model, class_names=names, targets=np.asarray(names)[own.model.targets])
+    if model.decision is not None:
+        decision = replace(model.decision, classes=names, wanted=None, target="")
+        model = replace(model, decision=decision)
     if problem.classes:
         problem = replace(problem, classes=names)
     inputs = replace(own, model=model)

@@ -1,6 +1,6 @@
 """Another fitted model beside the audited one."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ def compare(audit: Any, other: Any) -> Comparison:
     """Compare another fitted model with the models of an audit."""
     own = audit.inputs.model
     second = AuditedModel.from_fit(other, audit.table, own.targets)
+    second = replace(second, reversed=getattr(own, "reversed", False))
     theta = _parameters(audit.problem, own, second)
     if theta is None:
         excess, basis = _loss_difference(own, second), "mean loss on these rows, without penalties"
@@ -72,6 +73,7 @@ def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatA
     if not problem.intercept and intercept:
         return None
     theta = np.append(np.ravel(last.coef_), [intercept] * problem.intercept)
+    theta = -theta if own.reversed else theta
     return theta if len(theta) == problem.p else None
 
 

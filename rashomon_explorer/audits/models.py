@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,17 +18,19 @@ from sklearn.utils.validation import check_is_fitted
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import as_pandas, is_frame
 from rashomon_explorer.audits.columns import Columns, table_columns, trace
+from rashomon_explorer.audits.decisions import Decision, inner_model
 
 
 def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
     """Return the transformers and the last step of a model, or of a search's best estimator."""
     if isinstance(model, type):
         raise TypeError(f"model must be a fitted model, got the class {model.__name__}")
-    if hasattr(model, "best_estimator_"):
-        return fitted_steps(model.best_estimator_)
+    inner = inner_model(model)
+    if inner is not None:
+        return fitted_steps(inner)
     if isinstance(model, Pipeline):
-        inner, last = fitted_steps(model.steps[-1][1])
-        return (*(step for _, step in model.steps[:-1]), *inner), last
+        steps, last = fitted_steps(model.steps[-1][1])
+        return (*(step for _, step in model.steps[:-1]), *steps), last
     if hasattr(model, "fit"):
         check_is_fitted(model)
     if hasattr(model, "cv_results_") or getattr(model, "refit", None) is False:
@@ -44,12 +46,17 @@ class AuditedModel:
     table: pd.DataFrame = field(repr=False)  # rows of the fit
     targets: NDArray[Any] = field(repr=False)  # (n_rows,)
     class_names: tuple[Any, ...] = ()  # labels, if the fit was to codes 0, 1, …
+    decision: Decision | None = None  # None for a regression
+    reversed: bool = False  # whether scores are for the first of two classes, which is wanted
 
     @classmethod
-    def from_fit(cls, model: Any, X: Any, y: Any) -> AuditedModel:
+    def from_fit(
+        cls, model: Any, X: Any, y: Any, *, threshold: float | None = None, wanted: Any = None
+    ) -> AuditedModel:
         """Check a fitted model, and the rows and targets of its fit."""
         fitted_steps(model)  # raises unless it is fitted
         table = as_table(model, X)
+        target = str(getattr(y, "name", None) or "")
         targets = np.asarray(as_pandas(y))
         if targets.ndim == 2 and targets.shape[1] == 1:
             targets = targets[:, 0]
@@ -61,7 +68,42 @@ class AuditedModel:
         if pd.isna(targets).any():
             place = int(np.argmax(pd.isna(targets)))
             raise ValueError(f"y has no value at row {place}: pass the rows of the fit")
-        return cls(model, table, targets)
+        audited = cls(model, table, targets)
+        if not audited.classes:
+            if threshold is not None or wanted is not None:
+                raise TypeError("threshold= and wanted= need classes, and this model has none")
+            return audited
+        decision = Decision.of_model(model, audited.classes, target, threshold, wanted)
+        return replace(audited, decision=decision.fitting(model, audited.fit_rows))
+
+    def scoring_wanted(self) -> AuditedModel:
+        """Return the model with the wanted one of two classes as the second, which is scored."""
+        first = self.decision is not None and len(self.classes) == 2
+        if first and self.decision.wanted_code == 0:  # type: ignore[union-attr]
+            return replace(self, reversed=True)
+        return self
+
+    @property
+    def score_class(self) -> str:
+        """Class that scores of two classes are for, such as ``approve='denied'``."""
+        if self.decision is None or len(self.classes) != 2:
+            return ""
+        return self.decision.scored_text
+
+    def cut(self, link: str) -> float:
+        """Score of a linear model above which a person gets the second class."""
+        if self.decision is None or len(self.classes) != 2:
+            return 0.0
+        cut = self.decision.cut(link)
+        return -cut if self.reversed else cut
+
+    @cached_property
+    def codes(self) -> NDArray[np.int_]:
+        """Codes 0, 1, … of the labels (n_rows,) that the decision rule gives the rows."""
+        if self.decision is None:
+            raise TypeError("labels need classes, and this model predicts numbers")
+        codes = self.decision.codes(self.original, self.fit_rows)
+        return 1 - codes if self.reversed else codes
 
     @property
     def estimator(self) -> Any:
@@ -79,7 +121,8 @@ class AuditedModel:
         """Labels of the classes; empty for a regression."""
         if not is_classifier(self.estimator):
             return ()
-        return self.class_names or tuple(np.asarray(self.estimator.classes_).tolist())
+        classes = self.class_names or tuple(np.asarray(self.estimator.classes_).tolist())
+        return classes[::-1] if self.reversed else classes
 
     @cached_property
     def columns(self) -> Columns:

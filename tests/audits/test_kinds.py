@@ -146,7 +146,7 @@ def test_recourse_in_the_tables_columns_holds_for_every_good_model(people, pipel
     assert (found.scores(after[reached])["low"] >= 0.5 - 1e-4).all()
     assert (after["fare"] == refused["fare"]).all() and (after["sex"] == refused["sex"]).all()
     with pytest.raises(ValueError, match="unknown column 'height'"):
-        found.recourse(refused, ["height"])
+        found.recourse(refused, ["height"], wanted="lived")
     with pytest.raises(ValueError, match="wanted must be one of the labels"):
         found.recourse(refused, ["age"], wanted="saved")
     assert isinstance(way.changes, pd.DataFrame)

@@ -29,14 +29,18 @@ _ROUNDING = 1e-14  # relative to the loss, as for level sets
 
 @one_blas_thread()
 def least_crossings(
-    problem: ConvexProblem, directions: FloatArray, zero: float, tolerance: float
+    problem: ConvexProblem,
+    directions: FloatArray,
+    zero: float,
+    tolerance: float,
+    beyond: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ 0} for each column d of (p, K), d·θ* ≤ 0.
+    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ b} for each column d of (p, K), d·θ* ≤ b.
 
-    A tangent proves the lower bound; a model with d·θ > 0 attains the upper one. ``zero`` is an
-    excess loss that the minima do not exceed. Losses with kinks get the bracket [0, ∞).
+    A tangent proves the lower bound; a model with d·θ > b attains the upper one, b = ``beyond``.
+    ``zero`` is an excess loss that the minima do not exceed. Losses with kinks get [0, ∞).
     """
-    search = _Search(problem, directions, zero, tolerance)
+    search = _Search(problem, directions, zero, tolerance, beyond)
     smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
     if not smooth:
         return search.lower, search.upper
@@ -53,18 +57,24 @@ def least_crossings(
 
 
 class _Search:
-    """Current point and bracket of each column's minimum over the hyperplane d·θ = c."""
+    """Current point and bracket of each column's minimum over the hyperplane d·θ = b."""
 
     def __init__(
-        self, problem: ConvexProblem, directions: FloatArray, zero: float, tolerance: float
+        self,
+        problem: ConvexProblem,
+        directions: FloatArray,
+        zero: float,
+        tolerance: float,
+        beyond: FloatArray | float,
     ) -> None:
         count = directions.shape[1]
+        self._beyond = np.broadcast_to(np.asarray(beyond, dtype=float), (count,))
         self._problem, self._directions, self._zero = problem, directions, zero
         self._tolerance, self.best = tolerance, problem.minimum.theta
         self._radius = float(getattr(problem.domain, "radius", np.inf))
-        self._needed = -(self.best @ directions)
-        # Slightly beyond the hyperplane d·θ = 0, so that labels do change.
-        self._level = _NUDGE * tolerance * self._needed
+        self._needed = self._beyond - self.best @ directions
+        # Slightly beyond the hyperplane d·θ = b, so that labels do change.
+        self._level = self._beyond + _NUDGE * tolerance * self._needed
         self._level += 1e-9 * np.abs(directions).sum(axis=0) * (1 + np.abs(self.best).max())
         self.theta = np.repeat(self.best[:, None], count, axis=1)
         self._value = np.full(count, np.inf)
@@ -93,7 +103,7 @@ class _Search:
         theta = metric.least_on_hyperplanes(at, level, stiff, self._radius)
         theta = self._problem.domain.project(theta)
         value, gradient = self._problem.value_and_gradient(theta)
-        flips = np.einsum("ij,ij->j", d, theta) > 0
+        flips = np.einsum("ij,ij->j", d, theta) > self._beyond[active]
         excess = np.where(flips, np.maximum(value - self._problem.minimum.value, 0.0), np.inf)
         self.upper[active] = np.minimum(self.upper[active], excess)
         lower = np.minimum(self._bound(active, theta, value, gradient), self.upper[active])
@@ -110,14 +120,14 @@ class _Search:
     ) -> FloatArray:
         """Lower bound (K,) on the excess loss by the tangents at ``theta``.
 
-        L(ϑ) ≥ L(θ) + g·(ϑ − θ), and for every μ ≥ 0 and d·ϑ ≥ 0 at least as much with g − μd in
-        place of g, whose minimum over a ball or an ellipsoid around the models is known.
+        L(ϑ) ≥ L(θ) + g·(ϑ − θ), and for every μ ≥ 0 and d·ϑ ≥ b at least as much with g − μd in
+        place of g, plus μb, whose minimum over a ball or an ellipsoid around the models is known.
         """
         problem, d = self._problem, self._directions[:, active]
         error = _ROUNDING * (1 + np.abs(value)) * np.sqrt(len(theta))
         excess = value - problem.minimum.value - error - np.einsum("ij,ij->j", slope, theta)
         if not isinstance(problem, PenalisedProblem):
-            away = level_set.least_shifted_norm(-slope, -d, np.zeros(len(active)), self._radius)
+            away = level_set.least_shifted_norm(-slope, -d, -self._beyond[active], self._radius)
             return np.asarray(excess - away)
         around = [self._reach(psi) for psi in np.minimum(self.upper[active], self._zero)]
         if problem.l1 is not None:
@@ -163,15 +173,16 @@ def exact_flips(
     psi: float,
     X: ArrayLike,
     *,
+    threshold: float = 0.0,
     tolerance: float = _TOLERANCE,
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> pd.DataFrame:
     """Whether some model of the Rashomon set flips a person's label against the best model.
 
-    The label is the sign of the score (class 0 at 0), or the class with the largest score. A person
-    is decided once a model flips the label, or a tangent proves that none does. For most people
-    this takes one pass over the rows.
+    The label is 1 if the score is above the threshold, or the class with the largest score. A
+    person is decided once a model flips the label, or a tangent proves that none does. For most
+    people this takes one pass over the rows.
 
     **Curator: computed from private rows, not private.**
 
@@ -182,6 +193,8 @@ def exact_flips(
     psi : float
         Rashomon threshold > 0.
     X : array-like of shape (n_rows, n_features)
+    threshold : float, default=0.0
+        Score above which the label is 1: log(t/(1 − t)) for a probability t of a logistic loss.
     tolerance : float, default=1e-6
         Where the search for undecided people ends, as a share of the largest score change.
     n_jobs, executor : optional
@@ -209,8 +222,8 @@ def exact_flips(
     """
     _check_classes(problem)
     rows, best = scored_rows(problem, X), problem.minimum.theta
-    directions, label = _problem_directions(problem, rows)
-    needed = -np.einsum("nkj,j->nk", directions, best)
+    directions, label, beyond = _problem_directions(problem, rows, threshold)
+    needed = beyond[:, None] - np.einsum("nkj,j->nk", directions, best)
     n, others = needed.shape
     need = needed.ravel()
 
@@ -219,7 +232,7 @@ def exact_flips(
         problem, psi, columns, tolerance, Past(need), n_jobs=n_jobs, executor=executor
     )
     flips = (found.inner > need).reshape(n, others).any(axis=1)
-    # Scores that are the same for all models, as for a row of zeros, always tie.
+    # Scores that are the same for all models, as for a row of zeros, never cross.
     fixed = ~directions.any(axis=2)
     stays = (fixed | (found.outer < need).reshape(n, others)).all(axis=1)
     index = row_index(X)
@@ -273,15 +286,16 @@ def _check_classes(problem: ConvexProblem) -> None:
 
 
 def flip_directions(
-    rows: FloatArray, best: FloatArray, outputs: int, reference: bool = True
+    rows: FloatArray, best: FloatArray, outputs: int, reference: bool = True, threshold: float = 0.0
 ) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Directions (n, other labels, p) whose value is > 0 for a flip, and the best labels (n,).
+    """Directions (n, other labels, p) that rise towards a flip, and the best labels (n,).
 
-    With several scores, ``reference`` says whether one more class has the score 0.
+    A label flips above ``threshold`` (from 0 to 1), above −``threshold`` (from 1 to 0), or above 0
+    with several scores, where ``reference`` says whether one more class has the score 0.
     """
     scores = rows @ best.reshape(outputs, -1).T
     if outputs == 1:
-        label = (scores[:, 0] > 0).astype(int)
+        label = (scores[:, 0] > threshold).astype(int)
         return (rows * np.where(label == 1, -1.0, 1.0)[:, None])[:, None, :], label
     each = np.eye(outputs)
     if reference:
@@ -294,11 +308,33 @@ def flip_directions(
 
 
 def _problem_directions(
-    problem: ConvexProblem, rows: FloatArray
-) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Directions and labels of :func:`flip_directions` at a problem's best model."""
-    reference = not isinstance(problem, PenalisedProblem)
-    return flip_directions(rows, problem.minimum.theta, problem.loss.outputs, reference)
+    problem: ConvexProblem, rows: FloatArray, threshold: float
+) -> tuple[FloatArray, NDArray[np.int_], FloatArray]:
+    """Directions, labels (n,) at a problem's best model, and the value (n,) that flips exceed."""
+    outputs, reference = problem.loss.outputs, not isinstance(problem, PenalisedProblem)
+    if threshold and outputs > 1:
+        raise ValueError(f"a threshold needs two classes, got {outputs + reference}")
+    best = problem.minimum.theta
+    directions, label = flip_directions(rows, best, outputs, reference, threshold)
+    return directions, label, np.where(label == 1, -threshold, threshold)
+
+
+def _largest_crossing(
+    problem: ConvexProblem, directions: FloatArray, beyond: FloatArray, threshold: float
+) -> float:
+    """Excess loss of models that reach the thresholds, which no least crossing exceeds.
+
+    Models of one score for every row, the threshold, are beyond it for all; without an intercept
+    the nearest model to the best one is taken for each of the columns (p, K).
+    """
+    best = problem.minimum.theta
+    reached = np.zeros((problem.p, 1))
+    if threshold and problem.intercept:
+        reached[-1] = threshold
+    elif threshold:
+        size = np.maximum(np.einsum("ij,ij->j", directions, directions), 1e-300)
+        reached = best[:, None] + (beyond - best @ directions) / size * directions
+    return 1.01 * max(float(problem.value(reached).max()) - problem.minimum.value, 1e-12)
 
 
 class FlipPsi(NamedTuple):
@@ -316,14 +352,16 @@ class FlipPsi(NamedTuple):
     upper: Any
 
 
-def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -> FlipPsi:
+def flip_psi(
+    problem: ConvexProblem, x: ArrayLike, *, threshold: float = 0.0, tolerance: float = 0.01
+) -> FlipPsi:
     """Smallest ψ at which some model of the Rashomon set gives a person another label.
 
     ψ* = min {L(θ) − L(θ*) : f_θ(x) ≠ f_θ*(x)}, a convex programme: the least loss on the far side
-    of the hyperplane on which the score is 0. A model attains the upper bound, and a tangent
-    proves the lower one. It is a person's distance to the decision boundary in units of the loss:
-    a threshold ψ < ψ* leaves the label unique. The zero model
-    gives every row the same score, so ψ* is at most its excess loss.
+    of the hyperplane on which the score is the threshold. A model attains the upper bound, and a
+    tangent proves the lower one. It is a person's distance to the decision boundary in units of the
+    loss: ψ < ψ* leaves the label unique. A model with the same score for every row flips it, too,
+    so that ψ* is at most its excess loss.
 
     **Curator: computed from private rows, not private.**
 
@@ -333,6 +371,8 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
         Of a classification loss.
     x : array-like of shape (n_features,) or (n_rows, n_features)
         One person, or several, which take less time together.
+    threshold : float, default=0.0
+        Score above which the label is 1, as in :func:`exact_flips`.
     tolerance : float, default=0.01
         Where the search ends: upper ≤ (1 + tolerance)·lower.
 
@@ -362,28 +402,32 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
     people = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None] if one else x
     rows = scored_rows(problem, people)
     rows, place = np.unique(rows, axis=0, return_inverse=True)
-    zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
-    zero = 1.01 * max(zero, 1e-12)
-    directions = _problem_directions(problem, rows)[0]
+    directions, _, beyond = _problem_directions(problem, rows, threshold)
     n, others, p = directions.shape
-    found = least_crossings(problem, directions.reshape(-1, p).T, zero, tolerance)
+    columns, each = directions.reshape(-1, p).T, np.repeat(beyond, others)
+    zero = _largest_crossing(problem, columns, each, threshold)
+    found = least_crossings(problem, columns, zero, tolerance, each)
     ends = np.stack(found).reshape(2, n, others).min(axis=2).T
     for row, (lower, upper) in enumerate(progress(ends, "least ψ of flips", total=n)):
         if upper <= LEAST * zero:
             ends[row] = 0.0, LEAST * zero
         elif upper > (1 + tolerance) * lower:
-            ends[row] = _bisected(
-                problem, directions[row], max(lower, LEAST * zero), zero, tolerance
-            )
+            least = max(lower, LEAST * zero)
+            ends[row] = _bisected(problem, directions[row], beyond[row], least, zero, tolerance)
     lower, upper = ends[place.ravel()].T
     return FlipPsi(float(lower[0]), float(upper[0])) if one else FlipPsi(lower, upper)
 
 
 def _bisected(
-    problem: ConvexProblem, directions: FloatArray, lower: float, zero: float, tolerance: float
+    problem: ConvexProblem,
+    directions: FloatArray,
+    beyond: float,
+    lower: float,
+    zero: float,
+    tolerance: float,
 ) -> tuple[float, float]:
     """Bounds on the least ψ of a flip, by bisection over proved ranges."""
-    need = -directions @ problem.minimum.theta
+    need = beyond - directions @ problem.minimum.theta
 
     def proved(psi: float) -> tuple[bool, bool]:
         """Whether a model is proved to flip the label, and whether none is."""

@@ -90,6 +90,7 @@ def proved_people(
     X: Any,
     *,
     target_bounds: tuple[float, float] = (-1.0, 1.0),
+    threshold: float = 0.0,
     tolerance: float = _NARROW,
 ) -> pd.DataFrame:
     """Range of each person's prediction over the whole set, and whether the label can flip.
@@ -102,6 +103,8 @@ def proved_people(
         As for :func:`people_ranges`; ``problem`` may also be a PenalisedProblem.
     target_bounds : (float, float), default=(-1, 1)
         Targets that a regression's scores −1 and 1 represent.
+    threshold : float, default=0.0
+        Score above which the label is 1, as in :func:`exact_flips`.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def proved_people(
     classes = problem.loss.task != "regression"
     table = pd.DataFrame(index=X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X)))
     if classes:
-        found = exact_flips(problem, psi, X)
+        found = exact_flips(problem, psi, X, threshold=threshold)
         table["flips"] = np.where(found["flips"], "yes", np.where(found["decided"], "no", _NOT))
     if problem.loss.outputs == 1:
         ends = exact_score_ranges(problem, psi, X, tolerance=tolerance)

@@ -1,0 +1,187 @@
+"""Rules by which fitted classifiers turn scores into labels, and the class that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_inner_share
+
+_NUMBERED = ({0, 1}, {-1, 1})
+"""Labels of which the larger one counts as accepted unless another is named."""
+
+
+def inner_model(model: Any) -> Any:
+    """Model that a search, a threshold or a frozen estimator wraps; None for any other model."""
+    if hasattr(model, "best_estimator_"):
+        return model.best_estimator_
+    if isinstance(model, FixedThresholdClassifier | TunedThresholdClassifierCV):
+        return getattr(model, "estimator_", model.estimator)
+    return model.estimator if isinstance(model, FrozenEstimator) else None
+
+
+def _layers(model: Any) -> Iterator[Any]:
+    """Yield a model, what it wraps, the last step of a pipeline, and so on."""
+    while model is not None:
+        yield model
+        steps = getattr(model, "steps", None)
+        model = steps[-1][1] if isinstance(steps, list) else inner_model(model)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Rule that gives the label of a classification, and the class that counts as accepted.
+
+    Without a threshold the fitted model's own ``predict`` decides.
+    """
+
+    classes: tuple[Any, ...]  # in the order of the fitted estimator
+    threshold: float | None = None  # of the response for ``positive``, from which on it is given
+    positive: Any = None  # class that the threshold is for
+    response: str = ""  # "predict_proba" or "decision_function", which the threshold is of
+    wanted: Any = None  # class that counts as accepted; None if nobody named one
+    target: str = ""  # name of the column of targets
+    replaced: bool = False  # whether the threshold takes the place of the model's ``predict``
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Any,
+        classes: tuple[Any, ...],
+        target: str = "",
+        threshold: float | None = None,
+        wanted: Any = None,
+    ) -> Self:
+        """Rule of a fitted classifier, or a threshold of the probability of the wanted class."""
+        if wanted is not None and wanted not in classes:
+            raise ValueError(f"wanted must be one of the labels {list(classes)}, got {wanted!r}")
+        rule = cls(classes, target=target)
+        for layer in _layers(model):
+            if isinstance(layer, FixedThresholdClassifier | TunedThresholdClassifierCV):
+                rule = rule._wrapped(layer)
+                break
+        if wanted is None and rule.positive is not None:
+            wanted = getattr(layer, "pos_label", None)
+        if wanted is None and len(classes) == 2 and _are_numbered(classes):
+            wanted = classes[1]
+        rule = replace(rule, wanted=wanted)
+        return rule if threshold is None else rule._replaced(threshold, model)
+
+    def _wrapped(self, layer: Any) -> Self:
+        fixed = isinstance(layer, FixedThresholdClassifier)
+        threshold = layer.threshold if fixed else layer.best_threshold_
+        response = layer.response_method
+        if response == "auto":
+            response = "predict_proba"
+            if not hasattr(inner_model(layer), response):
+                response = "decision_function"
+        if threshold == "auto":
+            threshold = 0.5 if response == "predict_proba" else 0.0
+        named = getattr(layer, "pos_label", None)
+        positive = self.classes[1] if named is None else named
+        return replace(self, threshold=float(threshold), positive=positive, response=response)
+
+    def _replaced(self, threshold: float, model: Any) -> Self:
+        if len(self.classes) != 2:
+            raise ValueError(f"threshold= needs two classes, got {list(self.classes)}")
+        if self.wanted is None:
+            raise ValueError(
+                f"threshold={threshold!r} is of the probability of one class: name it by wanted=, "
+                f"one of the labels {list(self.classes)}"
+            )
+        response = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+        if not hasattr(model, response):
+            raise TypeError(
+                f"threshold= needs a model with probabilities or scores, and "
+                f"{type(model).__name__} predicts labels alone"
+            )
+        if response == "predict_proba":
+            check_inner_share(threshold=threshold)
+        own = {"threshold": float(threshold), "positive": self.wanted, "response": response}
+        return replace(self, **own, replaced=True)
+
+    @property
+    def wanted_code(self) -> int | None:
+        """Code 0, 1, … of the wanted class, None without one."""
+        return None if self.wanted is None else self.classes.index(self.wanted)
+
+    @property
+    def scored(self) -> Any:
+        """Class that scores of two classes are for: the wanted one, or else the second."""
+        return self.classes[-1] if self.wanted is None else self.wanted
+
+    @property
+    def scored_text(self) -> str:
+        """Name of the class that scores are for, such as ``approve='denied'``."""
+        return f"{self.target or 'label'}={self.scored!r}"
+
+    @property
+    def text(self) -> str:
+        """Sentence about the rule, empty if it is the usual one."""
+        if self.threshold is None:
+            return ""
+        what = "probability" if self.response == "predict_proba" else "score"
+        by = "in place of the model's own rule" if self.replaced else "the model's own rule"
+        return f"label {self.positive!r} from a {what} of {self.threshold:.4g} on ({by})"
+
+    def cut(self, link: str) -> float:
+        """Score of the second class above which it is given, for a linear model of two classes."""
+        if self.threshold is None:
+            return 0.0
+        cut = self.threshold
+        if link == "logistic" and self.response == "predict_proba":
+            share = min(max(cut, 0.0), 1.0)
+            cut = float(logit(share))
+        return cut if self.positive == self.classes[1] else -cut
+
+    def fitting(self, model: Any, rows: Any) -> Self:
+        """Rule with the class that its threshold is for, as the model's labels of rows show it.
+
+        A tuned threshold does not say for which class it was tuned.
+        """
+        if self.threshold is None or self.replaced or len(self.classes) != 2:
+            return self
+        labels = self._coded(model.predict(rows))
+        for positive in (self.positive, *self.classes):
+            other = replace(self, positive=positive, replaced=True)
+            if (other.codes(model, rows) == labels).all():
+                return replace(self, positive=positive)
+        return self
+
+    def codes(self, model: Any, rows: Any) -> NDArray[np.int_]:
+        """Codes 0, 1, … of the labels (n_rows,) that a fitted model of these classes decides.
+
+        Of its own ``predict``, or of the threshold that replaces it.
+        """
+        if not self.replaced or self.threshold is None:
+            return self._coded(model.predict(rows))
+        reached = self._response(model, rows) >= self.threshold
+        code = self.classes.index(self.positive)
+        return np.where(reached, code, 1 - code)
+
+    def _response(self, model: Any, rows: Any) -> FloatArray:
+        """Probability or score (n_rows,) of the class that the threshold is for."""
+        values = np.asarray(getattr(model, self.response)(rows), dtype=float)
+        code = self.classes.index(self.positive)
+        if values.ndim == 2:
+            return values[:, code]
+        return values if code == 1 else -values
+
+    def _coded(self, labels: ArrayLike) -> NDArray[np.int_]:
+        codes = {label: code for code, label in enumerate(self.classes)}
+        listed = np.asarray(labels).ravel().tolist()
+        return np.array([codes.get(label, -1) for label in listed], dtype=int)
+
+
+def _are_numbered(classes: tuple[Any, ...]) -> bool:
+    """Whether two labels are 0 and 1, −1 and 1, or False and True."""
+    numbers = all(isinstance(label, bool | int | float) for label in classes)
+    return numbers and set(classes) in _NUMBERED
