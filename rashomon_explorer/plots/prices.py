@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning import options, select, suggestions, weakness
+from rashomon_explorer.mechanisms.planning import options, suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -23,7 +23,7 @@ from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
 DRAWS = (1, 5, 20, 100)
-LEAST_PRICE, MOST_PRICE = select.LEAST_EPSILON, select.MOST_EPSILON
+LEAST_PRICE, MOST_PRICE = 0.05, 100.0
 _ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges η of one draw
 _PLANNED = 9  # costs that are planned one by one, without a closed form
 _TREES_PLANNED = 25
@@ -58,7 +58,7 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
 @lru_cache(maxsize=2048)  # independent of the plan's own cost
 def _planned_promise(mechanism: str, request: Request, *, by_hits: bool) -> float:
     with suggestions.suppress_weak_warnings():
-        return _promise(select.best_plan(MECHANISMS[mechanism], request), by_hits=by_hits)
+        return _promise(MECHANISMS[mechanism].plan_for(request), by_hits=by_hits)
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:

@@ -58,6 +58,11 @@ class PathPlan(Plan):
         return self.n_draws
 
     @property
+    def by_excess(self) -> bool:
+        """Whether Markov's inequality on the expected excess proves no hit rate."""
+        return self.hit_rate_bound == 0
+
+    @property
     def threshold(self) -> Threshold:
         """Smooth threshold, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()

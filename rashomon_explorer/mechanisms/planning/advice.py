@@ -225,7 +225,8 @@ def _steps(planned: PathPlan) -> str:
 
 def _average(planned: PathPlan) -> str:
     excess = rounded_up(planned.excess_bound)
+    hits = f"{_hits(planned)}." if has_hit_rate(planned) else "No hit rate is guaranteed."
     return (
         "A draw is an average of a chain's states, and its loss exceeds the least by at most "
-        f"{excess} in expectation; no hit rate is guaranteed."
+        f"{excess} in expectation. {hits}"
     )

@@ -235,8 +235,8 @@ def plan_options(
     >>> for one in plan_options(**rows, epsilon=4.0, delta=1e-6, n_draws=20)[:3]:
     ...     print(one.name, one.uniform, round(one.hit_rate, 3))
     exact True 0.873
-    finite_grid True 0.67
     unthresholded False 1.0
+    objective_perturbation False 0.956
     """
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
     validation.check_count(n_draws=n_draws)

@@ -162,13 +162,8 @@ class Plan(weakness.BasePlan):
 
     @property
     def along_path(self) -> bool:
-        """Whether a draw is computed from the states of a noisy path; then no hit rate is known."""
+        """Whether a draw is computed from the states of a noisy path."""
         return False
-
-    @property
-    def by_excess(self) -> bool:
-        """Whether only an excess bound is guaranteed for a draw, and no hit rate."""
-        return self.along_path
 
     @property
     def steps(self) -> float:

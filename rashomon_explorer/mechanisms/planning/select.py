@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.planning.plan import Plan, pass_seconds
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_PAPERS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, has_hit_rate
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
@@ -42,52 +42,7 @@ def _cached_plan(kind: type[Mechanism], mechanism: str, **settings: Any) -> Plan
             'mechanism="auto" selects one that does'
         )
     with suppress_weak_warnings():  # the caller warns, also if the plan is cached
-        return best_plan(kind, _settled(kind, settings))
-
-
-LEAST_EPSILON, MOST_EPSILON = 0.05, 100.0
-_SMALLER_EPSILONS = tuple(np.geomspace(LEAST_EPSILON, MOST_EPSILON, 17).tolist())
-_BETTER = 1e-3  # relative improvement for which less is charged
-
-
-def best_plan(kind: type[Mechanism], request: Request) -> Plan:
-    """Plan of the best guarantee at the request's ε, or at a smaller one of a public grid.
-
-    Some mechanisms guarantee less at a larger ε. A mechanism for ε is one for a larger ε, so the
-    smaller one is planned, and only it is charged. Sets alone: their draws are worth what is
-    guaranteed, and one model, measured, gets worse with a smaller ε even where the bound falls.
-    """
-    planned = kind.plan_for(request)
-    exact = planned.of_exact_draws and planned.centre_excess is None
-    if request.n_draws == 1 or exact:  # the law of exact draws guarantees more at a larger ε
-        return planned
-    best = planned
-    known: Any = kind  # a class is hashable, whatever mypy says of its __hash__
-    for epsilon in (one for one in _SMALLER_EPSILONS if one < request.epsilon):
-        smaller = _plan_at(known, replace(request, epsilon=epsilon))
-        if smaller is not None and _is_better(smaller, best):
-            best = smaller
-    if best is planned:
-        return planned
-    own, wanted = rounded_up(best.epsilon), rounded_up(request.epsilon)
-    why = f"ε = {own} of {wanted} is used: a larger one guarantees less"
-    return replace(best, why=why)
-
-
-@lru_cache(maxsize=1024)
-def _plan_at(kind: type[Mechanism], request: Request) -> Plan | None:
-    try:
-        return kind.plan_for(request)
-    except (SamplerError, ValueError):  # impossible at so small an ε
-        return None
-
-
-def _is_better(one: Plan, other: Plan) -> bool:
-    if has_hit_rate(one) != has_hit_rate(other):
-        return has_hit_rate(one)
-    if has_hit_rate(one):
-        return 1 - one.hit_rate_bound < (1 - _BETTER) * (1 - other.hit_rate_bound)
-    return one.weighed_excess < (1 - _BETTER) * other.weighed_excess
+        return kind.plan_for(_settled(kind, settings))
 
 
 def _settled(kind: type[Mechanism], settings: dict[str, Any]) -> Request:
@@ -231,9 +186,11 @@ def _candidate(name: str, goal: str, settings: dict[str, Any]) -> MechanismCandi
     if kind.traits.may_give_up:  # a ridge changes the set: only on request
         settings = {**settings, **_open(settings, {"ridge": 0.0})}
     request = _settled(kind, settings)
-    offer, planned = kind.offer(request), best_plan(kind, request)
-    named = replace(offer, plan=replace(planned, mechanism=name))
-    return MechanismCandidate(named, cost(name, planned, goal), request.in_chunks)
+    offer = kind.offer(request)
+    if offer.plan is None:
+        return MechanismCandidate(offer, math.inf)
+    named = replace(offer, plan=replace(offer.plan, mechanism=name))
+    return MechanismCandidate(named, cost(name, offer.plan, goal), request.in_chunks)
 
 
 def _open(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

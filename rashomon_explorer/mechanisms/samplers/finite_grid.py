@@ -17,6 +17,7 @@ from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
 from rashomon_explorer.privacy import Guarantee
 
@@ -193,6 +194,13 @@ class FiniteGridSampler(GibbsMechanism):
 
     spacing: float | None = None
     most_points: int = 2**18
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline more than three parameters."""
+        few = max(_PER_RADIUS)
+        many = f"supports at most {few} parameters, got {request.p} (an intercept counts)"
+        return many if request.p > few else super().unsuited(request)
 
     def __post_init__(self) -> None:
         """Check the settings."""

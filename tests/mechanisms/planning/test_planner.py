@@ -23,8 +23,9 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
 from rashomon_explorer.mechanisms.planning import options, suggestions
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options, resolve_auto
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
+from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.request import ZCDP, Request
 from rashomon_explorer.mechanisms.samplers import exponential
@@ -166,8 +167,11 @@ def by_name(**changed):
 
 def test_options_are_those_of_the_registry_the_best_first():
     options = plan_options(**BUDGET, ridge=0.1)
-    assert [option.name for option in options[:2]] == ["exact", "finite_grid"]
-    assert options[0].hit_rate > options[1].hit_rate and not options[2].uniform
+    assert [option.name for option in options if option.uniform and option.applies] == ["exact"]
+    assert not by_name()["finite_grid"].applies  # fit refuses more than three parameters
+    few = plan_options(**{**BUDGET, "p": 3}, ridge=0.1)
+    assert [option.name for option in few[:2]] == ["exact", "finite_grid"]
+    assert few[0].hit_rate > few[1].hit_rate and not few[2].uniform
     applies = [option.applies for option in options]
     assert applies == sorted(applies, reverse=True)
     private = {name for name, kind in MECHANISMS.items() if not kind.traits.curator_only}
@@ -190,8 +194,6 @@ def test_the_front_is_what_no_other_row_beats():
         beaten = (qualities >= own).all(axis=1) & (qualities > own).any(axis=1)
         assert front == (not beaten.any())
     np.testing.assert_allclose(table.hits, table.n_draws * table.hit_rate)
-    # With ridge and several draws, bounded range alone is beaten.
-    assert not table[(table.option == "finite_grid") & (table.n_draws > 1)].front.any()
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
@@ -201,6 +203,27 @@ def test_one_model_at_a_time_is_offered_with_or_without_a_ridge(loss, ridge):
     request = request_of(**{**BUDGET, **pure, "loss": loss, "ridge": ridge})
     offers = [MECHANISMS[name].offer(request) for name in names]
     assert [one.applies for one in offers] == [True, ridge > 0, ridge == 0]
+
+
+@pytest.mark.parametrize("mechanism", ["langevin", "langevin_average", "objective_perturbation"])
+@pytest.mark.parametrize("epsilon", [0.05, 4.0])
+def test_every_place_says_the_same_of_a_hit_rate(mechanism, epsilon):
+    rows = {**ROWS, "ridge": 0.0, "delta": 1e-6, "epsilon": epsilon, "n_draws": 5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakGuaranteeWarning)
+        planned = MECHANISMS[mechanism].plan_for(request_of(**rows))
+    printed = "none can be guaranteed" not in str(planned)
+    assert has_hit_rate(planned) == (planned.hit_rate_bound > 0) == printed
+    assert ("o hit rate is guaranteed" in explain(planned)) == (not printed)
+
+
+@pytest.mark.parametrize("mechanism", ["objective_perturbation", "ellipsoid"])
+def test_sets_have_the_epsilon_that_was_requested(mechanism):
+    """A bound that falls with ε is a defect of the bound: less budget draws worse models."""
+    rows = {"n": 124, "p": 16, "psi": 0.02, "radius": 4.0, "ridge": 0.01, "row_norm": 2**0.5}
+    requested = {"epsilon": 50.0, "delta": 1e-6, "n_draws": 20, "ledger": True, "loss": "logistic"}
+    planned = select(mechanism=mechanism, **rows, **requested)
+    assert planned.epsilon == 50.0
 
 
 def test_a_ridge_s_own_cost_is_in_its_promise():
