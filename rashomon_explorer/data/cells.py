@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.data.messages import Level, Place, quoted
+from rashomon_explorer.data.numerals import hold_codes, plain_number
 from rashomon_explorer.exceptions import DataError, RowsClippedWarning, warn_stacklevel
 
 WORTH_A_WORD = 0.01
@@ -116,11 +117,13 @@ def read_numbers(
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
         numbers = _as_floats(values)
         for token in tokens - MISSING:
-            numbers[numbers == _number(token)] = np.nan
+            numbers[numbers == plain_number(token)] = np.nan
         return numbers, np.zeros(len(numbers), dtype=bool)
     text = as_text(values)
     codes, words = pd.factorize(text)
-    parsed = np.array([np.nan if word in tokens else _number(word) for word in words], dtype=float)
+    parsed = np.array(
+        [np.nan if word in tokens else plain_number(word) for word in words], dtype=float
+    )
     absent = np.array([word in tokens for word in words], dtype=bool)
     numbers = parsed[codes]
     return numbers, np.isnan(numbers) & ~absent[codes]
@@ -236,13 +239,6 @@ def _as_floats(values: pd.Series) -> npt.NDArray[np.float64]:
         return np.full(len(values), np.nan)
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
-
-
 @dataclass(frozen=True)
 class Reading:
     """One column's cells, parsed by its declaration."""
@@ -307,6 +303,11 @@ class ColumnSample:
         """Numbers of the present cells; NaN for text."""
         return read_numbers(self.present)[0]
 
+    @property
+    def texts(self) -> set[str]:
+        """Distinct present cells as text."""
+        return set(as_text(self.present))
+
     @cached_property
     def levels(self) -> list[Level]:
         """Distinct values in order, as plain Python: 1.0 in a column with missing values is 1."""
@@ -324,6 +325,8 @@ class ColumnSample:
     def has_numbers(self) -> bool:
         """Whether most values are numbers, with more than two (in a target, many) distinct ones."""
         if pd.api.types.is_bool_dtype(self.present) or not len(self.present):
+            return False
+        if not pd.api.types.is_numeric_dtype(self.present) and hold_codes(self.texts):
             return False
         fewest = _MOST_CLASSES if self.role == "target" else 2
         return bool(np.isfinite(self.numbers).mean() > 0.5) and self.present.nunique() > fewest

@@ -7,10 +7,12 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from threading import RLock
 from typing import IO, Any
 
 import numpy as np
@@ -20,24 +22,31 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
 from rashomon_explorer.data.bunch import check_columns, declared_schema, make_bunch
-from rashomon_explorer.data.cells import to_numbers
+from rashomon_explorer.data.cells import MISSING, read_numbers, to_numbers
 from rashomon_explorer.data.column import IgnoredColumn
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.data.messages import Bounds, Place, check_unique, listed_columns
+from rashomon_explorer.data.numerals import (
+    NumberColumn,
+    NumberMarks,
+    hold_codes,
+    plain_numbers,
+    truths,
+)
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LOOKED_AT = 20
-_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
-_NUMBER = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
+_STATED = re.compile(r'"?sep=(.+?)"?\n', re.IGNORECASE)  # Excel's first line
 
 
 def detect_separator(text: str) -> str:
     """Separator for which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
-    return max(SEPARATORS, key=lambda one: _fit(_widths(start, one)))
+    # A comma in each line may be a decimal mark; any other separator in each line is none.
+    return max(reversed(SEPARATORS), key=lambda one: _fit(_widths(start, one)))
 
 
 def _fit(widths: list[int]) -> tuple[int, int]:
@@ -48,30 +57,31 @@ def _fit(widths: list[int]) -> tuple[int, int]:
 
 
 def _widths(start: str, separator: str) -> list[int]:
-    reader = csv.reader(
-        io.StringIO(start, newline="\n"), delimiter=separator, skipinitialspace=separator != "\t"
-    )
     try:
-        return [len(cells) for cells in reader]
+        return [len(cells) for cells in _reader(start, separator, strict=False)]
     except csv.Error:
         return []
 
 
-def with_points(frame: pd.DataFrame, text_columns: Iterable[str]) -> tuple[pd.DataFrame, bool]:
-    """Convert numbers with decimal commas; return whether there were any."""
-    text, found = set(text_columns), {}
-    for label, cells in frame.items():
-        name = str(label)
-        if name in text or pd.api.types.is_numeric_dtype(cells):
-            continue
-        words = cells.astype(str)
-        comma = words.str.fullmatch(_COMMA)
-        if not comma.any() or words.str.fullmatch(_NUMBER).mean() <= 0.5:
-            continue
-        points = words.where(~comma, words.str.replace(",", ".", regex=False))
-        numbers = pd.to_numeric(points, errors="coerce")
-        found[name] = points if numbers.isna().any() else numbers
-    return (frame.assign(**found) if found else frame), bool(found)
+def _reader(text: str, separator: str, strict: bool = True) -> Any:
+    stream = io.StringIO(text, newline="\n")
+    spaced = separator != "\t"
+    return csv.reader(stream, delimiter=separator, skipinitialspace=spaced, strict=strict)
+
+
+_FIELD_LIMIT = RLock()  # the limit of the csv module holds for the process
+
+
+@contextmanager
+def _long_fields(text: str) -> Iterator[None]:
+    """Let a field be as long as the text."""
+    with _FIELD_LIMIT:
+        limit = csv.field_size_limit()
+        csv.field_size_limit(max(limit, len(text)))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 @dataclass(frozen=True)
@@ -89,53 +99,97 @@ class CsvTable:
         return f"line {self.lines[position]}"
 
 
-def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
-    r"""Parse text with a header, separated by commas, semicolons, tabs or bars."""
-    separator = detect_separator(text)
-    names, header_line, body = _split_header(text, separator)
-    first_line = text[: len(text) - len(body)].count("\n") + 1
-    lines = _row_lines(body, len(names), first_line, separator)
+def parse_csv(
+    text: str,
+    text_columns: Iterable[str] = (),
+    number_columns: Iterable[str] = (),
+    marks: NumberMarks | None = None,
+) -> CsvTable:
+    r"""Parse text with a header, separated by commas, semicolons, tabs or bars.
+
+    Cells of ``text_columns`` stay as they are. Other columns become numbers if most cells are, and
+    none is a code such as ``007``; ``number_columns`` are numbers also with leading zeros.
+    """
+    with _long_fields(text):
+        stated = _STATED.match(text)
+        separator = detect_separator(text) if stated is None else _stated(stated[1])
+        start = 0 if stated is None else stated.end()
+        names, header_line, body = _split_header(
+            text[start:], separator, first_line=1 + bool(start)
+        )
+        first_line = text[: len(text) - len(body)].count("\n") + 1
+        rows, lines = _rows(body, len(names), first_line, separator)
     if not lines.size:
         raise DataError(
             f"the file has a header (line {header_line}) and no rows below it: add the rows"
         )
-    frame = pd.read_csv(
-        io.StringIO(body),
-        sep=separator,
-        header=None,
-        names=names,
-        index_col=False,
-        dtype={name: str for name in text_columns if name in names},
-        # pandas must not parse "NA" as missing: the checks report it with its line
-        na_filter=False,
-        low_memory=False,
-        skipinitialspace=separator != "\t",
-    )
-    if separator == ",":
-        return CsvTable(frame, lines)
-    frame, decimals = with_points(frame, text_columns)
-    written = f"separated by {SEPARATORS[separator]}{' with decimal commas' if decimals else ''}"
-    return CsvTable(frame, lines, written)
+    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    columns, written = _typed(cells, separator, set(text_columns), set(number_columns), marks)
+    parts = [f"separated by {SEPARATORS[separator]}"] * (separator != ",") + written
+    return CsvTable(pd.DataFrame(columns), lines, " with ".join(parts))
 
 
-def _split_header(text: str, separator: str) -> tuple[list[str], int, str]:
-    """Read the header without pandas, which would rename a repeated column to ``name.1``."""
-    stream = io.StringIO(text, newline="\n")
-    spaced = separator != "\t"
-    reader = csv.reader(stream, delimiter=separator, skipinitialspace=spaced, strict=True)
-    line, names = 1, []
+def _stated(separator: str) -> str:
+    separator = {"\\t": "\t"}.get(separator, separator)
+    if separator not in SEPARATORS:
+        named = ", ".join(SEPARATORS.values())
+        raise DataError(
+            f"line 1 states the separator {separator!r}; values must be separated by one of {named}"
+        )
+    return separator
+
+
+def _typed(
+    cells: Mapping[str, Sequence[str]],
+    separator: str,
+    text_columns: set[str],
+    number_columns: set[str],
+    marks: NumberMarks | None,
+) -> tuple[dict[str, pd.Series], list[str]]:
+    """Columns as numbers, truth values or text, and words for marks other than a point."""
+    columns: dict[str, pd.Series] = {}
+    undecided: dict[str, NumberColumn] = {}
+    for name, values in cells.items():
+        plain = None if name in text_columns else plain_numbers(values)
+        if plain is None and name not in text_columns:
+            undecided[name] = NumberColumn(values, marks or NumberMarks(), MISSING)
+            plain = truths(values)
+        columns[name] = pd.Series(values) if plain is None else plain
+    numeric = {
+        name: column
+        for name, column in undecided.items()
+        if column.has_numbers and (name in number_columns or not hold_codes(column.counts))
+    }
+    shown = [column.shown for column in numeric.values()]
+    floats = any(pd.api.types.is_float_dtype(column) for column in columns.values())
+    file_marks = set().union({"."} if floats else set(), *shown)
+    # Among commas a decimal comma is rare: one decimal point shows what the points are.
+    file_marks = {"."} if separator == "," and file_marks == {"."} else set()
+    decimals = set()
+    for name, column in numeric.items():
+        decimal = column.decimal(name, file_marks)
+        columns[name] = column.numbers(decimal)
+        decimals.add(decimal if any(decimal in word for word in column.counts) else "")
+    return columns, ["decimal commas"] * ("," in decimals)
+
+
+def _split_header(text: str, separator: str, first_line: int) -> tuple[list[str], int, str]:
+    """Names in the header, its line, and the text below it."""
+    reader = _reader(text, separator)
+    line, names = first_line, []
     try:
         for names in reader:
             if len(names) > 1 or any(name.strip() for name in names):
                 break
-            line = reader.line_num + 1
+            line = first_line + reader.line_num
         else:
             raise DataError("the file is empty: it needs a header line and rows below it")
     except csv.Error as error:
         raise DataError(f"the header on line {line} cannot be read: {error}") from error
     names = [name.strip() for name in names]
     _check_header(names, line)
-    return names, line, text[stream.tell() :]
+    below = text.split("\n", reader.line_num)[reader.line_num :]
+    return names, line, "".join(below)
 
 
 def _check_header(names: list[str], line: int) -> None:
@@ -151,15 +205,13 @@ def _check_header(names: list[str], line: int) -> None:
         raise DataError(f"in the header on line {line}, {error}") from None
 
 
-def _row_lines(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
-    """File lines of rows; quoted values may contain separators and line ends."""
+def _rows(
+    body: str, width: int, first_line: int, separator: str
+) -> tuple[list[list[str]], npt.NDArray[np.int64]]:
+    """Rows and their file lines; quoted values may contain separators and line ends."""
     physical = body.split("\n")
-    reader = csv.reader(
-        io.StringIO(body, newline="\n"),
-        delimiter=separator,
-        skipinitialspace=separator != "\t",
-        strict=True,
-    )
+    reader = _reader(body, separator)
+    rows: list[list[str]] = []
     lines: list[int] = []
     start = 0
     try:
@@ -167,13 +219,14 @@ def _row_lines(body: str, width: int, first_line: int, separator: str) -> npt.ND
             if physical[start].strip(" \t") or len(cells) > 1:
                 if len(cells) != width:
                     _refuse_ragged(first_line + start, len(cells), width, separator)
+                rows.append(cells)
                 lines.append(first_line + start)
             start = reader.line_num
     except csv.Error as error:
         raise DataError(
             f"line {first_line + start} cannot be read ({error}): check its quotes"
         ) from error
-    return np.array(lines, dtype=np.int64)
+    return rows, np.array(lines, dtype=np.int64)
 
 
 def _refuse_ragged(line: int, found: int, width: int, separator: str) -> None:
@@ -187,8 +240,8 @@ def _refuse_ragged(line: int, found: int, width: int, separator: str) -> None:
 CsvSource = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | IO[str]
 
 _OTHER_MARKS = {
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
     b"PK\x03\x04": "a zip or spreadsheet file",
     b"\x1f\x8b": "a gzip file",
     b"PAR1": "a Parquet file, which chunk_rows(path, target=...) reads",
@@ -198,11 +251,18 @@ _OTHER_MARKS = {
 def read_text(source: CsvSource) -> str:
     r"""Read a whole CSV as text with ``\n`` line ends and no byte-order mark."""
     content = _read(source)
-    text = content if isinstance(content, str) else _decode(content)
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return plain_lines(content if isinstance(content, str) else decode(content)[0])
+
+
+def plain_lines(text: str) -> str:
+    r"""Text with ``\n`` line ends and no byte-order mark; raises if it is no text."""
+    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        raise DataError(f"line {line} holds a NUL character: this is not a CSV file of text")
+        raise DataError(
+            f"line {line} holds a NUL character: this is not a CSV file of text, or it is UTF-16 "
+            "text without its mark. Save it as 'CSV UTF-8'"
+        )
     return text
 
 
@@ -240,23 +300,41 @@ def _read_file(path: str | os.PathLike[str]) -> bytes:
         raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror or error}") from error
 
 
-def _decode(content: bytes) -> str:
+def decode(content: bytes, fallback: str | None = None) -> tuple[str, str]:
+    """Text of a file, and the name of its encoding unless it is UTF-8."""
     for first, kind in _OTHER_MARKS.items():
         if content.startswith(first):
             raise DataError(
                 f"the file looks like {kind} (byte offset 0, line 1), but a plain CSV in UTF-8 "
                 "is expected: save it as 'CSV UTF-8'"
             )
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return content.decode("utf-16"), "UTF-16 text"
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"the file is UTF-16 text with half a character at byte offset {error.start} of "
+                f"{len(content)}: it was probably cut short. Save or copy it again"
+            ) from None
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8"), ""
     except UnicodeDecodeError as error:
+        expected = "not UTF-8"
+        if fallback is not None:
+            name = _ENCODINGS.get(fallback, fallback)
+            expected = f"neither UTF-8 text nor {name}"
+            with suppress(UnicodeDecodeError):
+                return content.decode(fallback), f"{name} text"
         before = content[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         line = before.count(b"\n") + 1
         raise DataError(
-            f"the file is not UTF-8: byte 0x{content[error.start]:02x} at byte offset "
+            f"the file is {expected}: byte 0x{content[error.start]:02x} at byte offset "
             f"{error.start}, line {line}. Save it as 'CSV UTF-8', or convert "
             "it, for example with data.decode('latin-1').encode('utf-8')"
         ) from None
+
+
+_ENCODINGS = {"cp1252": "Windows-1252"}
 
 
 def load_csv(
@@ -273,11 +351,15 @@ def load_csv(
     schema: TableSchema | str | os.PathLike[str] | None = None,
     learn_bounds: bool = False,
     drop: Sequence[str] = (),
+    decimal: str | None = None,
+    thousands: str | None = None,
     name: str | None = None,
 ) -> Bunch:
-    r"""Load a UTF-8 file with a header, separated by commas, semicolons, tabs or bars.
+    r"""Load a UTF-8 or UTF-16 file with a header, separated by commas, semicolons, tabs or bars.
 
-    The first lines determine the separator. If it is not a comma, ``1,5`` means 1.5.
+    The first lines determine the separator, unless Excel's line ``sep=;`` states it. The numbers
+    of a column determine its decimal mark: ``1,5`` and ``1.549,50`` have a comma, ``1.5`` and
+    ``1,549.50`` a point. If they can be read two ways (``1,549``), ``decimal`` must say it.
 
     Every feature needs a public declaration: ``bounds`` for a numeric one, ``categories`` for a
     categorical one. A value outside the declared bounds is clipped to the nearer bound. This is
@@ -317,6 +399,11 @@ def load_csv(
         data-dependent: no privacy guarantee holds.
     drop : sequence of str
         Columns to leave out, such as identifiers.
+    decimal : {".", ","}, optional
+        Decimal mark of all numbers. By default each column shows it, or it is asked for.
+    thousands : str, optional
+        Mark between groups of digits: ``, . ' _`` or a space. By default the point or comma that is
+        not the decimal mark.
     name : str, optional
         By default the file's name without its ending, or "csv".
 
@@ -365,7 +452,13 @@ def load_csv(
     }
     declared = _declared(settings, schema, learn_bounds)
     levelled = [column.name for column in declared.columns if isinstance(column, Levelled)]
-    table = parse_csv(read_text(source), text_columns=levelled)  # 01 must not become 1
+    unread = {*listed_columns(drop, "drop"), *_unread(declared)}
+    table = parse_csv(
+        read_text(source),
+        text_columns=[*levelled, *unread],  # 01 must not become 1
+        number_columns=[one.name for one in declared.columns if isinstance(one, Numeric)],
+        marks=NumberMarks(decimal, thousands),
+    )
     columns = list(table.frame.columns)
     frame = table.frame.drop(columns=listed_columns(drop, "drop", columns))
     if schema is None:
@@ -403,6 +496,10 @@ def _declared(settings: Mapping[str, Any], schema: Any, learn_bounds: bool) -> T
     if repeated:
         raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
     return TableSchema.from_schema_or_path(schema)
+
+
+def _unread(declared: TableSchema) -> list[str]:
+    return [column.name for column in declared.columns if column.role == "ignore"]
 
 
 def _undeclared(frame: pd.DataFrame, declared: TableSchema) -> tuple[list[str], list[str]]:
@@ -467,7 +564,7 @@ def _looks_numeric(values: pd.Series) -> bool:
     """Whether a column holds numbers, possibly with some missing or invalid values."""
     if pd.api.types.is_numeric_dtype(values):
         return True
-    return bool(pd.to_numeric(values, errors="coerce").notna().mean() > 0.5)
+    return bool(np.isfinite(read_numbers(values)[0]).mean() > 0.5 and not hold_codes(set(values)))
 
 
 def _mapping(pairs: Any, role: str) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ from rashomon_explorer.data.cells import as_text, looks_like_dates, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, YesNo
 from rashomon_explorer.data.messages import quoted
+from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import data_dependent
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.explorer.streamed_table import SampledChunks, StreamedTable
@@ -172,7 +173,9 @@ def _setter(setting: str) -> "Callable[[TableEditor, Column, str], Column]":
 
 def _levels(table: TableEditor, column: Column, value: str) -> Column:
     parts = [part.strip() for part in value.split("|") if part.strip()]
-    all_integers = all(part.lstrip("-").isdigit() and str(int(part)) == part for part in parts)
+    all_integers = all(
+        part.isascii() and part.lstrip("-").isdigit() and str(int(part)) == part for part in parts
+    )
     levels = [int(part) for part in parts] if all_integers else parts
     if isinstance(column, YesNo) and len(levels) != len(column.levels):
         raise DataError(f"column {column.name!r} must have two levels, no and then yes")
@@ -205,10 +208,10 @@ def _thresholds(table: TableEditor, column: Column, value: str) -> Column:
 
 
 def _number(value: str, name: str) -> float:
-    try:
-        return float(value.replace(",", ""))
-    except ValueError:
-        raise DataError(f"column {name!r}: {value!r} is not a number") from None
+    number = NumberMarks(".").text(value, ".")  # 1,500 has a comma between thousands
+    if number is None:
+        raise DataError(f"column {name!r}: {value!r} is not a number; 1.5 is written with a point")
+    return float(number)
 
 
 def _within(typical: tuple[float, float], bounds: tuple[float, float]) -> Any:

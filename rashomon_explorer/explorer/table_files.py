@@ -1,6 +1,5 @@
 """Tables from files and chunks."""
 
-import codecs
 import io
 import os
 import zipfile
@@ -15,8 +14,9 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import cell_text
-from rashomon_explorer.data.csv import parse_csv
+from rashomon_explorer.data.csv import decode, parse_csv, plain_lines
 from rashomon_explorer.data.messages import check_unique
+from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
@@ -28,28 +28,11 @@ from rashomon_explorer.rows.parquet import ParquetRows
 _LEAST_COLUMNS = 2
 
 
-def _csv(content: bytes, name: str) -> pd.DataFrame:
-    text, encoding = _decoded(content, name)
-    table = parse_csv(text.replace("\r\n", "\n"))
+def _csv(content: bytes, name: str, decimal: str | None = None) -> pd.DataFrame:
+    text, encoding = decode(content, fallback="cp1252")
+    table = parse_csv(plain_lines(text), marks=NumberMarks(decimal))
     table.frame.attrs["written"] = ", ".join(filter(None, (encoding, table.written)))
     return table.frame
-
-
-def _decoded(content: bytes, name: str) -> tuple[str, str]:
-    """Text of a file, and the name of its encoding unless it is UTF-8."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16", errors="replace"), "UTF-16 text"
-    try:
-        return content.decode("utf-8-sig"), ""
-    except UnicodeDecodeError as error:
-        place = error.start
-    try:
-        return content.decode("cp1252"), "Windows-1252 text"
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{name} is neither UTF-8 text (byte {place}) nor Windows-1252: save it as a UTF-8 CSV "
-            "file"
-        ) from None
 
 
 def _excel(content: bytes, name: str) -> pd.DataFrame:
@@ -117,6 +100,8 @@ def _binary(
 
 READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
     ".csv": _csv,
+    ".tsv": _csv,
+    ".txt": _csv,
     ".xlsx": partial(_binary, "an Excel", "openpyxl", _excel),
     ".parquet": partial(_binary, "a Parquet", "pyarrow", _parquet),
     ".pq": partial(_binary, "a Parquet", "pyarrow", _parquet),
@@ -124,12 +109,12 @@ READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
 """Reader functions by file extension."""
 
 
-def read_table(name: str, content: bytes) -> pd.DataFrame:
-    """Read an uploaded table."""
+def read_table(name: str, content: bytes, decimal: str | None = None) -> pd.DataFrame:
+    """Read an uploaded table; text files have numbers with this decimal mark, or show theirs."""
     reader = READERS.get(PurePath(name).suffix.lower())
     if reader is None:
         raise DataError(f"{name} is none of {', '.join(READERS)}: save the table as one of them")
-    frame = reader(content, name)
+    frame = reader(content, name) if decimal is None else _csv(content, name, decimal)
     if frame.shape[1] < _LEAST_COLUMNS:
         raise DataError(
             f"{name} has {frame.shape[1]} column(s), expected a target and at least one feature"

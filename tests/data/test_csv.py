@@ -4,14 +4,16 @@ import csv
 import io
 import re
 import warnings
+from itertools import cycle
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.data import TableSchema, load_csv
+from rashomon_explorer.data import TableSchema, load_csv, propose_schema
 from rashomon_explorer.data.csv import detect_separator, parse_csv, read_text
+from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, RowsClippedWarning
 
 # Small tables with one value outside on purpose: that this is said has tests of its own.
@@ -124,8 +126,134 @@ def test_decimal_commas_are_numbers_and_text_with_commas_stays_text():
     assert table.frame["place"].tolist() == ["a,b", "1,5 km", "c"]
     assert table.frame["code"].tolist() == ["1,2", "2,3", "x"]
     assert table.written == "separated by semicolons with decimal commas"
-    # Negative control: among commas "1,5" is two values, and quoted it is text.
-    assert parse_csv('rate,b\n"1,5",2\n').frame["rate"].tolist() == ["1,5"]
+    # Among commas "1,5" is two values, and quoted it is one number.
+    assert parse_csv('rate,b\n"1,5",2\n').frame["rate"].tolist() == [1.5]
+
+
+TWO_WAYS = {"1,549": (1549, 1.549), "1.549": (1549, 1.549)}
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+@pytest.mark.parametrize("cell", TWO_WAYS)
+def test_a_number_that_can_be_read_two_ways_is_asked_for_with_both_readings(cell, separator):
+    text = f"income{separator}paid\n{cell}{separator}yes\n987{separator}no\n"
+    with pytest.raises(DataError, match=rf"{cell} is 1549 \(.* or 1\.549 \(decimal .*decimal='"):
+        parse_csv(text)
+    mark = "." if "." in cell else ","
+    other = {".": ",", ",": "."}[mark]
+    for decimal, value in zip((other, mark), TWO_WAYS[cell], strict=True):
+        frame = parse_csv(text, marks=NumberMarks(decimal)).frame
+        assert frame["income"].tolist() == [value, 987]
+    # Negative controls: a cell that can be read one way shows what the mark means, and text stays.
+    assert parse_csv(f"{text}{cell}{other}5{separator}no\n").frame["income"][0] == 1549
+    assert parse_csv(f"{text}0{mark}5{separator}no\n").frame["income"][0] == 1.549
+    assert parse_csv(text, text_columns=["income"]).frame["income"][0] == cell
+
+
+def test_among_commas_one_decimal_point_in_the_file_shows_what_a_point_is():
+    assert parse_csv("a,b\n1.549,0.5\n987,2\n").frame["a"].tolist() == [1.549, 987]
+    assert parse_csv('a,b\n"1,549",0.5\n987,2\n').frame["a"].tolist() == [1549, 987]
+    for text in ("a,b\n1.549,5\n987,2\n", 'a,b\n1.549,"0,5"\n987,"2,5"\n'):
+        with pytest.raises(DataError, match="two ways"):
+            parse_csv(text)
+    # Marks that contradict each other in one column are asked for, too.
+    with pytest.raises(DataError, match="two ways"):
+        parse_csv("a;b\n1,5;x\n1.5;y\n1,549;z\n")
+
+
+MARKS = [(".", ""), (".", ","), (".", " "), (".", "'"), (",", ""), (",", "."), (",", "\u00a0")]
+
+
+def in_dialect(number, decimal, thousands, digits):
+    """A number as a spreadsheet of this dialect writes it."""
+    text = f"{number:,.{digits}f}" if digits else f"{number:,}"
+    return text.translate({ord(","): thousands, ord("."): decimal})
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-(10**7), 10**7), st.integers(-(10**7), 10**7), word),
+        min_size=2,
+        max_size=6,
+    ),
+    st.sampled_from([",", ";", "\t", "|"]),
+    st.sampled_from(MARKS),
+    st.integers(0, 4),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_a_table_in_any_dialect_is_read_right_or_refused(
+    rows, separator, marks, digits, encoding, line_end, stated
+):
+    stream = io.StringIO()
+    stream.write(f"sep={separator}{line_end}" * stated)
+    writer = csv.writer(stream, delimiter=separator, lineterminator=line_end)
+    writer.writerow(["whole", "part", "word", "paid"])
+    parts = [second / 10**digits if digits else second for _, second, _ in rows]
+    for (first, _, text), part, paid in zip(rows, parts, cycle(["no", "yes"]), strict=False):
+        numbers = in_dialect(first, *marks, 0), in_dialect(part, *marks, digits)
+        writer.writerow([*numbers, text, paid])
+    content = stream.getvalue().encode(encoding)
+    declared = {
+        "target": "paid",
+        "classes": ["no", "yes"],
+        "bounds": {"whole": (-(10**8), 10**8), "part": (-(10**8), 10**8)},
+        "drop": ["word"],
+    }
+    decimal, thousands = marks
+    for told in ({}, {"decimal": decimal, "thousands": thousands or None}):
+        try:
+            data = load_csv(content, **declared, **told)
+        except DataError:
+            assert not told, "refused though its marks are declared"
+            continue
+        assert data.X["whole"].tolist() == [first for first, *_ in rows]
+        assert data.X["part"].tolist() == parts
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        *(["01067", "80331"], ["007", "12"], ["1e5", "3e7", "12"], ["+4915112345", "12"]),
+        *(["18_25", "26_35"], ["１２", "３４"], ["١٢", "٣"], ["9" * 19, "1"], ["0x1F", "2"]),
+    ],
+)
+def test_codes_and_other_digits_stay_text(cells):
+    rows = "".join(f"{cell},{i % 2}\n" for i, cell in enumerate(cells * 30))
+    table = parse_csv(f"code,y\n{rows}")
+    assert table.frame["code"].tolist() == cells * 30
+    for frame in (table.frame, pd.DataFrame({"code": cells * 30, "y": [0, 1] * len(cells) * 15})):
+        assert propose_schema(frame, target="y")["code"].kind != "numeric"
+
+
+def test_a_column_that_is_declared_numeric_may_have_leading_zeros_and_powers():
+    rows = b"code,y\n007,0\n1e2,1\n"
+    data = load_csv(rows, target="y", bounds={"code": (0, 1000)}, classes=[0, 1])
+    assert data.X["code"].tolist() == [7.0, 100.0]
+    with pytest.raises(DataError, match="line 2 is not a number"):
+        load_csv(rows.replace(b"007", b"0_7"), target="y", bounds={"code": (0, 9)}, classes=[0, 1])
+
+
+def test_a_stated_separator_long_fields_and_files_cut_in_half():
+    text = f"sep=;\nage;note,x\n20;{'n' * 140_000}\n"
+    table = parse_csv(text)
+    assert list(table.frame) == ["age", "note,x"] and table.lines.tolist() == [3]
+    assert csv.field_size_limit() == 131_072
+    with pytest.raises(DataError, match="states the separator 'x'"):
+        parse_csv("sep=x\naxb\n1x2\n")
+    cut = "a;b\n1;yes\n".encode("utf-16")
+    assert read_text(cut) == "a;b\n1;yes\n"
+    with pytest.raises(DataError, match=f"half a character at byte offset {len(cut) - 2} of"):
+        read_text(cut[:-1])
+
+
+@pytest.mark.parametrize(
+    "marks", [{"decimal": ";"}, {"thousands": ".."}, {"decimal": ".", "thousands": "."}]
+)
+def test_marks_that_are_none_are_refused(marks):
+    with pytest.raises(DataError, match=r"must be|must differ"):
+        NumberMarks(**marks)
 
 
 ROWS = b"""age,income,home,sex,repaid
@@ -205,7 +333,7 @@ def swap(old, new):
     ("rows", "changes", "message"),
     [
         # The file.
-        (TEXT.encode("utf-16"), {}, "looks like UTF-16 (byte offset 0, line 1)"),
+        (TEXT.encode("utf-32"), {}, "looks like UTF-32 (byte offset 0, line 1)"),
         (b"PK\x03\x04rest", {}, "looks like a zip or spreadsheet file"),
         (b"a,b\n1,\x00\n", {}, "line 2 holds a NUL character"),
         ("a,b\n1,2\n", {}, "pass the CSV text as bytes, text.encode()"),

@@ -124,7 +124,7 @@ def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
     monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=ImportError("no pyarrow")))
     for name, content, told in (
         ("picture.csv", b"\x89PNG\xff\x81", "is neither UTF-8 text"),
-        ("table.ods", b"", "none of .csv, .xlsx, .parquet"),
+        ("table.ods", b"", "none of .csv, .tsv, .txt, .xlsx"),
         ("loans.parquet", b"PAR1", "pip install pyarrow, or save the table as CSV"),
     ):
         panel.file.choose(name, content)
@@ -292,3 +292,15 @@ def test_an_excel_file_names_what_reads_it(panel, explorer, monkeypatch):
     monkeypatch.setattr(pd, "read_excel", Mock(side_effect=ImportError("openpyxl")))
     panel.file.choose("sheet.xlsx", b"PK")
     assert "pip install openpyxl" in explorer.state.alert.reason
+
+
+def test_the_page_asks_for_the_decimal_mark_and_reads_the_file_again(panel, explorer):
+    rows = "".join(f"{1 + k},549\t{'yes' if k % 2 else 'no'}\n" for k in range(60))
+    panel.file.choose("income.tsv", f"income\tpaid\n{rows}".encode())
+    assert panel.table is None and "1549 (commas separate thousands)" in explorer.state.alert.reason
+    assert panel.decimal.layout.display != "none"
+    panel.decimal.value = "."
+    assert panel.table.frame["income"].tolist()[:2] == [1549, 2549] and not panel.file.content
+    assert "decimal='.'" in panel.lines()[1] and explorer.state.alert is None
+    panel.file.choose("cut.csv", "a;b\n1;yes\n".encode("utf-16")[:-1])
+    assert "half a character" in explorer.state.alert.reason and panel.decimal.value is None

@@ -14,6 +14,7 @@ from rashomon_explorer.audits import Audit
 from rashomon_explorer.audits.audit import audit_table
 from rashomon_explorer.data import TableSchema, load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
+from rashomon_explorer.data.numerals import UnclearMarkError
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
 from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
@@ -33,7 +34,13 @@ from rashomon_explorer.explorer.table_editor import (
     release_rows,
     remarks,
 )
-from rashomon_explorer.explorer.table_files import last_table, own_tables, read_table, saved_schema
+from rashomon_explorer.explorer.table_files import (
+    READERS,
+    last_table,
+    own_tables,
+    read_table,
+    saved_schema,
+)
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import TableForm
@@ -272,6 +279,7 @@ def _choices() -> list[tuple[str, str]]:
 
 _ALL = "all classes"
 _PREVIEWED = 8
+_DECIMALS = [("as each column shows", None), ("point: 1,549.5", "."), ("comma: 1.549,5", ",")]
 _HOW = (
     "Public knowledge about each column; click a value to change it. Marked values were read from "
     "the rows: correct and confirm them, or there is no guarantee."
@@ -289,9 +297,9 @@ class SchemaPanel:
         self.made: Bunch | None = None
         self._problems: dict[str, str] = {}
         self._chosen_class = _ALL
-        self.file = FilePicker(
-            "Your own table (CSV, Excel or Parquet)", accept=".csv,.xlsx,.parquet,.pq"
-        )
+        self.file = FilePicker("Your own table (CSV, Excel or Parquet)", accept=",".join(READERS))
+        self.decimal = basic.Dropdown(description="Decimal mark", options=_DECIMALS)
+        display(self.decimal, False)
         self.form = TableForm()
         self.notes = region("rx-remarks")
         self.preview = quiet_button("First rows", "Curator: shows private rows", toggles=True)
@@ -311,7 +319,7 @@ class SchemaPanel:
         how = basic.HTML(f'<p class="rx-note">{_HOW}</p>')
         parts = [how, self.notes, self.form, self.positive, buttons, self._rows, self._dictionary]
         self._details = column(parts, "rx-declared")
-        self.widget = column([self.file, self._details], "rx-schema")
+        self.widget = column([self.file, self.decimal, self._details], "rx-schema")
         self.refresh()
 
     def _fill_dictionary(self) -> None:
@@ -336,6 +344,7 @@ class SchemaPanel:
             return messages.error_boundary(self.state, what, lambda _: act())
 
         self.file.observe(on("Reading the file", self._on_file), "picked")
+        self.decimal.observe(on("Reading the file", self._on_mark), "value")
         self.form.observe(on("Changing the schema", self._edited), "edit")
         self.confirm.on_click(on("Confirming", self._confirm))
         self.take.on_click(on("Reading the dictionary", self._take))
@@ -348,9 +357,11 @@ class SchemaPanel:
 
     def lines(self) -> tuple[str, ...]:
         name = self.file.name or "table.csv"
+        mark = self.decimal.value
+        decimal = "" if mark is None else f", decimal={mark!r}"
         return (
             "from rashomon_explorer.data import load_csv",
-            f"load_csv({name!r}, schema={self._file_name!r})",
+            f"load_csv({name!r}, schema={self._file_name!r}{decimal})",
         )
 
     def edit(self, table: TableEditor | None) -> None:
@@ -392,6 +403,15 @@ class SchemaPanel:
         return self.state.view == "release"
 
     def _on_file(self) -> None:
+        self.decimal.value = None
+        display(self.decimal, False)
+        self._read_file()
+
+    def _on_mark(self) -> None:
+        if self.decimal.value is not None and self.file.content:
+            self._read_file()
+
+    def _read_file(self) -> None:
         refuse_in_demo("takes no files")
         file = self.file
         self.edit(None)
@@ -401,7 +421,11 @@ class SchemaPanel:
                 f"{file.most_bytes / 1e6:g} MB at most: read it in Python, "
                 "Explorer(data=load_csv(path, schema=...))"
             )
-        frame = read_table(file.name, file.content)
+        try:
+            frame = read_table(file.name, file.content, self.decimal.value)
+        except UnclearMarkError:
+            display(self.decimal, True)
+            raise
         file.content = b""  # no widget keeps private rows
         self.propose(PurePath(file.name).stem, frame, file.name)
 
