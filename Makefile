@@ -53,7 +53,6 @@ bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside the
 	@$(BIN)/python -m benchmarks utility
 	@$(BIN)/python -m benchmarks trees
 	@$(BIN)/python -m benchmarks scale
-	@$(BIN)/python -m benchmarks accelerator
 
 rates: $(VENV)/.app  ## Measure how the excess of one private model falls and draw it: benchmarks/results/rates.md
 	@$(BIN)/python -m benchmarks rates

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
-    accelerator,
     accountant,
     exact,
     hypergradients,
@@ -39,17 +38,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=(
-            "samplers",
-            "utility",
-            "tuning",
-            "one_model",
-            "rates",
-            "trees",
-            "accelerator",
-            "scale",
-            "page",
-        ),
+        choices=("samplers", "utility", "tuning", "one_model", "rates", "trees", "scale", "page"),
         default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
@@ -58,15 +47,11 @@ def main() -> None:
     parser.add_argument(
         "--folder", default="", help="CSV files, by default RASHOMON_DATA (utility, trees)"
     )
-    parser.add_argument("--library", default="torch", help="library of arrays (accelerator)")
     parser.add_argument("--rows", nargs="*", default=scale.ROWS, help="sizes of tables (scale)")
     parser.add_argument("--visits", type=int, default=3, help="pages opened of a kind (page)")
     options = parser.parse_args()
     if options.what == "page":
         _measure_page(options.visits)
-        return
-    if options.what == "accelerator":
-        _measure_accelerator(options.library, options.seconds)
         return
     if options.what == "one_model":
         measured = one_model.measure(options.splits)
@@ -112,16 +97,6 @@ def _measure_page(visits: int) -> None:
     found = page.measure(visits)
     page.write(found)
     print(*page.lines(found), sep="\n")
-
-
-def _measure_accelerator(library: str, seconds: float) -> None:
-    device = accelerator.device_at_hand(library)
-    if device is None:
-        print(f"no accelerator that {library} knows is at hand: nothing was measured")
-        return
-    measured = accelerator.measure(library, device, seconds, host=library == "torch")
-    accelerator.write(measured)
-    print(*accelerator.lines(measured), sep="\n")
 
 
 def _measure_samplers(seconds: float) -> None:

@@ -5,8 +5,6 @@ import os
 # Before numpy is imported: on a small machine the threads of BLAS fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Without it scikit-learn skips its checks of estimators against the array API standard.
-os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import gc
 import signal

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-from rashomon_explorer._utils.arrays import is_foreign, on_host
 from rashomon_explorer._utils.validation import public_shape
 
 _FRAMES = {
@@ -39,7 +38,7 @@ def is_readable(data: Any) -> bool:
     # By its type: looking up an attribute of unknown data could read values.
     if isinstance(data, np.ma.MaskedArray):
         return False
-    if isinstance(data, np.ndarray | pd.DataFrame | pd.Series | pd.Index) or is_foreign(data):
+    if isinstance(data, np.ndarray | pd.DataFrame | pd.Series | pd.Index):
         return True
     if isinstance(data, Sequence):
         return not isinstance(data, str | bytes)
@@ -147,11 +146,6 @@ def as_pandas(data: Any) -> Any:
         labels = column_labels(data)
         return np.asarray(data) if labels is None else pd.DataFrame(np.asarray(data), None, labels)
     return data
-
-
-def host_values(data: Any) -> Any:
-    """Return data that scikit-learn can read: arrays on the host, frames as pandas."""
-    return as_pandas(on_host(data))
 
 
 def is_from_library(data: Any, libraries: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer import exceptions
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.containers import check_readable, column_labels, host_values, is_frame
+from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels, is_frame
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data import cells, columns, messages, tables
@@ -278,7 +278,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         """Array of numbers, validated as in scikit-learn."""
         check_readable("X", X)
         rows = validate_data(
-            self, host_values(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+            self, as_pandas(X), dtype=np.float64, ensure_all_finite=False, reset=reset
         )
         return np.asarray(rows)
 

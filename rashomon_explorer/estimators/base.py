@@ -29,8 +29,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer import exceptions
 from rashomon_explorer._utils import sklearn_compat
-from rashomon_explorer._utils.arrays import FloatArray, backend_for, placed_on
-from rashomon_explorer._utils.containers import check_readable, host_values
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import as_pandas, check_readable
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
@@ -46,7 +46,7 @@ from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
-from rashomon_explorer.privacy.notions import computed_on, no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, Step
@@ -238,7 +238,6 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     _chunked: ClassVar[bool] = True
     """Whether a fit reads chunked rows."""
 
-    _on_device: ClassVar[bool] = False
     """Whether sums over rows are computed by the library of the rows."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -317,26 +316,25 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """
         table = self._table(X, y)
         leak = find_leak(X, y) or pipelines.find_data_dependent_step(self) or table.unconfirmed
-        with placed_on(table.arrays if self._on_device else backend_for()):
-            planned = self._plan_fit(table)
-            stated = self._stated(planned.guarantee, table.assumptions)
-            guarantee = no_guarantee(leak) if leak else stated
+        planned = self._plan_fit(table)
+        stated = self._stated(planned.guarantee, table.assumptions)
+        guarantee = no_guarantee(leak) if leak else stated
 
-            def draw() -> dict[str, Any]:
-                if charge is not None:
-                    table.recognised(charge.path)
-                if not guarantee.holds or not (found := table.leak):
-                    return planned.draw(guarantee)
-                warn_leak(found)
-                return planned.draw(no_guarantee(found))
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                table.recognised(charge.path)
+            if not guarantee.holds or not (found := table.leak):
+                return planned.draw(guarantee)
+            warn_leak(found)
+            return planned.draw(no_guarantee(found))
 
-            ledger = self._ledger(guarantee, leak)
-            if ledger is None:
-                charge = None
-                fitted = draw()
-            else:
-                charge = ledger.reserve(guarantee, note=planned.note, parameters=planned.parameters)
-                fitted = charge.run(draw)
+        ledger = self._ledger(guarantee, leak)
+        if ledger is None:
+            charge = None
+            fitted = draw()
+        else:
+            charge = ledger.reserve(guarantee, note=planned.note, parameters=planned.parameters)
+            fitted = charge.run(draw)
         self._hold(fitted)
         return self
 
@@ -449,8 +447,6 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     def _stated(self, guarantee: Guarantee, more: tuple[str, ...] = ()) -> Guarantee:
         """Add the assumptions about pipeline, fit, noise, targets and rows to the guarantee."""
         added: list[str] = []
-        if self._on_device:
-            guarantee = computed_on(guarantee, backend_for())
         if guarantee.holds:
             steps = pipelines.not_known_to_be_public(self)
             added.append(f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE)
@@ -494,7 +490,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         if hasattr(self, "encoder_"):
             return np.asarray(self.encoder_.transform(X))
         check_readable("X", X)
-        return np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
+        return np.asarray(validate_data(self, as_pandas(X), dtype=np.float64, reset=False))
 
     def __sklearn_tags__(self) -> Tags:
         """Declare poor scores, because of the noise; allow text and gaps with a schema."""

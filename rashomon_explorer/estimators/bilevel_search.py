@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 
-from rashomon_explorer._utils.arrays import NUMPY, FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.estimators import base
@@ -468,7 +468,6 @@ def refitted(
         row_norm=row_norm,
         ridge=planned.ridge,
         intercept=False,
-        arrays=NUMPY,
     )
     spread = problem.L * 2 * planned.radius
     sampler = MECHANISMS[planned.mechanism].for_plan(planned, spread=spread)

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.containers import host_values, is_frame
+from rashomon_explorer._utils.containers import as_pandas, is_frame
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval, StrOptions, select_rows
@@ -383,7 +383,7 @@ class TrainValidationSplit:
         X, targets = table.values
         y: Any = targets
         if is_frame(table.X):  # candidates read the names and text of a frame themselves
-            X, y = host_values(table.X), host_values(table.y)
+            X, y = as_pandas(table.X), as_pandas(table.y)
         self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
         self._rows = select_rows(X, np.flatnonzero(scoring))
         self._targets = targets[scoring]

@@ -62,8 +62,6 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     goal = "rows"
     """Rows on which the excess loss of one model is bounded."""
 
-    _on_device = True
-
     # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or with a larger ridge, rounding
     # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
 from rashomon_explorer._utils import containers
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, backend_for
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import text_names
 from rashomon_explorer._utils.taint import find_leak, recall, with_leak
 from rashomon_explorer.data import TableEncoder, TableSchema
@@ -136,11 +136,6 @@ class TableAdapter:
         return self._chunks is not None
 
     @property
-    def arrays(self) -> ArrayBackend:
-        """Backend of the rows; chunks are processed on the CPU."""
-        return NUMPY if self.is_chunked else backend_for(self.X)
-
-    @property
     def may_be_long(self) -> bool:
         """Whether clipped rows are unusual; rows of a schema have norms about ``row_norm``."""
         return self.schema is None
@@ -183,9 +178,9 @@ class TableAdapter:
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Encoded rows (n, p) and targets (n,) of a table in memory; the first access to values."""
         if self.schema is None:
-            rows = containers.host_values(read_mapped(self.X))
-            return self._checked(rows, containers.host_values(read_mapped(self.y)))
-        targets = containers.host_values(self.y)
+            rows = containers.as_pandas(read_mapped(self.X))
+            return self._checked(rows, containers.as_pandas(read_mapped(self.y)))
+        targets = containers.as_pandas(self.y)
         if self.schema.classes is not None:
             targets = declared_labels(self.schema, targets)
         return self._checked(np.asarray(self._encoded), targets)

@@ -194,13 +194,12 @@ class GaussianDrift(Drift):
 
         def gradient(theta: FloatArray) -> FloatArray:
             p, chains = theta.shape
-            xp, noise = self.arrays.xp, rng.standard_normal((p, count, chains))
-            points = theta[:, None, :] + self.arrays.put(scale * noise)
+            points = theta[:, None, :] + scale * rng.standard_normal((p, count, chains))
             value, gradients = self.target.problem.value_and_gradient(
-                xp.reshape(points, (p, count * chains))
+                points.reshape(p, count * chains)
             )
-            masked = xp.where(value > self._edge, gradients, xp.zeros_like(gradients))
-            mean: FloatArray = xp.mean(xp.reshape(masked, (p, count, chains)), axis=1)
+            masked = np.where(value > self._edge, gradients, 0.0)
+            mean: FloatArray = masked.reshape(p, count, chains).mean(axis=1)
             return self.beta * mean
 
         return gradient

@@ -24,7 +24,7 @@ from rashomon_explorer.mechanisms.request import Request, batch_gap, own_cost
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose, pure
-from rashomon_explorer.privacy.notions import bounded_range, computed_on
+from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum
@@ -454,7 +454,7 @@ class ExactOneModel(one_model.OneModelMechanism):
 
     def certificate(self, problem: Problem) -> Guarantee:
         """Pure DP of one model, and of all intermediate draws, if they are drawn."""
-        return computed_on(if_drawn(self.settings.guarantee), problem.arrays)
+        return if_drawn(self.settings.guarantee)
 
 
 class StagedMechanism(ExactOneModel):

@@ -1,9 +1,7 @@
 """Constructors of guarantees, by notion of privacy."""
 
 import math
-from dataclasses import replace
 
-from rashomon_explorer._utils.arrays import ArrayBackend
 from rashomon_explorer._utils.validation import check_delta, check_nonnegative_or_infinite
 from rashomon_explorer.privacy.guarantee import Guarantee
 
@@ -101,21 +99,3 @@ def no_guarantee(reason: str) -> Guarantee:
 def _never_0(square: float, root: float) -> float:
     """Round an underflowing square up instead of to 0, which would be a privacy cost of zero."""
     return square if square > 0 or root == 0 else math.ulp(0.0)
-
-
-def computed_on(guarantee: Guarantee, arrays: ArrayBackend) -> Guarantee:
-    """Guarantee of the same mechanism with its sums over rows computed by a backend.
-
-    The host adds no assumption. Sums on a device in double precision count as exact, like those
-    on the host, and this becomes an assumption of the guarantee. In single precision nothing is
-    guaranteed: the effect of rounding on the difference between neighbours is bounded only for
-    chunks on the host (docs/floating-point.md).
-    """
-    if arrays.on_host or not guarantee.holds:
-        return guarantee
-    if arrays.dtype != "float64":
-        return no_guarantee(f"gradients were computed in single precision by {arrays}")
-    exact_sums = f"sums over rows in double precision by {arrays} are taken to be exact"
-    return replace(
-        guarantee, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, exact_sums)))
-    )

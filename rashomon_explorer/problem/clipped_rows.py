@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, Mask, on_host
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.exceptions import DataError
@@ -37,7 +36,6 @@ class ClippedRows:
     are_folded: bool = False
     clipped_share: float = 0.0  # share of rows beyond the norm bound (curator)
     targets_beyond: float = 0.0  # share of targets beyond the loss's bound (curator)
-    arrays: ArrayBackend = NUMPY
 
     @classmethod
     def of(
@@ -48,7 +46,6 @@ class ClippedRows:
         row_norm: float,
         intercept: bool,
         scale: ColumnMap | None,
-        arrays: ArrayBackend,
     ) -> "ClippedRows":
         """Clip rows and check targets; fold labels into copied rows of a loss of margins."""
         check_labels(loss, targets)
@@ -60,10 +57,10 @@ class ClippedRows:
             f"{type(loss).__name__}(target_bound=...).",
         )
         rows, share = clip_features(features, row_norm, intercept, scale)
-        fold = rows is not features and arrays.on_host and isinstance(loss, BinaryLoss)
+        fold = rows is not features and isinstance(loss, BinaryLoss)
         if fold:
             rows *= -targets[:, None]
-        return cls(rows, targets, fold, share, far, arrays)
+        return cls(rows, targets, fold, share, far)
 
     def some(self, which: Selection) -> "ClippedRows":
         """Return a subset of the rows, in the same form."""
@@ -75,14 +72,12 @@ class ClippedRows:
         return np.asarray(rows * -self.targets[which, None]) if self.are_folded else rows
 
     def mean_loss(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
-        """Mean loss of some of the rows, on the host."""
+        """Mean loss of some of the rows."""
         return ChunkLoss(loss, self.are_folded)(self.stored[which], self.targets[which])
 
     def objective(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
-        """Mean loss of some of the rows, where the problem is computed."""
-        if self.arrays.on_host:
-            return self.mean_loss(loss, which)
-        return place_loss(loss, self.rows(which), self.targets[which], self.arrays)
+        """Mean loss of some of the rows."""
+        return self.mean_loss(loss, which)
 
     def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
         """Mean loss of at most ``most`` rows, sampled independently of their values."""
@@ -100,7 +95,6 @@ class ClippedChunks:
     clipped_share: float
     targets_beyond: float
     are_folded: bool
-    arrays: ArrayBackend = NUMPY
 
     @classmethod
     def of(
@@ -207,8 +201,8 @@ class _Every:
 
 
 def checked_arrays(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Features (n, d) and targets (n,) as finite float64 arrays on the host."""
-    features, targets = _numbers("X", on_host(X)), _numbers("y", on_host(y))
+    """Features (n, d) and targets (n,) as finite float64 arrays."""
+    features, targets = _numbers("X", X), _numbers("y", y)
     if features.ndim != 2 or 0 in features.shape:
         raise DataError(f"X must be a table with rows and columns, got shape {features.shape}")
     if targets.shape != (len(features),):
@@ -251,16 +245,3 @@ def check_labels(loss: Loss, targets: FloatArray) -> None:
         f"labels must be whole numbers from 0 to {len(loss.labels) - 1} for {loss.name} loss with "
         f"{len(loss.labels)} classes, got {strange:g}"
     )
-
-
-def place_loss(
-    loss: Loss, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
-) -> EmpiricalLoss:
-    """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed on a backend's device."""
-    make: Any = loss.empirical
-    if "arrays" not in signature(make).parameters:
-        raise ValueError(
-            f'{loss.name} loss is computed on the host only: use array_backend("numpy"), or give '
-            "X as a NumPy array"
-        )
-    return make(rows, targets, arrays=arrays)

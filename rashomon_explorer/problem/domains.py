@@ -9,7 +9,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask, is_foreign, namespace
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.exceptions import SamplerError
 
@@ -93,10 +93,6 @@ class Ball:
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest point of the ball to each column of ``theta`` (p, K)."""
-        if is_foreign(theta):
-            xp = namespace(theta)
-            norm = xp.linalg.vector_norm(theta, axis=0)
-            return theta * (self.radius / xp.maximum(norm, xp.ones_like(norm) * self.radius))
         norm = np.linalg.norm(theta, axis=0)
         return theta * (self.radius / np.maximum(norm, self.radius))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from rashomon_explorer._utils.arrays import FloatArray, is_foreign, namespace
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.threads import one_blas_thread
@@ -83,9 +83,7 @@ class MinimisedObjective:
 
 
 def _squares(theta: FloatArray) -> FloatArray:
-    """‖θ‖² of each column of ``theta`` (..., p, K), for NumPy or another array library."""
-    if is_foreign(theta):
-        return namespace(theta).sum(theta * theta, axis=-2)
+    """‖θ‖² of each column of ``theta`` (..., p, K)."""
     return np.asarray(np.einsum("...ij,...ij->...j", theta, theta))
 
 

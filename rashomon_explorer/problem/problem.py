@@ -1,13 +1,12 @@
 """Problem: rows, loss, domain and ridge, with its certified minimum."""
 
-import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils import arrays as array_api
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.problem.clipped_rows import ClippedChunks, ClippedRows, checked_arrays
@@ -39,7 +38,6 @@ class Problem(ReprMixin):
         ridge: float = 0.0,
         intercept: bool = True,
         domain: Domain | None = None,
-        arrays: array_api.ArrayBackend | None = None,
         scale: ColumnMap | None = None,
     ) -> None:
         if isinstance(X, ChunkedRows):
@@ -50,10 +48,7 @@ class Problem(ReprMixin):
         else:
             features, targets = checked_arrays(X, y)
             self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
-            arrays = array_api.backend_for(X) if arrays is None else arrays
-            self.data = ClippedRows.of(
-                features, targets, self.loss, row_norm, intercept, scale, arrays
-            )
+            self.data = ClippedRows.of(features, targets, self.loss, row_norm, intercept, scale)
             del features  # otherwise they stay in memory in addition to the rows
         self._objective = MinimisedObjective(self.data.objective(self.loss), ridge)
 
@@ -94,11 +89,6 @@ class Problem(ReprMixin):
         self.domain, self.ridge, self.constants = domain, ridge, constants
         self.data = problem.data
         self._objective = MinimisedObjective(problem._objective.loss, ridge)
-
-    @property
-    def arrays(self) -> array_api.ArrayBackend:
-        """Library and device of the rows."""
-        return self.data.arrays
 
     @property
     def clipped_share(self) -> float:
@@ -146,42 +136,37 @@ class Problem(ReprMixin):
         return self.constants.osc
 
     @property
-    def rows(self) -> array_api.FloatArray:
+    def rows(self) -> FloatArray:
         """Clipped rows (n, p), or (n, p/outputs), including the constant (for the curator)."""
         return self.data.rows()
 
     @property
-    def targets(self) -> array_api.FloatArray:
+    def targets(self) -> FloatArray:
         """Targets (n,) as given (for the curator)."""
         return self.data.targets
 
     @cached_property
     def minimum(self) -> Minimum:
         """Certified constrained minimum (for the curator: computed from private rows)."""
-        # The certificate of a loss with kinks needs its rows; single precision certifies nothing.
-        exact = math.isfinite(self.loss.smoothness(1.0)) and self.arrays.dtype == "float64"
-        objective = self._objective if exact else self.on_host
-        return minimise(objective, self.domain, self.constants.gap_tolerance)
+        return minimise(self._objective, self.domain, self.constants.gap_tolerance)
 
-    def value(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def value(self, theta: FloatArray) -> FloatArray:
         """Objective (K,) of each column of ``theta`` of shape (p, K)."""
         return self._objective.value(self._checked(theta))
 
-    def value_and_gradient(
-        self, theta: array_api.FloatArray
-    ) -> tuple[array_api.FloatArray, array_api.FloatArray]:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Objective (K,) and gradient (p, K) of each column of ``theta`` of shape (p, K)."""
         return self._objective.value_and_gradient(self._checked(theta))
 
-    def hessian(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
 
-    def place(self, theta: array_api.FloatArray) -> Place:
+    def place(self, theta: FloatArray) -> Place:
         """Objective, gradient and, of chunked rows, Hessian at one model (p,), in one pass."""
         return self._objective.place(theta)
 
-    def curvature_bound(self) -> array_api.FloatArray | None:
+    def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks (curator)."""
         bound = self._objective.loss.curvature_bound()
         return None if bound is None else bound + self.ridge * np.eye(self.p)
@@ -189,20 +174,12 @@ class Problem(ReprMixin):
     def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> MinimisedObjective:
         """Objective for models of the domain; the result for one does not depend on the others."""
         reach = self.domain.reach(self.row_bound)
-        return MinimisedObjective(self.on_host.loss.within(reach, dtype), self.ridge)
+        return MinimisedObjective(self._objective.loss.within(reach, dtype), self.ridge)
 
-    @cached_property
-    def on_host(self) -> MinimisedObjective:
-        """Objective that is computed on the host."""
-        if self.arrays.on_host:
-            return self._objective
-        return MinimisedObjective(self.of_loss(self.loss), self.ridge)
-
-    @cached_property
-    def on_device(self) -> MinimisedObjective:
-        """Objective for models of the domain on the device of ``arrays``."""
-        loss = self._objective.loss.within(self.domain.reach(self.row_bound))
-        return MinimisedObjective(loss, self.ridge)
+    @property
+    def objective(self) -> MinimisedObjective:
+        """Mean loss with the ridge's penalty."""
+        return self._objective
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[MinimisedObjective]:
         """Objectives of batches of almost equal size, in an order that does not depend on rows."""
@@ -231,9 +208,8 @@ class Problem(ReprMixin):
             ("osc", f"{self.osc:.4g}"),
         ]
 
-    def _checked(self, theta: array_api.FloatArray) -> array_api.FloatArray:
-        if self.arrays.on_host or not array_api.is_foreign(theta):
-            theta = np.asarray(array_api.to_host(theta), dtype=float)
+    def _checked(self, theta: FloatArray) -> FloatArray:
+        theta = np.asarray(theta, dtype=float)
         if theta.ndim != 2 or theta.shape[0] != self.p:
             raise ValueError(
                 f"theta must hold one model per column, shape ({self.p}, K), got {theta.shape}"
@@ -241,7 +217,7 @@ class Problem(ReprMixin):
         return theta
 
 
-def add_intercept(rows: array_api.FloatArray) -> array_api.FloatArray:
+def add_intercept(rows: FloatArray) -> FloatArray:
     """Rows with a constant 1 as the last column."""
     design = np.empty((len(rows), rows.shape[1] + 1))
     design[:, :-1] = rows

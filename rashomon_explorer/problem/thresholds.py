@@ -6,7 +6,7 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray, namespace
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.exceptions import SamplerError
 
@@ -79,8 +79,7 @@ class HardThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """1 outside, 0 inside and on the edge."""
-        xp = namespace(beyond)
-        return xp.where(beyond > 0, xp.ones_like(beyond), xp.zeros_like(beyond))
+        return np.where(beyond > 0, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class NoThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """Return 1 everywhere: the minimum is not needed."""
-        return namespace(beyond).ones_like(beyond)
+        return np.ones_like(beyond)
 
 
 @dataclass(frozen=True)
@@ -121,10 +120,7 @@ class SmoothThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """min(max(v, 0)/s, 1)."""
-        xp, share = namespace(beyond), beyond / self.width
-        if xp is np:
-            return np.clip(share, 0.0, 1.0)
-        return xp.minimum(xp.maximum(share, 0 * share), 1 + 0 * share)
+        return np.clip(beyond / self.width, 0.0, 1.0)
 
 
 THRESHOLDS: dict[str, Callable[[float], Threshold]] = {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rashomon_explorer._utils.arrays import NUMPY, FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
@@ -366,7 +366,6 @@ def posed_problem(
         row_norm=row_bound(models.row_norm, intercept=True),
         ridge=ridge,
         intercept=False,
-        arrays=NUMPY,
     )
 
 

@@ -134,7 +134,7 @@ def _encoded_chunks(models: Any, table: Any, is_raw: bool) -> Any:
 
 def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None) -> Any:
     """Return encoded rows; raise if a frame's columns are not those of the models, in order."""
-    from rashomon_explorer._utils.containers import column_labels, host_values
+    from rashomon_explorer._utils.containers import as_pandas, column_labels
 
     labels = column_labels(X)
     if labels is None:
@@ -147,7 +147,7 @@ def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None
             f"X must have the columns {_short(names)} in this order, got {_short(found)}: "
             + _suggestion(schema)
         )
-    return host_values(X)
+    return as_pandas(X)
 
 
 def named_rows(X: Any, names: Sequence[str]) -> FloatArray:

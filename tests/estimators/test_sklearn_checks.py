@@ -1,6 +1,5 @@
 """scikit-learn's own checks, with no expected failure and none skipped for want of a setting."""
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -48,10 +47,6 @@ METHODS_OF_ONE_MODEL = [
     rx.DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),
     rx.DPClassifier(mechanism="langevin_average", ridge=0.1),
 ]
-
-
-def test_array_api_checks_are_on():
-    assert os.environ["SCIPY_ARRAY_API"] == "1"
 
 
 @parametrize_with_checks(ESTIMATORS)

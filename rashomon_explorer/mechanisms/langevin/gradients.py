@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils import arrays as array_api
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin import accounting
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -33,7 +33,7 @@ IN_TURN, SAMPLED = "in_turn", "sampled"
 class Gradient(Protocol):
     """Gradient of β·energy along one run; it may keep a state between steps."""
 
-    def __call__(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def __call__(self, theta: FloatArray) -> FloatArray:
         """Gradient (p, K) at the states (p, K) of the K chains; called once per step."""
         ...
 
@@ -48,11 +48,6 @@ class Drift:
     def p(self) -> int:
         """Number of parameters."""
         return self.target.problem.p
-
-    @property
-    def arrays(self) -> array_api.ArrayBackend:
-        """Array backend of states and gradients: that of the rows."""
-        return self.target.problem.arrays
 
     @property
     def beta(self) -> float:
@@ -103,17 +98,11 @@ class Drift:
         """Gradient for one run; ``rng`` is for noise that does not depend on records."""
         raise NotImplementedError
 
-    def project(self, theta: array_api.FloatArray) -> array_api.FloatArray:
-        """Nearest points of the domain; any domain but the ball projects on the host."""
-        domain = self.target.problem.domain
-        if array_api.is_foreign(theta) and not isinstance(domain, Ball):
-            nearest: array_api.FloatArray = self.arrays.put(
-                domain.project(array_api.to_host(theta))
-            )
-            return nearest
-        return domain.project(theta)
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Nearest points of the domain."""
+        return self.target.problem.domain.project(theta)
 
-    def value(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def value(self, theta: FloatArray) -> FloatArray:
         """Losses over all rows (curator)."""
         return self.target.problem.value(theta)
 
@@ -134,18 +123,14 @@ class Columns:
     """Loss evaluated on groups of a fixed number of models; the last group is padded."""
 
     def __init__(
-        self,
-        value_and_gradient: Callable[
-            [array_api.FloatArray], tuple[array_api.FloatArray, array_api.FloatArray]
-        ],
-        n_rows: int,
+        self, value_and_gradient: Callable[[FloatArray], tuple[FloatArray, FloatArray]], n_rows: int
     ) -> None:
         self._evaluate = value_and_gradient
         self.width = min(max(1, _FEWEST_CELLS // (n_rows * _WIDTH)) * _WIDTH, _WIDEST)
 
     def value_and_gradient(
-        self, theta: NDArray[Any], which: array_api.Mask | None = None
-    ) -> tuple[array_api.FloatArray, array_api.FloatArray]:
+        self, theta: NDArray[Any], which: Mask | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Losses (K,) and gradients (p, K) of some columns of ``theta``, all by default."""
         p, count = theta.shape
         # Rows decide which models are evaluated, so that the width depends on all of them.
@@ -233,12 +218,12 @@ def _check_range(problem: Problem) -> None:
 class Slack:
     """Upper bounds on losses, from each chain's last evaluation."""
 
-    def __init__(self, curvature: array_api.FloatArray, slope_error: float = 0.0) -> None:
+    def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
         self._curvature = curvature
         self._slope_error = slope_error
         self._value = np.empty(0)
 
-    def upper(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def upper(self, theta: FloatArray) -> FloatArray:
         """Upper bounds (K,) on the losses of the chains' states (p, K)."""
         if not len(self._value):
             return np.full(theta.shape[1], np.inf)
@@ -250,11 +235,7 @@ class Slack:
         return np.asarray(bound)
 
     def note(
-        self,
-        evaluated: array_api.Mask,
-        theta: array_api.FloatArray,
-        value: array_api.FloatArray,
-        gradient: array_api.FloatArray,
+        self, evaluated: Mask, theta: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> None:
         """Store the chains that were evaluated at ``theta`` (p, K)."""
         if not len(self._value):
@@ -323,51 +304,42 @@ class FullDrift(Drift):
         """Return the gradient; if lazy, it stores where each chain was last evaluated."""
         if isinstance(self.target.shape, thresholds.NoThreshold):
             return self._unthresholded
-        # On a device, finding the chains to evaluate would cost the time that it saves.
-        lazy = self.lazy and self.arrays.on_host
-        curvature = self.target.problem.curvature_bound() if lazy else None
+        curvature = self.target.problem.curvature_bound() if self.lazy else None
         if curvature is None:
             return self._thresholded
         slack = Slack(curvature, self._rounding.slope if self._rounding else 0.0)
         return lambda theta: self._lazily(theta, slack)
 
-    def _unthresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def _unthresholded(self, theta: FloatArray) -> FloatArray:
         # Every step evaluates all chains: rows do not decide how they are rounded.
         return self.beta * self._objective.value_and_gradient(theta)[1]
 
-    def _thresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+    def _thresholded(self, theta: FloatArray) -> FloatArray:
         value, gradient = self._columns.value_and_gradient(theta)
         return self._weighted(value, gradient)
 
-    def _lazily(self, theta: array_api.FloatArray, slack: Slack) -> array_api.FloatArray:
+    def _lazily(self, theta: FloatArray, slack: Slack) -> FloatArray:
         # Chains that are skipped have a computed loss below the edge, for any rounding.
         look = slack.upper(theta) >= self._edge - self._error(self._edge)
         drift = np.zeros_like(theta)
         if look.any():
             # Fixed positions: rows decide which chains are evaluated, not how they are rounded.
-            value, gradient = self._host_columns.value_and_gradient(theta, look)
+            value, gradient = self._columns.value_and_gradient(theta, look)
             slack.note(look, theta, value + self._error(value), gradient)
             drift[:, look] = self._weighted(value, gradient)
         return drift
 
-    def _weighted(
-        self, value: array_api.FloatArray, gradient: array_api.FloatArray
-    ) -> array_api.FloatArray:
+    def _weighted(self, value: FloatArray, gradient: FloatArray) -> FloatArray:
         return gradient * (self.beta * self.target.shape.slope(value - self._edge))
 
-    @property
-    def _columns(self) -> Columns | MinimisedObjective:
-        problem = self.target.problem
-        return self._host_columns if problem.arrays.on_host else problem.on_device
-
     @cached_property
-    def _host_columns(self) -> Columns:
+    def _columns(self) -> Columns:
         return Columns(self._objective.value_and_gradient, self.target.problem.n)
 
     @cached_property
     def _objective(self) -> MinimisedObjective:
         problem, dtype = self.target.problem, np.float32 if self._rounding else np.float64
-        return problem.evaluator(dtype) if problem.arrays.on_host else problem.on_device
+        return problem.evaluator(dtype)
 
     @cached_property
     def _edge(self) -> float:
@@ -377,7 +349,7 @@ class FullDrift(Drift):
     def _rounding(self) -> SinglePrecision | None:
         return SinglePrecision.of(self.target.problem) if self.precision == "single" else None
 
-    def _error(self, value: array_api.FloatArray | float) -> array_api.FloatArray | float:
+    def _error(self, value: FloatArray | float) -> FloatArray | float:
         """Upper bound on the rounding error of a computed loss."""
         share, cell = _DOUBLE_ERROR, _DOUBLE_ERROR
         if self._rounding:
@@ -418,11 +390,6 @@ class ClippedDrift(Drift):
         )
 
     @property
-    def arrays(self) -> array_api.ArrayBackend:
-        """The host; a clipped loss has no device version."""
-        return array_api.NUMPY
-
-    @property
     def largest_step(self) -> float:
         """2/(βM)."""
         return 2 / (self.beta * self.constants.M)
@@ -436,9 +403,7 @@ class ClippedDrift(Drift):
         pace = step_size * self.beta
         return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
 
-    def run(
-        self, rng: np.random.Generator
-    ) -> Callable[[array_api.FloatArray], array_api.FloatArray]:
+    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
         """Return the gradient, which keeps no state."""
         problem = self.target.problem
         risk = problem.of_loss(self.followed)
@@ -456,8 +421,8 @@ def drift_for(
 ) -> Drift:
     """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
     smoothed = isinstance(target.shape, thresholds.GaussianThreshold)
-    device = "" if target.problem.arrays.on_host else "a device"
-    what = "the Gaussian threshold" if smoothed else "batches" if batch_size is not None else device
+    batches = "batches" if batch_size is not None else ""
+    what = "the Gaussian threshold" if smoothed else batches
     if smoothed and batch_size is not None:
         raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
     if what and precision != "double":
@@ -468,7 +433,7 @@ def drift_for(
         return FullDrift(target, precision, lazy)
     # No planned path follows these: they are imported when a chain built by hand needs them.
     papers = import_module("rashomon_explorer.papers.drifts")
-    batches = papers.SampledDrift if batch_order == SAMPLED else papers.BatchDrift
-    rare = papers.GaussianDrift(target) if smoothed else batches(target, batch_size)
+    by_batches = papers.SampledDrift if batch_order == SAMPLED else papers.BatchDrift
+    rare = papers.GaussianDrift(target) if smoothed else by_batches(target, batch_size)
     assert isinstance(rare, Drift)
     return rare

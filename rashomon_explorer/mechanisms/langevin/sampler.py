@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray, to_host
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import ChainLooks, ChainState, progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
@@ -22,7 +22,6 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.losses import clipped
 
 _SECONDS_BETWEEN_RESTS = 5e-3
@@ -132,9 +131,6 @@ class LangevinSampler:
             If there is no certificate of the last state, or it is requested for fewer steps.
         """
         drift = self._drift(target)
-        return computed_on(self._exact_certificate(drift, n_steps), drift.arrays)
-
-    def _exact_certificate(self, drift: gradients.Drift, n_steps: int | None) -> Guarantee:
         steps = self.n_steps if n_steps is None else n_steps
         if not 0 <= steps <= self.n_steps:
             raise ValueError(f"n_steps must be from 0 to {self.n_steps}, got {n_steps!r}")
@@ -171,12 +167,12 @@ class LangevinSampler:
             waited += 1
             look(partial(self._look, target, step, theta))
             if step == self.n_steps or self._shows(step):
-                losses = to_host(drift.value(theta))
-                yield Batch(to_host(theta), losses, evaluated=(waited + 1) * self.n_chains)
+                losses = drift.value(theta)
+                yield Batch(theta, losses, evaluated=(waited + 1) * self.n_chains)
                 waited = 0
 
     def _look(self, target: GibbsTarget, step: int, theta: FloatArray) -> ChainState:
-        excess = np.asarray(to_host(target.problem.value(theta))) - target.problem.minimum.value
+        excess = np.asarray(target.problem.value(theta)) - target.problem.minimum.value
         known = step, self.n_steps, excess, np.empty(0), self.step_size
         return ChainState(*known, batch=self.batch_size or 0)
 
@@ -195,7 +191,7 @@ class LangevinSampler:
             only the last state may be released.
         """
         self._need_path("states")
-        return map(to_host, self._chains(self._drift(target), rng, first))
+        return self._chains(self._drift(target), rng, first)
 
     def average(
         self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
@@ -219,7 +215,7 @@ class LangevinSampler:
         check_nonnegative(m=m)
         drift = self._drift(target)
         fade = float(np.exp(-m * drift.beta * self.step_size))  # of a weight at each later step
-        here = drift.arrays.put(self._beginning(drift))
+        here = self._beginning(drift)
         mean = 0 * here
         share = np.inf  # of the newest state in the sum of all weights
         for step, theta in enumerate(self._chains(drift, rng)):
@@ -227,7 +223,7 @@ class LangevinSampler:
                 share = 1 / (1 + fade / share)
                 mean = mean + share * (here - mean)
             here = theta
-        return to_host(mean)
+        return mean
 
     def _chains(
         self, drift: gradients.Drift, rng: np.random.Generator, first: FloatArray | None = None
@@ -240,7 +236,7 @@ class LangevinSampler:
                 "smaller β"
             )
         first = self._beginning(drift) if first is None else first
-        theta = drift.arrays.put(np.array(to_host(first), dtype=float))
+        theta = np.array(first, dtype=float)
         if tuple(theta.shape) != (drift.p, self.n_chains):
             raise ValueError(
                 f"first must hold a state per chain, shape ({drift.p}, {self.n_chains}), got "
@@ -256,8 +252,7 @@ class LangevinSampler:
         spread = np.sqrt(2 * self.step_size)
         rested = time.perf_counter()
         for _ in progress(range(self.n_steps), "steps"):
-            # Drawn before the gradient is requested: a device still computes the previous step.
-            noise = drift.arrays.put(spread * rng.standard_normal(shape))
+            noise = spread * rng.standard_normal(shape)
             theta = drift.project(theta + (noise - self.step_size * gradient(theta)))
             yield theta
             # Releases the GIL for a dashboard's event loop; at every step this would cost a third
@@ -336,14 +331,14 @@ class PlannedPath(Mechanism):
         for step, (state, average) in enumerate(self.states(target, rng), start=1):
             look(partial(self._look, target, step, state, average))
             if time.perf_counter() - last_batch > _SECONDS_BETWEEN_LOOKS:
-                yield Batch(to_host(average[:, :0]), np.empty(0), evaluated=0)
+                yield Batch(average[:, :0], np.empty(0), evaluated=0)
                 last_batch = time.perf_counter()
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
                 pause()  # lets a dashboard's event loop run
                 rested = time.perf_counter()
         evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
         losses = target.problem.value(average)
-        yield Batch(to_host(average), to_host(losses), evaluated=evaluated)
+        yield Batch(average, losses, evaluated=evaluated)
 
     def _look(
         self, target: GibbsTarget, step: int, state: FloatArray, average: FloatArray
@@ -351,7 +346,7 @@ class PlannedPath(Mechanism):
         assert isinstance(self.plan, plans.PathPlan)
         least, steps = target.problem.minimum.value, self.plan.n_steps
         states, averages = (
-            np.asarray(to_host(target.problem.value(one))) - least for one in (state, average)
+            np.asarray(target.problem.value(one)) - least for one in (state, average)
         )
         size = 2 * self.plan.step_size * step / (steps + 1)
         return ChainState(step, steps, states, averages, step_size=size)
@@ -365,13 +360,13 @@ class PlannedPath(Mechanism):
         drift = self._drift(target)
         _check_stable(drift, self.plan)
         gradient = drift.run(rng)
-        arrays, shape = drift.arrays, (drift.p, self.plan.n_draws)
-        state = drift.project(arrays.put(np.zeros(shape)))
+        shape = drift.p, self.plan.n_draws
+        state = drift.project(np.zeros(shape))
         average = state
         for t in progress(range(1, steps + 1), "steps"):
             step_size, share = 2 * mean_time * t / (steps + 1), 2 / (t + 1)
             ahead = average + share * (state - average)
-            noise = arrays.put(np.sqrt(2 * step_size) * rng.standard_normal(shape))
+            noise = np.sqrt(2 * step_size) * rng.standard_normal(shape)
             state = drift.project(state + noise - step_size * gradient(ahead))
             average = average + share * (state - average)
             yield state, average

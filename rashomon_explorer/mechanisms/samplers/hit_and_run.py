@@ -213,8 +213,8 @@ class _Walk:
 
 def _expandable(problem: Problem, envelope: Envelope) -> ScoreRisk | None:
     """Loss whose derivatives bound it on a line; None if the envelope bounds each direction."""
-    loss, bend = problem.on_host.loss, getattr(problem.loss, "third_derivative", 0.0)
-    if not (bend > 0 and isinstance(loss, ScoreRisk) and problem.arrays.on_host):
+    loss, bend = problem.objective.loss, getattr(problem.loss, "third_derivative", 0.0)
+    if not (bend > 0 and isinstance(loss, ScoreRisk)):
         return None
     directed = envelope.bound.along(np.eye(problem.p, 1), np.ones(1)) is not None
     return None if directed else loss

@@ -82,7 +82,7 @@ class Loss(Protocol):
         """Largest max − min, over the domain, of the difference between two rows' losses."""
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,); for devices, also an ``arrays``."""
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
 
 
 _BLOCK_BYTES = 2**19  # a batch's scores and their temporaries stay in a core's L2 cache

@@ -9,7 +9,6 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.problem.losses import scores
-from rashomon_explorer.problem.losses.tables import HostRows
 
 
 @dataclass(frozen=True)
@@ -26,35 +25,35 @@ class ClippedSlope(scores.ScoreFunction):
         """1/smoothing; infinite with a kink."""
         return 1 / self.smoothing if self.smoothing else math.inf
 
-    def value(self, a: Any, xp: Any = np) -> Any:
+    def value(self, a: Any) -> Any:
         """Return f(a), same shape as ``a``."""
         if self.smoothing == 0:
-            return xp.maximum(self.low * a, self.high * a)
-        return self._value(a, self.slope(a, xp))
+            return np.maximum(self.low * a, self.high * a)
+        return self._value(a, self.slope(a))
 
-    def slope(self, a: Any, xp: Any = np) -> Any:
+    def slope(self, a: Any) -> Any:
         """Return f'(a), with the subgradient 0 at a kink; same shape as ``a``."""
         if self.smoothing:
-            return xp.clip(a / self.smoothing, self.low, self.high)
-        zeros = xp.zeros_like(a)
-        return xp.where(a > 0, zeros + self.high, xp.where(a < 0, zeros + self.low, zeros))
+            return np.clip(a / self.smoothing, self.low, self.high)
+        zeros = np.zeros_like(a)
+        return np.where(a > 0, zeros + self.high, np.where(a < 0, zeros + self.low, zeros))
 
-    def curvature(self, a: Any, xp: Any = np) -> Any:
+    def curvature(self, a: Any) -> Any:
         """Return f''(a), which is 0 at the ends of the zone and at a kink; same shape as ``a``."""
-        zeros = xp.zeros_like(a)
-        return xp.where(self.room(a, xp) > 0, zeros + self.bend, zeros) if self.smoothing else zeros
+        zeros = np.zeros_like(a)
+        return np.where(self.room(a) > 0, zeros + self.bend, zeros) if self.smoothing else zeros
 
-    def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
+    def sums_and_slopes(self, a: Any, axis: int) -> tuple[Any, Any]:
         """Return the sums of f(a) along an axis, and f'(a)."""
-        slopes = self.slope(a, xp)
-        return xp.sum(self._value(a, slopes), axis=axis), slopes
+        slopes = self.slope(a)
+        return np.sum(self._value(a, slopes), axis=axis), slopes
 
     def _value(self, a: Any, slope: Any) -> Any:
         return slope * (a - self.smoothing / 2 * slope)
 
-    def room(self, a: Any, xp: Any = np) -> Any:
+    def room(self, a: Any) -> Any:
         """Distance to the nearer end of the parabola's zone; negative outside it."""
-        return xp.minimum(a - self.low * self.smoothing, self.high * self.smoothing - a)
+        return np.minimum(a - self.low * self.smoothing, self.high * self.smoothing - a)
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,6 @@ class ClippedSlopeRisk(scores.ScoreRisk):
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,), from the rows inside their zone."""
-        if not isinstance(self.table, HostRows):
-            return super().hessian(theta)
         curvature = self.function.curvature(self.scores(theta)) / self.n
         curved = curvature > 0
         return (self.rows[curved] * curvature[curved, None]).T @ self.rows[curved]

@@ -9,7 +9,6 @@ from scipy.special import expit
 
 from rashomon_explorer._utils.validation import check_positive, check_share
 from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
-from rashomon_explorer.problem.losses.tables import HostRows
 
 MOST_PULL = 0.5
 """Default slope at which losses are clipped: that of the logistic loss at a score of 0."""
@@ -35,41 +34,38 @@ class Softplus(ScoreFunction):
             group //= 2
         return Softplus(group)
 
-    def _group_for(self, a: Any, xp: Any) -> int | None:
+    def _group_for(self, a: Any) -> int | None:
         """Safe number of factors for these scores, if it is not known beforehand."""
-        if self.group is not None or xp is not np:
+        if self.group is not None:
             return self.group
         return self.within(float(a.max(initial=0.0)), a.dtype).group
 
-    def value(self, a: Any, xp: Any = np) -> Any:
+    def value(self, a: Any) -> Any:
         """log(1 + eᵃ), for scores of any size."""
-        return xp.logaddexp(xp.zeros_like(a), a)
+        return np.logaddexp(np.zeros_like(a), a)
 
-    def slope(self, a: Any, xp: Any = np) -> Any:
+    def slope(self, a: Any) -> Any:
         """σ(a)."""
-        if xp is np:
-            return expit(a)
-        small = xp.exp(-xp.abs(a))
-        return xp.where(a < 0, small, xp.ones_like(a)) / (1 + small)
+        return expit(a)
 
-    def curvature(self, a: Any, xp: Any = np) -> Any:
+    def curvature(self, a: Any) -> Any:
         """σ(1 − σ)."""
-        sigma = self.slope(a, xp)
+        sigma = self.slope(a)
         return sigma * (1 - sigma)
 
-    def sums(self, a: Any, axis: int, xp: Any = np) -> Any:
-        """Return sums along the axis of rows; on the host, ``a`` may be overwritten."""
-        group = self._group_for(a, xp)
+    def sums(self, a: Any, axis: int) -> Any:
+        """Return sums along the axis of rows; ``a`` may be overwritten."""
+        group = self._group_for(a)
         if not group:
-            return xp.sum(self.value(a, xp), axis=axis)
-        return _log_products(xp, _one_plus_exp(xp, a), group)
+            return np.sum(self.value(a), axis=axis)
+        return _log_products(_one_plus_exp(a), group)
 
-    def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
+    def sums_and_slopes(self, a: Any, axis: int) -> tuple[Any, Any]:
         """Return sums along the axis of rows, and σ(a)."""
-        group = self._group_for(a, xp)
+        group = self._group_for(a)
         if not group:
-            return super().sums_and_slopes(a, axis, xp)
-        total, rest = Softplus(group).sums_and_complements(a, axis, xp)
+            return super().sums_and_slopes(a, axis)
+        total, rest = Softplus(group).sums_and_complements(a, axis)
         return total, 1 - rest
 
     def expansion(self, a: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -78,30 +74,25 @@ class Softplus(ScoreFunction):
         slopes = 1 - rest
         return total, slopes, np.multiply(rest, slopes, out=rest)
 
-    def sums_and_complements(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
-        """Return sums along the axis of rows, and 1 − σ(a); may overwrite ``a`` on the host."""
+    def sums_and_complements(self, a: Any, axis: int) -> tuple[Any, Any]:
+        """Return sums along the axis of rows, and 1 − σ(a); may overwrite ``a``."""
         # Complements make gradients 2.5 times as fast as slopes: 1/factors needs no further pass.
-        group = self._group_for(a, xp)
+        group = self._group_for(a)
         if not group:
-            return self.sums(a, axis, xp), self.slope(-a, xp)
-        factors = _one_plus_exp(xp, a)
+            return self.sums(a, axis), self.slope(-a)
+        factors = _one_plus_exp(a)
         # One exponential gives both the loss and the gradient.
-        return _log_products(xp, factors, group), 1 / factors
+        return _log_products(factors, group), 1 / factors
 
 
-def _one_plus_exp(xp: Any, a: Any) -> Any:
-    """1 + eᵃ, in place on the host."""
-    if xp is not np:
-        return 1 + xp.exp(a)
+def _one_plus_exp(a: Any) -> Any:
+    """1 + eᵃ, in place."""
     np.exp(a, out=a)
     return np.add(a, a.dtype.type(1), out=a)
 
 
-def _log_products(xp: Any, factors: Any, group: int) -> Any:
+def _log_products(factors: Any, group: int) -> Any:
     """Return sums over rows of log(factors), with one logarithm per ``group``."""
-    if xp is not np:
-        groups = xp.reshape(factors, (*factors.shape[:-1], -1, group))
-        return xp.sum(xp.log(xp.prod(groups, axis=-1)), axis=-1)
     rows = factors.shape[-2]
     n_grouped = rows // group * group
     product = factors[..., :n_grouped, :]
@@ -122,14 +113,13 @@ class LogisticRisk(ScoreRisk):
     function: Softplus
 
     def _function(self, models: Any) -> Softplus:
-        known = self.function.group is not None or models.shape[-1] <= _FEW
-        if known or not isinstance(self.table, HostRows):
+        if self.function.group is not None or models.shape[-1] <= _FEW:
             return self.function
         longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)
         return self.function.within(self.table.longest * float(np.sqrt(longest)), models.dtype)
 
     def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
-        if models.shape[-1] <= _FEW or not isinstance(self.table, HostRows):
+        if models.shape[-1] <= _FEW:
             return super()._value_and_gradient(models)
         function, table = self._function(models), self.table
 
@@ -177,20 +167,20 @@ class ClippedSoftplus(ScoreFunction):
         steepest = min(self.most, 0.5)
         return steepest * (1 - steepest)
 
-    def value(self, a: Any, xp: Any = np) -> Any:
+    def value(self, a: Any) -> Any:
         """Loss of each score."""
         edge = -math.log((1 - self.most) / self.most) if self.most < 1 else math.inf
-        below = xp.minimum(a, edge + xp.zeros_like(a))
-        return Softplus().value(below, xp) + self.most * (a - below)
+        below = np.minimum(a, edge + np.zeros_like(a))
+        return Softplus().value(below) + self.most * (a - below)
 
-    def slope(self, a: Any, xp: Any = np) -> Any:
+    def slope(self, a: Any) -> Any:
         """min{σ(a), most}."""
-        return xp.minimum(Softplus().slope(a, xp), self.most + xp.zeros_like(a))
+        return np.minimum(Softplus().slope(a), self.most + np.zeros_like(a))
 
-    def curvature(self, a: Any, xp: Any = np) -> Any:
+    def curvature(self, a: Any) -> Any:
         """σ(1 − σ), or 0 where the slope is clipped."""
-        sigma = Softplus().slope(a, xp)
-        return xp.where(sigma < self.most, sigma * (1 - sigma), xp.zeros_like(a))
+        sigma = Softplus().slope(a)
+        return np.where(sigma < self.most, sigma * (1 - sigma), np.zeros_like(a))
 
 
 @dataclass(frozen=True)

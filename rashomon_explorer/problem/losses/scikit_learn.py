@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, SoftmaxRisk
 from rashomon_explorer.problem.losses.squared import HalfSquare, SquaredLoss, SquaredRisk
-from rashomon_explorer.problem.losses.tables import HostRows
+from rashomon_explorer.problem.losses.tables import Rows
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class SquaredPositivePart(ScoreFunction):
 
     bend: ClassVar[float] = 2.0
 
-    def value(self, a: Any, xp: Any = np) -> Any:
+    def value(self, a: Any) -> Any:
         """max(a, 0)²."""
-        return xp.maximum(a, xp.zeros_like(a)) ** 2
+        return np.maximum(a, np.zeros_like(a)) ** 2
 
-    def slope(self, a: Any, xp: Any = np) -> Any:
+    def slope(self, a: Any) -> Any:
         """2·max(a, 0)."""
-        return 2 * xp.maximum(a, xp.zeros_like(a))
+        return 2 * np.maximum(a, np.zeros_like(a))
 
-    def curvature(self, a: Any, xp: Any = np) -> Any:
+    def curvature(self, a: Any) -> Any:
         """2 for a > 0, and 0 elsewhere."""
-        return xp.where(a > 0, 2 * xp.ones_like(a), xp.zeros_like(a))
+        return np.where(a > 0, 2 * np.ones_like(a), np.zeros_like(a))
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class SquaredLabelLoss(BinaryLoss):
     function: ClassVar[HalfSquare] = HalfSquare()
 
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p
-        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+        self, rows: FloatArray, targets: FloatArray
     ) -> SquaredRisk:
         """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
-        return SquaredLoss(1.0).empirical(rows, targets, arrays)
+        return SquaredLoss(1.0).empirical(rows, targets)
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,15 @@ class SymmetricSoftmaxLoss(SoftmaxLoss):
         """Scores of a row: one per class."""
         return self.classes
 
-    def empirical(
-        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
-    ) -> "SymmetricSoftmaxRisk":
-        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,), on the host."""
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> "SymmetricSoftmaxRisk":
+        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,)."""
         return self.weighted(rows, targets, np.ones(len(rows)))
 
     def weighted(
         self, rows: FloatArray, targets: FloatArray, weights: FloatArray
     ) -> "SymmetricSoftmaxRisk":
         """Mean cross-entropy with weights (n,) of mean 1."""
-        table = HostRows(np.ascontiguousarray(rows))
+        table = Rows(np.ascontiguousarray(rows))
         own = [table.column((targets == c).astype(float)) for c in range(self.classes)]
         return SymmetricSoftmaxRisk(table, np.stack(own), weights)
 
@@ -102,7 +100,7 @@ class SymmetricSoftmaxRisk(SoftmaxRisk):
 
     def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
         share, log_total, scores = self._shares(theta, part)
-        own, weights = self._own(part), self.weights[part]
+        own, weights = self.own[:, part, :], self.weights[part]
         losses = log_total - (own * scores).sum(axis=0)
         return weights @ losses, weights[:, None] * (share - own)
 
@@ -115,7 +113,7 @@ class SquaredLabelsLoss(SymmetricSoftmaxLoss):
     link: str = "sign"
 
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p
-        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+        self, rows: FloatArray, targets: FloatArray
     ) -> SquaredRisk:
         """Mean loss of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
         return self.weighted(rows, targets, np.ones(len(rows)))
@@ -224,6 +222,6 @@ def _of_margins(
 ) -> EmpiricalLoss:
     form, offsets = loss.linear_form(rows, targets)
     kind = WeightedLogisticRisk if isinstance(loss, LogisticLoss) else WeightedRisk
-    table = HostRows(np.ascontiguousarray(form))
+    table = Rows(np.ascontiguousarray(form))
     column = None if offsets is None else table.column(offsets)
     return kind(table, loss.function, column, weights)

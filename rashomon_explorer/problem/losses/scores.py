@@ -1,48 +1,46 @@
 """Losses f(±z·θ + offset) of one score, from the function f alone."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.tables import ALL_ROWS, HostRows, Rows, fused, place
+from rashomon_explorer.problem.losses.tables import ALL_ROWS, Rows
 
 
 class ScoreFunction:
-    """A convex function f of a score, for arrays of the library whose namespace is ``xp``."""
+    """A convex function f of a score."""
 
     @property
     def bend(self) -> float:
         """Largest f''; infinite with a kink."""
         raise NotImplementedError
 
-    def value(self, a: Any, xp: Any = np) -> Any:
+    def value(self, a: Any) -> Any:
         """Return f(a); same shape."""
         raise NotImplementedError
 
-    def slope(self, a: Any, xp: Any = np) -> Any:
+    def slope(self, a: Any) -> Any:
         """Return f'(a), with any subgradient at a kink; same shape."""
         raise NotImplementedError
 
-    def curvature(self, a: Any, xp: Any = np) -> Any:
+    def curvature(self, a: Any) -> Any:
         """Return f''(a); same shape."""
         raise NotImplementedError
 
-    def sums(self, a: Any, axis: int, xp: Any = np) -> Any:
+    def sums(self, a: Any, axis: int) -> Any:
         """Return the sums of f(a) along an axis; override it with a faster kernel."""
-        return xp.sum(self.value(a, xp), axis=axis)
+        return np.sum(self.value(a), axis=axis)
 
-    def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
+    def sums_and_slopes(self, a: Any, axis: int) -> tuple[Any, Any]:
         """Return the sums of f(a) along an axis, and f'(a)."""
-        return self.sums(a, axis, xp), self.slope(a, xp)
+        return self.sums(a, axis), self.slope(a)
 
     def expansion(self, a: Any, axis: int) -> tuple[Any, Any, Any]:
-        """Return the sums of f(a) along an axis, f'(a) and f''(a), on the host."""
+        """Return the sums of f(a) along an axis, f'(a) and f''(a)."""
         curvature = self.curvature(a)  # first: the other kernel may overwrite a
         return (*self.sums_and_slopes(a, axis), curvature)
 
@@ -53,7 +51,7 @@ class ScoreFunction:
 
 @dataclass(frozen=True)
 class ScoreRisk:
-    """Mean of f(z_i·θ + offset_i) over rows z_i on the host or on a device."""
+    """Mean of f(z_i·θ + offset_i) over rows z_i."""
 
     table: Rows
     function: ScoreFunction
@@ -71,7 +69,7 @@ class ScoreRisk:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """Rows z_i (n, p) of a table on the host."""
+        """Rows z_i (n, p)."""
         return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -104,8 +102,7 @@ class ScoreRisk:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         return self.table.mean_outer(
-            lambda models, part: self.function.curvature(self._scores(models, part), self.table.xp),
-            theta,
+            lambda models, part: self.function.curvature(self._scores(models, part)), theta
         )
 
     def curvature_bound(self) -> FloatArray | None:
@@ -117,67 +114,47 @@ class ScoreRisk:
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> Self:
         """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
         table, offsets = self.table.within(dtype), self.offsets
-        if offsets is not None and isinstance(table, HostRows):
+        if offsets is not None:
             offsets = offsets.astype(table.dtype)
         function = self.function.within(reach, table.dtype)
         return replace(self, table=table, function=function, offsets=offsets)
 
     def scores(self, theta: FloatArray) -> FloatArray:
-        """Scores z_i·θ + offset_i (n,) of one model (p,), on the host."""
+        """Scores z_i·θ + offset_i (n,) of one model (p,)."""
         return np.asarray(self._scores(theta[:, None], ALL_ROWS)[:, 0])
 
     def _value(self, models: Any) -> Any:
         function, table = self._function(models), self.table
 
         def batch(part: slice) -> tuple[Any]:
-            return (function.sums(self._scores(models, part), table.rows_axis, table.xp),)
+            return (function.sums(self._scores(models, part), -2),)
 
-        return self._mean(table.total(batch, models)[0])
+        return table.total(batch, models)[0] / self.n
 
     def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
-        work = self._sums_and_slopes(models)
+        function = self._function(models)
 
         def batch(part: slice) -> tuple[Any, Any]:
-            total, slopes = work(self._scores(models, part))
+            total, slopes = function.sums_and_slopes(self._scores(models, part), -2)
             return total, self.table.pull(slopes, part)
 
         total, gradient = self.table.total(batch, models)
-        return self._mean(total), gradient / self.n
+        return total / self.n, gradient / self.n
 
     def _gradient(self, models: Any) -> Any:
         function, table = self._function(models), self.table
 
         def batch(part: slice) -> tuple[Any]:
-            return (table.pull(function.slope(self._scores(models, part), table.xp), part),)
+            return (table.pull(function.slope(self._scores(models, part)), part),)
 
         return table.total(batch, models)[0] / self.n
-
-    def _sums_and_slopes(self, models: Any) -> Callable[[Any], tuple[Any, Any]]:
-        function: Any = self._function(models)
-        if isinstance(self.table, HostRows):
-            return lambda scores: function.sums_and_slopes(scores, -2)
-        return fused(self.table.arrays, function)
 
     def _function(self, models: Any) -> Any:
         return self.function
 
-    def _mean(self, total: Any) -> Any:
-        if not self.table.padding:
-            return total / self.n
-        return (total - self.table.padding * self._at_zero) / self.n
-
-    @cached_property
-    def _at_zero(self) -> float:
-        """Loss of a row of zeros that fills up a device's table."""
-        return float(self.function.value(np.zeros(1))[0])
-
     def _scores(self, models: Any, part: slice) -> Any:
         scores = self.table.scores(models, part)
-        if self.offsets is None:
-            return scores
-        if self.table.rows_axis == -1:
-            return scores + self.offsets[:, part]
-        return scores + self.offsets[part]
+        return scores if self.offsets is None else scores + self.offsets[part]
 
 
 class ScoreLoss:
@@ -186,12 +163,10 @@ class ScoreLoss:
     function: ClassVar[Any]  # a ScoreFunction
     risk: ClassVar[type[ScoreRisk]] = ScoreRisk
 
-    def empirical(
-        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
-    ) -> ScoreRisk:
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed where ``arrays`` are."""
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> ScoreRisk:
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
         rows, offsets = self.linear_form(rows, targets)
-        table = place(rows, arrays)
+        table = Rows(np.ascontiguousarray(rows))
         return self.risk(table, self.function, None if offsets is None else table.column(offsets))
 
     def linear_form(

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, to_host
-from rashomon_explorer.problem.losses.tables import ALL_ROWS, DeviceRows, HostRows, Rows, place
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.losses.tables import ALL_ROWS, Rows
 
 _ANGLES = 2**14
 
@@ -87,18 +87,16 @@ class SoftmaxLoss:
         """Oscillation: twice the range of one row's loss; an upper bound, tight for two classes."""
         return 2 * largest_and_range(self.classes, reach)[1]
 
-    def empirical(
-        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
-    ) -> "SoftmaxRisk":
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
         """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
-        table = place(rows, arrays)
+        table = Rows(np.ascontiguousarray(rows))
         own = [table.column((targets == c).astype(float)) for c in range(1, self.classes)]
-        return SoftmaxRisk(table, table.xp.stack(own))
+        return SoftmaxRisk(table, np.stack(own))
 
 
 @dataclass(frozen=True)
 class SoftmaxRisk:
-    """Mean cross-entropy over rows on the host or on a device."""
+    """Mean cross-entropy over rows."""
 
     table: Rows
     own: Any  # 1 in the column of each row's class, for classes 1, 2, …
@@ -121,7 +119,7 @@ class SoftmaxRisk:
 
     @property
     def rows(self) -> FloatArray:
-        """Rows (n, d) of a table on the host."""
+        """Rows (n, d)."""
         return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -138,12 +136,10 @@ class SoftmaxRisk:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,)."""
-        if not isinstance(self.table, HostRows):
-            return self._device_hessian(self.table, theta)
         return self.weighted_hessian(theta, np.ones(self.n)) / self.n
 
     def weighted_hessian(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
-        """Sum (p, p) over rows, on the host, of their Hessians times ``weights`` (n,)."""
+        """Sum (p, p) over rows of their Hessians times ``weights`` (n,)."""
         probability = self.probabilities(theta)
         return np.block(
             [
@@ -162,71 +158,40 @@ class SoftmaxRisk:
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
         """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
-        on_host = isinstance(self.table, HostRows)
-        return SoftmaxRisk(
-            self.table.within(dtype), self.own.astype(dtype) if on_host else self.own
-        )
+        return SoftmaxRisk(self.table.within(dtype), self.own.astype(dtype))
 
     def probabilities(self, theta: FloatArray) -> FloatArray:
-        """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,), on the host."""
+        """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,)."""
         return self._shares(theta[:, None], ALL_ROWS)[0][:, :, 0]
 
     def _value(self, theta: Any) -> Any:
-        return self._mean(self.table.total(lambda part: (self._losses(theta, part)[0],), theta)[0])
+        return self.table.total(lambda part: (self._losses(theta, part)[0],), theta)[0] / self.n
 
     def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
-        xp = self.table.xp
 
         def batch(part: slice) -> tuple[Any, Any]:
             total, residual = self._losses(theta, part)
-            return total, xp.reshape(self.table.pull(residual, part), (self.p, -1))
+            return total, np.reshape(self.table.pull(residual, part), (self.p, -1))
 
         total, gradient = self.table.total(batch, theta)
-        return self._mean(total), gradient / self.n
-
-    def _mean(self, total: Any) -> Any:
-        if not self.table.padding:
-            return total / self.n
-        return (total - self.table.padding * math.log(self.classes + 1)) / self.n
+        return total / self.n, gradient / self.n
 
     def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
         """Sum of losses (K,), and π − e_y in the shape of scores."""
         share, log_total, scores = self._shares(theta, part)
-        own, xp = self._own(part), self.table.xp
-        losses = log_total - xp.sum(own * scores, axis=0)
-        return xp.sum(losses, axis=self.table.rows_axis), share - own
-
-    def _own(self, part: slice) -> Any:
-        return self.own[:, part, :] if self.table.rows_axis == -2 else self.own[:, :, part]
+        own = self.own[:, part, :]
+        losses = log_total - np.sum(own * scores, axis=0)
+        return np.sum(losses, axis=-2), share - own
 
     def _shares(self, theta: Any, part: slice) -> tuple[Any, Any, Any]:
         """π and scores, both (C − 1, …) in the shape of scores, and log Σ_c exp(score)."""
-        xp = self.table.xp
-        models = xp.reshape(theta, (self.classes, self.table.p, -1))
+        models = np.reshape(theta, (self.classes, self.table.p, -1))
         scores = self.table.scores(models, part)
-        top = xp.max(scores, axis=0)
+        top = np.max(scores, axis=0)
         if self.reference:
-            top = xp.maximum(top, xp.zeros_like(top))
-        parts = xp.exp(scores - top)
-        total = xp.sum(parts, axis=0)
+            top = np.maximum(top, np.zeros_like(top))
+        parts = np.exp(scores - top)
+        total = np.sum(parts, axis=0)
         if self.reference:
-            total = xp.exp(-top) + total
-        return parts / total, top + xp.log(total), scores
-
-    def _device_hessian(self, table: DeviceRows, theta: FloatArray) -> FloatArray:
-        xp, classes = table.xp, range(self.classes)
-        models = table.arrays.put(theta[:, None])
-
-        def piece(part: slice) -> tuple[Any]:
-            share = self._shares(models, part)[0][:, 0, :]
-            rows = table.rows[part, :]
-            weights = [
-                [share[a, :] * ((1.0 if a == b else 0.0) - share[b, :]) for b in classes]
-                for a in classes
-            ]
-            blocks = [
-                xp.concat([rows.T @ (rows * w[:, None]) for w in line], axis=1) for line in weights
-            ]
-            return (xp.concat(blocks, axis=0),)
-
-        return to_host(table.total(piece, models)[0]) / self.n
+            total = np.exp(-top) + total
+        return parts / total, top + np.log(total), scores

@@ -1,15 +1,13 @@
 """Squared loss, from sufficient statistics."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, is_foreign, to_host
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.kinked import HuberLoss
 from rashomon_explorer.problem.losses.scores import RegressionLoss, ScoreFunction
-from rashomon_explorer.problem.losses.tables import DeviceRows
 
 
 @dataclass(frozen=True)
@@ -18,17 +16,17 @@ class HalfSquare(ScoreFunction):
 
     bend: ClassVar[float] = 1.0
 
-    def value(self, a: Any, xp: Any = np) -> Any:
+    def value(self, a: Any) -> Any:
         """½a²."""
         return a * a / 2
 
-    def slope(self, a: Any, xp: Any = np) -> Any:
+    def slope(self, a: Any) -> Any:
         """Return the argument."""
         return a
 
-    def curvature(self, a: Any, xp: Any = np) -> Any:
+    def curvature(self, a: Any) -> Any:
         """1 everywhere."""
-        return xp.ones_like(a)
+        return np.ones_like(a)
 
 
 @dataclass(frozen=True)
@@ -51,16 +49,12 @@ class SquaredLoss(RegressionLoss):
         return (self.target_bound + reach) ** 2 - max(self.target_bound - reach, 0.0) ** 2
 
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p
-        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+        self, rows: FloatArray, targets: FloatArray
     ) -> "SquaredRisk":
         """Mean squared loss of ``rows`` (n, p) with ``targets`` (n,), clipped."""
         n, clipped = len(rows), np.clip(targets, -self.target_bound, self.target_bound)
         energy = float(clipped @ clipped) / n
-        if arrays.on_host:
-            return SquaredRisk(n, rows.T @ rows / n, rows.T @ clipped / n, energy)
-        there = DeviceRows.of(arrays, rows)
-        moment = to_host(there.column(clipped) @ there.rows)[0] / n
-        return SquaredRisk(n, there.gram() / n, moment, energy, arrays)
+        return SquaredRisk(n, rows.T @ rows / n, rows.T @ clipped / n, energy)
 
     def clipped(self, most: float) -> HuberLoss:
         """Return the loss with its slope clipped to ``most``."""
@@ -75,7 +69,6 @@ class SquaredRisk:
     gram: FloatArray
     moment: FloatArray
     energy: float
-    arrays: ArrayBackend = NUMPY
 
     @property
     def p(self) -> int:
@@ -88,10 +81,10 @@ class SquaredRisk:
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
-        if self.arrays.on_host or is_foreign(theta):
-            return self._value_and_gradient(theta)
-        value, gradient = self._value_and_gradient(self.arrays.put(theta))
-        return to_host(value), to_host(gradient)
+        moment = self.moment[:, None]
+        gradient = self.gram @ theta - moment
+        both = np.sum(theta * (gradient - moment), axis=-2)
+        return 0.5 * (both + self.energy), gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p): the Gram matrix, for every ``theta``."""
@@ -104,14 +97,3 @@ class SquaredRisk:
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
         """Return the loss itself: its statistics are small and stay in float64."""
         return self
-
-    def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
-        gram, moment = self._placed
-        gradient = gram @ theta - moment
-        both = self.arrays.xp.sum(theta * (gradient - moment), axis=-2)
-        return 0.5 * (both + self.energy), gradient
-
-    @cached_property
-    def _placed(self) -> tuple[Any, Any]:
-        """Gram matrix and moments (p, 1) in the arrays of the backend."""
-        return self.arrays.put(self.gram), self.arrays.put(self.moment[:, None])
