@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets.predictor import PredictorModels, PredictorSet, ReleasedTrees
     from rashomon_explorer.sets.sources.draws import from_draws
     from rashomon_explorer.sets.sources.predictions import from_estimators, from_predictions
-    from rashomon_explorer.sets.sources.trees import from_timbertrek, from_treefarms
+    from rashomon_explorer.sets.sources.trees import from_treefarms
 
 # Modules of predictors and of their sources: loaded when a name is first used.
 _HOMES = {
@@ -20,7 +20,6 @@ _HOMES = {
     "from_draws": "sources.draws",
     "from_estimators": "sources.predictions",
     "from_predictions": "sources.predictions",
-    "from_timbertrek": "sources.trees",
     "from_treefarms": "sources.trees",
 }
 
@@ -36,7 +35,6 @@ __all__ = [
     "from_draws",
     "from_estimators",
     "from_predictions",
-    "from_timbertrek",
     "from_treefarms",
 ]
 

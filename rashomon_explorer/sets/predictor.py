@@ -220,7 +220,7 @@ class PredictorSet(PredictorModels, CuratorSet):
     """Models that are not linear draws, for the curator only: not private.
 
     Returned by :func:`rashomon_explorer.sets.from_estimators`, ``from_predictions``,
-    ``from_timbertrek`` and ``from_treefarms``, by ``RashomonTreeClassifier`` and by
+    ``from_treefarms``, by ``RashomonTreeClassifier`` and by
     :class:`rashomon_explorer.trees.CountedTrees`. Coefficients exist only if all models are
     linear; a release and a plan exist only for trees that were drawn privately.
 

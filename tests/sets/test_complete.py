@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import RashomonSet
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
-from rashomon_explorer.sets import from_predictions, from_timbertrek, from_treefarms
+from rashomon_explorer.sets import from_predictions, from_treefarms
 from tests.sets.made import make
 
 RNG = np.random.default_rng(0)
@@ -32,8 +32,6 @@ TRIE = {
     },
     "-1": {"objective": 0.5, "loss": 0.49, "complexity": 0.01},
 }
-TREE = {"f": ["1", 5, -1], "c": [{"f": ["+", 2, 1]}, {"f": ["-", 3, 3]}]}
-TIMBERTREK = {"trie": {}, "featureMap": {}, "treeMap": {"7": [TREE, 0.24, 0.8]}}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +43,6 @@ TIMBERTREK = {"trie": {}, "featureMap": {}, "treeMap": {"7": [TREE, 0.24, 0.8]}}
         (lambda **k: from_treefarms(TREES, **k), {"X": X, "y": Y}, False),
         (lambda **k: from_treefarms(TREES, **k), {"X": X, "y": Y, "psi": 0.05}, False),
         (lambda **k: from_treefarms(TREES, **k), {"X": X, "y": Y, "complete": True}, True),
-        (lambda **k: from_timbertrek(TIMBERTREK, **k), {}, True),
         (lambda **k: from_treefarms(TRIE, **k), {"psi": 0.1}, True),
         # Beyond the worst tree others may be missing.
         (lambda **k: from_treefarms(TRIE, **k), {"psi": 0.5}, False),
@@ -54,8 +51,7 @@ TIMBERTREK = {"trie": {}, "featureMap": {}, "treeMap": {"7": [TREE, 0.24, 0.8]}}
         (lambda **k: from_treefarms(TRIE, **k), {"criterion": "loss"}, False),
         (lambda **k: from_treefarms(TREES, losses=OBJECTIVES, **k), {}, False),
         (lambda **k: from_treefarms(TREES, losses=OBJECTIVES, **k), {"complete": True}, True),
-        (lambda **k: from_timbertrek(TIMBERTREK, **k), {"criterion": "zero_one"}, False),
-        (lambda **k: from_timbertrek(TIMBERTREK, **k), {"complete": False}, False),
+        (lambda **k: from_treefarms(TRIE, **k), {"complete": False}, False),
         (lambda **k: from_predictions([[0.1, 0.9]], [0, 1], **k), {}, False),
         (lambda **k: from_predictions([[0.1, 0.9]], [0, 1], **k), {"complete": True}, True),
     ],

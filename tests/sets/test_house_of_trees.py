@@ -16,11 +16,11 @@ from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.losses import ClippedShare
 from rashomon_explorer.release.query import Rows
 from rashomon_explorer.release.run import _public
-from rashomon_explorer.sets import RashomonSet, from_timbertrek
+from rashomon_explorer.sets import RashomonSet, from_treefarms
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
-from tests.sets.test_trees import CAR, car_table
+from tests.sets.test_trees import PUBLISHED, TRIE, car_table
 
 
 @pytest.fixture(scope="module")
@@ -47,26 +47,32 @@ def private(table):
     return RashomonTreeClassifier(**settings).fit(*table).rashomon_set_
 
 
+def read(tree):
+    """Tree of a TimberTrek file, as this package holds it."""
+    head = tree["f"][0]
+    if head in "-+":
+        return Leaf("-+".index(head))
+    return Split(int(head), *map(read, tree["c"]))
+
+
 class TestTimberTrek:
     def test_there_and_back(self, drawn, table):
-        written = json.loads(json.dumps(drawn.to_timbertrek(*table)))
-        again = from_timbertrek(written)
-        assert again.models.trees == drawn.models.trees
-        assert (again.losses == drawn.losses).all() and again.names == drawn.names
-        accuracy = from_timbertrek(written, criterion="zero_one").losses
+        entries = json.loads(json.dumps(drawn.to_timbertrek(*table)))["treeMap"]
+        assert tuple(read(tree) for tree, *_ in entries.values()) == drawn.models.trees
+        assert [objective for _, objective, _ in entries.values()] == drawn.losses.tolist()
+        assert tuple(f"tree {number}" for number in entries) == drawn.names
+        errors = [1 - accuracy for *_, accuracy in entries.values()]
         wrong = (drawn.labels(table[0]) != table[1]).mean(axis=1)
-        assert accuracy == pytest.approx(wrong, abs=1e-5)
+        assert errors == pytest.approx(wrong, abs=1e-5)
 
     def test_its_own_demonstration(self):
-        models = from_timbertrek(CAR)
-        labels = models.labels(car_table())[0]
-        again = models.to_timbertrek(car_table(), labels)["treeMap"]["210"]
+        models = from_treefarms(TRIE)
+        again = models.to_timbertrek(car_table(), models.labels(car_table())[0])["treeMap"]["0"]
 
-        def reached(written):
-            below = [reached(one) for one in written.get("c", [])]
-            return [written["f"][:2], *below]
+        def reached(tree):
+            return [tree["f"][:2], *(reached(part) for part in tree.get("c", []))]
 
-        assert reached(again[0]) == reached(CAR["treeMap"]["210"][0]) and again[2] == 1.0
+        assert reached(again[0]) == reached(PUBLISHED) and again[2] == 1.0
 
     def test_rules_of_the_trie_lead_to_their_trees(self):
         stump = Split(1, Leaf(1), Leaf(0))
@@ -150,7 +156,7 @@ def test_reliance_and_stopping_need_independent_draws(drawn, private, table, tmp
     assert private.independent and private.release().mechanism == "exact"
     labels = drawn.labels(table[0])
     assert enough_draws("disagreement", labels, mechanism=drawn.mechanism).n_draws
-    enumerated = from_timbertrek(drawn.to_timbertrek())
+    enumerated = from_treefarms(drawn.to_treefarms())
     with pytest.raises(TypeError, match="independent draws of trees"):
         reliance_over_draws(enumerated, *table)
     with pytest.raises(ValueError, match="dependence between draws"):

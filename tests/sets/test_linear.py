@@ -23,9 +23,7 @@ CURATOR_ONLY = (
     *("acceptance", "inside", "intersect", "least", "narrowed", "to_arviz"),
     *("reaches_sphere", "rethreshold", "share_within"),
 )
-SOURCES = {
-    f"from_{name}" for name in ("draws", "estimators", "predictions", "timbertrek", "treefarms")
-}
+SOURCES = {f"from_{name}" for name in ("draws", "estimators", "predictions", "treefarms")}
 
 
 COPIES = [lambda m: m, lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy]

@@ -18,7 +18,7 @@ from sklearn.tree import export_text
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.sets import from_predictions, from_timbertrek, from_treefarms
+from rashomon_explorer.sets import from_predictions, from_treefarms
 from rashomon_explorer.sets.models import written
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 from rashomon_explorer.trees import CountedTrees
@@ -57,7 +57,6 @@ PUBLISHED = asks(
 )
 for column, count, end in reversed(CHAIN):
     PUBLISHED = asks(column, count, end, PUBLISHED)
-CAR = {"trie": {}, "featureMap": {}, "treeMap": {"210": [PUBLISHED, 0.19634, 0.93866]}}
 
 # The same kind of tree as TreeFARMS writes it into its trie, and what it prints there.
 PRINTED = {
@@ -79,28 +78,20 @@ def leaf_rows(tree, rows):
         leaf_rows(tree["c"][1], rows[~answer])
 
 
-def test_the_published_tree_sends_rows_where_timbertrek_printed():
+def test_the_published_tree_sends_rows_where_its_authors_printed():
     rows = car_table()
     assert rows.shape == (1728, 15)
     leaf_rows(PUBLISHED, rows)  # the table is theirs
-    models = from_timbertrek(CAR)
-    assert models.complexity().tolist() == [9]
+    models = from_treefarms(TRIE)
+    assert models.complexity().tolist() == [9] == [round(PRINTED["complexity"] / 0.015)]
     # Rows in leaves that say "+": 192 + 192 + 96 + 48 + 96.
     assert models.labels(rows).sum() == 624
-    assert models.losses.tolist() == [0.19634]
-    accuracy = from_timbertrek(CAR, criterion="zero_one")
-    assert accuracy.losses[0] == pytest.approx(1 - 0.93866)
-    assert round(0.19634 - accuracy.losses[0], 5) == 9 * 0.015
-    swapped = json.loads(json.dumps(CAR))  # the control
-    swapped["treeMap"]["210"][0]["c"].reverse()
-    assert from_timbertrek(swapped).labels(rows).sum() != 624
-    same = from_treefarms(TRIE)
-    assert same.complexity()[0] == round(PRINTED["complexity"] / 0.015)
-    assert np.array_equal(same.labels(rows), models.labels(rows))
-    assert same.losses[0] == PRINTED["objective"]
+    assert models.losses[0] == PRINTED["objective"]
+    swapped = json.loads(json.dumps(TRIE).replace("-2 -1 -2 -1", "-1 -2 -1 -2"))  # the control
+    assert not np.array_equal(from_treefarms(swapped).labels(rows), models.labels(rows))
     fitted = SimpleNamespace(model_set=SimpleNamespace(to_trie=lambda: TRIE))  # a TREEFARMS
     for source in (fitted, fitted.model_set):
-        assert np.array_equal(from_treefarms(source).losses, same.losses)
+        assert np.array_equal(from_treefarms(source).losses, models.losses)
     # 106 errors of 1,728, as the leaves of the published tree add up.
     errors = from_treefarms(TRIE, criterion="loss").losses[0]
     assert errors == pytest.approx(106 / 1728, abs=1e-8)
@@ -189,22 +180,6 @@ STUMP = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
 def test_bad_sources_are_refused(source, settings, message):
     with pytest.raises((DataError, ValueError), match=message):
         from_treefarms(source, **settings)
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ({"trie": {}}, "has no treeMap; a trie or a list of trees is read by from_treefarms"),
-        ({"treeMap": {"3": [{"f": ["0"]}, 0.1, 0.9]}}, "tree 3 of the TimberTrek file cannot be"),
-        ("broken.json", "is not a JSON file"),
-    ],
-)
-def test_timbertrek_files_that_are_none_are_refused(source, message, tmp_path):
-    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=message):
-        from_timbertrek(tmp_path / source if isinstance(source, str) else source)
-    with pytest.raises(ValueError, match="classes must hold the labels of"):
-        from_timbertrek(CAR, classes=(1, 2, 3))
 
 
 def test_bad_rows_are_refused():
