@@ -22,7 +22,7 @@ from rashomon_explorer.audits import sampled, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers
 from rashomon_explorer.audits.comparison import Comparison, compare
-from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
+from rashomon_explorer.audits.models import AuditedModel, FittedPlace, StoredModel, as_table
 from rashomon_explorer.audits.optimality import Optimality, optimality
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
@@ -130,7 +130,7 @@ def audit(
     >>> found.coefficients.loc["worst texture", "sign"]
     '−'
     """
-    table = None if X is None else as_pandas(X)
+    table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
     choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
     if sampled.is_collection(model):
         own, models = _collected(model, table, y, tolerance)
@@ -147,6 +147,7 @@ def audit(
     problem = replace(problem, feature_names=tuple(audited.names))
     if audited.reversed:
         problem = replace(problem, targets=-problem.targets)
+    audited = audited.with_changes(place=FittedPlace.of_fit(audited, problem))
     found = rules.resolve(
         tolerance,
         model,
