@@ -275,8 +275,8 @@ class CertifiedAnswers:
         scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
         directions, names = model.directions(problem.intercept, scores, standardised=standardised)
         found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
-        found["best"] = directions @ model.place.theta
-        return found.rename_axis("coefficient")
+        found["best"] = directions @ model.theta
+        return found.rename_axis(index="coefficient", columns=self.score_unit)
 
     def effects(self) -> pd.DataFrame:
         """Range of each coefficient but intercepts, per standard deviation, largest first."""
@@ -314,7 +314,7 @@ class CertifiedAnswers:
         encoded = np.asarray(encoded, dtype=float)
         if self.problem.loss.outputs > 1 or self._has_margins:
             found = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
-            scores = linear_scores(self.problem, self.inputs.model.place.theta, encoded)
+            scores = linear_scores(self.problem, self.inputs.model.theta, encoded)
             if self.problem.loss.outputs > 1:
                 scores = scores @ self.problem.class_scores.T
             found["best"] = scores.ravel()
@@ -329,7 +329,7 @@ class CertifiedAnswers:
         found = proved_people(
             self.problem, self.inputs.psi, encoded, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
         )
-        fitted = linear_scores(self.problem, self.inputs.model.place.theta, encoded)[:, 0]
+        fitted = linear_scores(self.problem, self.inputs.model.theta, encoded)[:, 0]
         found["best"] = LINKS[self.problem.loss.link](fitted, (-1.0, 1.0))
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
@@ -350,7 +350,7 @@ class CertifiedAnswers:
         if table.index.nlevels > 1:  # of each class
             names = [f"{label}: {gap}" for gap, label in table.index]
             table = table.set_axis(pd.Index(names), axis=0)
-        table = table.rename_axis("gap")
+        table = table.rename_axis(index="gap", columns=self.score_unit)
         return marked(with_sign(table), "exact")
 
     def importance(self) -> pd.DataFrame:

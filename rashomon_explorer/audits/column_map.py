@@ -43,7 +43,7 @@ class Response:
         """Tried values as numbers with NaN for missing ones; None for other values."""
         if not is_number(self.values):
             return None
-        return self.values.astype("float64").to_numpy(dtype=float, na_value=np.nan)
+        return np.asarray(self.values.to_numpy(dtype=float, na_value=np.nan), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ def _checked(
             close = abs(slopes[place] - column.slope) <= 1e-6 * abs(column.slope)
             if column.in_units and close:
                 return column
-            own = {"slope": float(slopes[place]), "offset": float(offset)}
-            return replace(column, **own, in_units=True, step="")
+            slope = float(slopes[place])
+            return replace(column, slope=slope, offset=float(offset), in_units=True, step="")
     return replace(column, in_units=False, level="", step=column.step or steps)
 
 

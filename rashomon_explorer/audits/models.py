@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
+from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +27,7 @@ from rashomon_explorer.audits.columns import (
     unnamed_columns,
 )
 from rashomon_explorer.audits.decisions import Decision, inner_model
+from rashomon_explorer.measures.ranges.linear_models import fitted_parameters
 
 _SAMPLED = 5  # rows that show the width of each step
 _ROUNDING = 1e-9
@@ -49,45 +50,20 @@ def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
     return (), model
 
 
-@dataclass(frozen=True, eq=False)
-class FittedPlace:
-    """Where the fitted parameters are in the objective that the models share."""
+def checked_parameters(model: AuditedModel, problem: Any) -> FloatArray:
+    """Parameters (p,) of a fitted linear model in its problem.
 
-    theta: FloatArray = field(repr=False)  # (p,): fitted parameters
-    excess: float  # objective above its minimum
-    share: float  # the same as a share of the minimum
-    other_labels: int  # rows that the model labels otherwise than the best one
-
-    @classmethod
-    def of_fit(cls, model: AuditedModel, problem: Any) -> FittedPlace:
-        """Compare a fitted linear model with the minimum of its problem, and with its labels.
-
-        Raises if the parameters do not give the labels that the fitted model predicts, whatever
-        its solver left: then a step or a rule is another one than the audit speaks of.
-        """
-        theta = fitted_parameters(model.estimator, problem)
-        theta = -theta if model.reversed else theta
-        rows = np.asarray(model.rows, dtype=float)
-        best = problem.minimum
-        excess = max(float(problem.value(theta[:, None])[0]) - best.value, 0.0)
-        if not model.classes:
-            _check_predictions(model, linear_scores(problem, theta, rows)[:, 0])
-            return cls(theta, excess, excess / max(best.value, 1e-300), 0)
-        cut = model.cut(problem.loss.link)
-        scores = linear_scores(problem, theta, rows)
-        _check_labels(model, scores, cut)
-        codes = codes_of_scores(linear_scores(problem, best.theta, rows), cut)
-        other = int((codes != model.codes).sum())
-        return cls(theta, excess, excess / max(best.value, 1e-300), other)
-
-
-def fitted_parameters(estimator: Any, problem: Any) -> FloatArray:
-    """Parameters (p,) of a fitted linear model as its problem orders them."""
-    each = np.atleast_2d(np.asarray(estimator.coef_, dtype=float))
-    if problem.intercept:
-        ends = np.resize(np.asarray(estimator.intercept_, dtype=float), len(each))
-        each = np.column_stack([each, ends])
-    return np.asarray(each.ravel())
+    Raises unless they give what the fitted model predicts for every row, wherever its solver
+    stopped: otherwise a step or a rule is another one than the audit speaks of.
+    """
+    theta = fitted_parameters(model.estimator, problem)
+    theta = -theta if model.reversed else theta
+    scores = linear_scores(problem, theta, np.asarray(model.rows, dtype=float))
+    if model.classes:
+        _check_labels(model, scores, model.cut(problem.loss.link))
+    else:
+        _check_predictions(model, scores[:, 0])
+    return theta
 
 
 def linear_scores(problem: Any, theta: FloatArray, rows: FloatArray) -> FloatArray:
@@ -159,7 +135,7 @@ class AuditedModel:
     decision: Decision | None = None  # None for a regression
     reversed: bool = False  # whether scores are for the first of two classes, which is wanted
     takes: str = "frame"  # what the model takes: "frame", "array" or "texts"
-    place: FittedPlace | None = None  # of the fitted parameters, if the problem is certified
+    theta: FloatArray | None = None  # (p,): fitted parameters in its problem, if there is one
 
     @classmethod
     def from_fit(
@@ -210,6 +186,8 @@ class AuditedModel:
         """Class that scores of two classes are for, such as ``approve='denied'``."""
         if self.decision is None or len(self.classes) != 2:
             return ""
+        if self.class_names:
+            return f"label={self.classes[-1]!r}"
         return self.decision.scored_text
 
     def cut(self, link: str) -> float:
@@ -303,6 +281,31 @@ class AuditedModel:
         return tuple(
             step for step in fitted_steps(self.original)[0] if not _is_passed_through(step)
         )
+
+    @property
+    def resampler(self) -> str:
+        """Name of a step that resampled the rows of the fit; empty without one."""
+        steps = fitted_steps(self.original)[0]
+        return next((type(step).__name__ for step in steps if hasattr(step, "fit_resample")), "")
+
+    def other_rows_step(self) -> str:
+        """Name of a step whose ``fit_transform`` is not ``transform``; empty without one.
+
+        The steps after it, such as those behind a ``TargetEncoder``, were fitted to other rows.
+        """
+        rows = self.fit_rows
+        for step in self.steps:
+            try:
+                fresh = clone(step)
+                both = fresh.fit_transform(rows, self.targets), fresh.transform(rows)
+                first, second = (np.asarray(_dense(one), dtype=float) for one in both)
+            except Exception:  # a step that cannot be fitted again, or gives no numbers
+                pass
+            else:
+                if first.shape != second.shape or not np.allclose(first, second):
+                    return _inner_name(step, rows, self.targets)
+            rows = _stepped(step, rows)
+        return ""
 
     @property
     def fit_rows(self) -> Any:
@@ -430,6 +433,22 @@ def _dense(rows: Any) -> Any:
 def row_labels(rows: Any) -> pd.Index:
     """Index of a table's rows."""
     return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
+
+
+def _inner_name(step: Any, rows: Any, targets: Any) -> str:
+    """Name of the part of a ColumnTransformer that transforms the rows of its fit otherwise."""
+    for _, part, columns in getattr(step, "transformers_", []):
+        if isinstance(part, str):
+            continue
+        fresh, own = clone(part), rows[columns] if isinstance(rows, pd.DataFrame) else rows
+        try:
+            first, second = fresh.fit_transform(own, targets), fresh.transform(own)
+            if not np.allclose(_dense(first), _dense(second)):
+                steps = [inner for _, inner in getattr(part, "steps", [("", part)])]
+                return " → ".join(step_name(inner) for inner in steps)
+        except Exception:  # no numbers
+            continue
+    return step_name(step)
 
 
 def _is_passed_through(step: Any) -> bool:

@@ -8,7 +8,8 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin, number
-from rashomon_explorer.measures.ranges.linear_models import fitted_parameters, solver_advice
+from rashomon_explorer.audits.models import codes_of_scores
+from rashomon_explorer.measures.ranges.linear_models import solver_advice
 
 _NEGLIGIBLE = 1e-3  # share of ψ below which the fitted model counts as the best one
 
@@ -79,7 +80,7 @@ class Optimality(ReprMixin):
 def optimality(audit: Any) -> Optimality:
     """Compare the fitted model with the minimum of its objective."""
     model, problem = audit.inputs.model, audit.problem
-    fitted = fitted_parameters(model.estimator, problem)
+    fitted = model.theta
     excess = float(problem.value(fitted[:, None])[0]) - problem.minimum.value
     changed = _changes(model, problem, fitted)
     return Optimality(
@@ -100,7 +101,8 @@ def _changes(model: Any, problem: Any, fitted: FloatArray) -> pd.DataFrame:
     if not model.classes:
         first, best = scores[:, :, 0]
         return pd.DataFrame({"fitted": first, "best": best}, index=index)
-    codes = scores.argmax(axis=2) if scores.shape[2] > 1 else (scores[:, :, 0] > 0).astype(int)
+    cut = model.cut(problem.loss.link)
+    codes = np.stack([codes_of_scores(each, cut) for each in scores])
     labels = {name: model.labels(code) for name, code in zip(_LABELS, codes, strict=True)}
     return pd.DataFrame(labels, index=index)[codes[0] != codes[1]]
 

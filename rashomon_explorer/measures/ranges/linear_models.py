@@ -229,6 +229,11 @@ def penalised_problem(
     return problem
 
 
+def has_problem(estimator: Any) -> bool:
+    """Whether :func:`penalised_problem` knows the objective of a kind of estimator."""
+    return any(type(estimator) is kind for kind in _makers())
+
+
 @dataclass(frozen=True)
 class _Objective:
     """Loss and penalty of an estimator, in units of the mean loss."""
