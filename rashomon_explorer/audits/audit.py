@@ -26,6 +26,7 @@ from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table,
 from rashomon_explorer.audits.optimality import Optimality, optimality
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
+from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges import Recourse
 from rashomon_explorer.measures.ranges.linear_models import has_problem
 from rashomon_explorer.sets.models.fitted import StoredPredictions
@@ -34,6 +35,7 @@ _MODELS = 200
 """Models drawn from an exact set for averages over it, unless a number is given."""
 
 
+@by_index
 def audit(
     model: Any,
     X: Any,
