@@ -76,6 +76,10 @@ class CuratorOnlyError(AttributeError):
     """A value computed from private rows was requested from an object meant for release."""
 
 
+class MissingAnswerError(AttributeError, TypeError, ValueError):
+    """An audit has no answer of this kind; the message states what it needs."""
+
+
 class PrivacyLeakWarning(UserWarning):
     """A bound was computed from the rows, so no privacy guarantee holds."""
 

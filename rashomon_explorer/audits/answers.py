@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,10 @@ import pandas as pd
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.audits.draws import drawn_set
-from rashomon_explorer.audits.models import AuditedModel, codes_of_scores, linear_scores, row_labels
+from rashomon_explorer.audits.group_rates import group_names, pair_name
+from rashomon_explorer.audits.models import AuditedModel, row_labels
 from rashomon_explorer.measures.ranges import Recourse, proved_people
 from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.scores import LINKS
 
 
 def table_recourse(
@@ -220,7 +221,7 @@ class CertifiedAnswers:
 
     @cached_property
     def decided(self) -> pd.DataFrame:
-        """Whether a good model gives each person another label than the fitted one."""
+        """Whether each person's label can flip, with the proof's state."""
         if not self.inputs.model.classes:
             raise TypeError(NO_LABELS)
         found = measures.exact_flips(
@@ -248,9 +249,6 @@ class CertifiedAnswers:
             low[can], high[can] = measures.flip_psi(
                 self.problem, self.rows[can], threshold=self.cut
             )
-            scores = linear_scores(self.problem, self.problem.minimum.theta, self.rows)
-            other = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
-            low[other] = high[other] = 0.0  # the best model itself
         table = pd.DataFrame(
             {
                 "label": self.inputs.model.labels(found["label"]),
@@ -275,8 +273,7 @@ class CertifiedAnswers:
         scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
         directions, names = model.directions(problem.intercept, scores, standardised=standardised)
         found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
-        found["best"] = directions @ model.theta
-        return found.rename_axis(index="coefficient", columns=self.score_unit)
+        return found.rename_axis("coefficient")
 
     def effects(self) -> pd.DataFrame:
         """Range of each coefficient but intercepts, per standard deviation, largest first."""
@@ -314,10 +311,6 @@ class CertifiedAnswers:
         encoded = np.asarray(encoded, dtype=float)
         if self.problem.loss.outputs > 1 or self._has_margins:
             found = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
-            scores = linear_scores(self.problem, self.inputs.model.theta, encoded)
-            if self.problem.loss.outputs > 1:
-                scores = scores @ self.problem.class_scores.T
-            found["best"] = scores.ravel()
             return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
         return self._prediction_ranges(encoded).set_axis(index, axis=0)
 
@@ -329,8 +322,6 @@ class CertifiedAnswers:
         found = proved_people(
             self.problem, self.inputs.psi, encoded, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
         )
-        fitted = linear_scores(self.problem, self.inputs.model.theta, encoded)[:, 0]
-        found["best"] = LINKS[self.problem.loss.link](fitted, (-1.0, 1.0))
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
         return marked(found.rename(columns=names)[order], "exact")
@@ -339,18 +330,23 @@ class CertifiedAnswers:
         """People of each group whose label can flip, by count and share."""
         return burden(self.inputs, self.decided, "exact")
 
-    def gaps(self) -> pd.DataFrame:
+    def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range of the difference in mean score between each two groups."""
-        if self.inputs.groups is None:
+        groups = self.inputs.groups
+        if groups is None:
             raise ValueError(NO_GROUPS)
+        listed = group_names(groups, compared)
+        inside = groups.isin(listed).to_numpy()
         found = measures.exact_group_gap(
-            self.problem, self.inputs.psi, self.rows, self.inputs.groups.to_numpy()
+            self.problem, self.inputs.psi, self.rows[inside], groups.to_numpy()[inside]
         )
+        pairs = {f"{a} - {b}": pair_name(groups.name, a, b) for a, b in combinations(listed, 2)}
         table = found[list(_ENDS)].rename(columns=_ENDS)
         if table.index.nlevels > 1:  # of each class
-            names = [f"{label}: {gap}" for gap, label in table.index]
-            table = table.set_axis(pd.Index(names), axis=0)
-        table = table.rename_axis(index="gap", columns=self.score_unit)
+            names = [f"{label}: {pairs[gap]}" for gap, label in table.index]
+        else:
+            names = [pairs[gap] for gap in table.index]
+        table = table.set_axis(pd.Index(names, name="gap"), axis=0)
         return marked(with_sign(table), "exact")
 
     def importance(self) -> pd.DataFrame:

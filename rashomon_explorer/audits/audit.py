@@ -20,29 +20,51 @@ from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.audits import sampled, summary
 from rashomon_explorer.audits import tolerance as rules
-from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers
+from rashomon_explorer.audits.answers import (
+    NO_GROUPS,
+    NO_LABELS,
+    SAMPLED,
+    AuditInputs,
+    CertifiedAnswers,
+    marked,
+    with_sign,
+)
 from rashomon_explorer.audits.comparison import Comparison, compare
-from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table, checked_parameters
+from rashomon_explorer.audits.group_rates import (
+    NO_RATES,
+    accepted_code,
+    gap_intervals,
+    group_series,
+    rate_gaps,
+    rates_table,
+)
+from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
 from rashomon_explorer.audits.optimality import Optimality, optimality
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
+from rashomon_explorer.audits.tolerance_table import (
+    MULTIPLES,
+    SHOWN,
+    half_settled_psi,
+    tolerance_table,
+)
+from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures import penalised_problem
-from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges import Recourse
-from rashomon_explorer.measures.ranges.linear_models import has_problem
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 
+_NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
+_NO_IMPORTANCE = "stored predictions do not tell what other rows would get"
 _MODELS = 200
 """Models drawn from an exact set for averages over it, unless a number is given."""
 
 
-@by_index
 def audit(
     model: Any,
     X: Any,
     y: Any,
     *,
     tolerance: Any = "auto",
-    groups: ArrayLike | str | None = None,
+    groups: ArrayLike | str | Sequence[str] | None = None,
     features: Any = None,
     sample_weight: ArrayLike | None = None,
     threshold: float | None = None,
@@ -85,8 +107,9 @@ def audit(
           many times the likelihood ratio;
         - ``"without age"``, ``"without age, sex"``: the excess loss of the best model without
           these columns; columns of a one-hot group are left out together.
-    groups : str, Series or array-like of shape (n_rows,), optional
-        Group of each person, or the name of a column of ``X``.
+    groups : str, sequence of str, Series or array-like of shape (n_rows,), optional
+        Group of each person, or the name of a column of ``X``. Several names or a DataFrame give
+        intersections, of which those of fewer than 10 people are not compared.
     features : sequence or mapping, optional
         Columns of the table to measure importance of; by default each once. A list entry or
         mapping value may name several columns.
@@ -133,7 +156,7 @@ def audit(
     >>> found.coefficients.loc["worst texture", "sign"]
     '−'
     """
-    table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
+    table = None if X is None else as_pandas(X)
     choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
     if sampled.is_collection(model):
         own, models = _collected(model, table, y, tolerance)
@@ -141,15 +164,15 @@ def audit(
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    problem, reason = _certified(audited, weights)
-    if problem is None:
-        sample = _sampled(audited, table, tolerance, groups, features, weights, choice)
-        return replace(sample, reason=reason)
+    try:
+        _check_certified(audited.estimator)
+        problem = _problem(audited, weights)
+    except TypeError:  # of another kind than the linear models whose minimum is certified
+        return _sampled(audited, table, tolerance, groups, features, weights, choice)
     audited = audited.scoring_wanted()
     problem = replace(problem, feature_names=tuple(audited.names))
     if audited.reversed:
         problem = replace(problem, targets=-problem.targets)
-    audited = audited.with_changes(theta=checked_parameters(audited, problem))
     found = rules.resolve(
         tolerance,
         model,
@@ -162,25 +185,6 @@ def audit(
     )
     inputs = _inputs(audited, found.psi, groups, table, features, choice)
     return Audit(found, CertifiedAnswers(inputs, problem), table)
-
-
-def _certified(audited: AuditedModel, weights: dict[str, Any]) -> tuple[Any, str]:
-    """Convex problem of a fitted model; or None, and why a sample of refits answers instead."""
-    name = type(audited.estimator).__name__
-    if not has_problem(audited.estimator):
-        return None, f"{name} is no linear model with a convex objective"
-    if audited.resampler:
-        return None, f"{audited.resampler} resampled the rows that {name} was fitted to"
-    try:
-        _check_certified(audited.estimator)
-        return _problem(audited, weights), ""
-    except TypeError as error:
-        return None, str(error)
-    except ValueError:
-        step = audited.other_rows_step()
-        if not step:
-            raise
-        return None, f"{step} transforms the rows of the fit otherwise than the same rows later"
 
 
 def _problem(audited: AuditedModel, weights: dict[str, Any]) -> Any:
@@ -201,8 +205,7 @@ def _check_certified(estimator: Any) -> None:
     each = each or getattr(estimator, "multi_class", "") == "ovr"
     kinked = getattr(estimator, "loss", "") == "hinge" or (svm and estimator.penalty != "l2")
     if kinked or (several and each) or getattr(estimator, "positive", False):
-        name = type(estimator).__name__
-        raise TypeError(f"{name} with these settings has no objective whose minimum is certified")
+        raise TypeError(f"{type(estimator).__name__} is audited by a sample of refits")
 
 
 def _sampled(
@@ -245,37 +248,12 @@ def _inputs(
     return AuditInputs(
         model=own,
         psi=psi,
-        groups=_groups(groups, table, own.table),
+        groups=group_series(groups, table, own.table),
         features=features,
         n_models=_MODELS if n_models == "auto" else int(n_models),
         rng=lambda: generator(seed),
         n_jobs=choice["n_jobs"],
     )
-
-
-def _groups(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
-    """Group of each row as a named Series, from a column's name or from values."""
-    if groups is None:
-        return None
-    if isinstance(groups, str):
-        if not isinstance(table, pd.DataFrame) or groups not in table:
-            known = list(getattr(table, "columns", []))
-            raise ValueError(f"groups={groups!r} is no column of X; the columns are {known[:10]}")
-        groups = table[groups]
-    values = as_pandas(groups)
-    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
-        values = values.iloc[:, 0]
-    if getattr(values, "ndim", 1) != 1:
-        raise ValueError(
-            f"groups must be one column, got shape {values.shape}: pass one of them, or join them"
-        )
-    series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
-    if len(series) != len(rows):
-        raise ValueError(
-            f"groups must hold one group for each of {len(rows):,} rows, got {len(series):,}"
-        )
-    text = series.astype(object).where(series.notna(), "missing")
-    return pd.Series(text.to_numpy(), rows.index, name=series.name or "group")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,8 +270,6 @@ class Audit:
         Numbers of the audit.
     table : DataFrame or ndarray
         Rows as they were given.
-    reason : str
-        Why refits answer for a model, if they do.
 
     Attributes
     ----------
@@ -308,7 +284,6 @@ class Audit:
     tolerance: rules.Tolerance
     answers: Any
     table: Any = field(repr=False)
-    reason: str = ""
 
     @property
     def kind(self) -> str:
@@ -355,6 +330,7 @@ class Audit:
     @property
     def decided(self) -> pd.DataFrame:
         """Per person: whether some good model flips the label, without ψ and conflict ratio."""
+        self._need(self.task == "classification", NO_LABELS)
         return self.answers.decided
 
     @property
@@ -372,14 +348,58 @@ class Audit:
         """Whether there are groups, and scores whose means can be compared."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
 
+    @property
+    def has_rates(self) -> bool:
+        """Whether there are groups, and a class that counts as accepted."""
+        accepted = self.task == "classification" and accepted_code(self.inputs.model) is not None
+        return self.inputs.groups is not None and accepted
+
+    @property
+    def mark(self) -> str:
+        """How numbers over the set are known: ``"exact"`` or ``"sampled: at least"``."""
+        return "exact" if self.kind == "exact" else SAMPLED
+
+    def _need(self, available: bool, words: str) -> None:
+        """Raise MissingAnswerError unless an answer is available."""
+        if not available:
+            raise MissingAnswerError(words)
+
     @cached_property
     def optimality(self) -> Optimality | None:
         """How far the fitted model is above the best one; None for a sampled audit."""
         return optimality(self) if self.kind == "exact" else None
 
+    def tolerances(self, multiples: Sequence[float] = MULTIPLES) -> pd.DataFrame:
+        """Answers at several tolerances: how fast they change with ψ.
+
+        Parameters
+        ----------
+        multiples : sequence of float, default=(1/16, 1/4, 1, 4, 16)
+            Multiples of ψ; ranges are about a quarter, half, twice and four times as wide. A
+            sampled audit has those up to 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Per multiple: ``psi``, its share ``of_loss``, the ``level`` of the likelihood ratio
+            test of one parameter that has this ψ, ``flips`` and their ``share`` of people (or
+            ``median_range``), and ``settled_signs`` of ``coefficients``. NaN if no bound is known.
+            ``attrs["half_settled_psi"]`` is the ψ up to which half of the signs are settled.
+        """
+        table = tolerance_table(self, multiples)
+        if self.kind == "exact":
+            table.attrs["half_settled_psi"] = half_settled_psi(self)
+        return marked(table, self.mark)
+
+    @cached_property
+    def near_tolerances(self) -> pd.DataFrame:
+        """Answers at a quarter of ψ, ψ, and four times ψ, as in the summary."""
+        return tolerance_table(self, SHOWN)
+
     @cached_property
     def effects(self) -> pd.DataFrame:
         """Per coefficient but the intercept: its range per standard deviation of the column."""
+        self._need(self.has_coefficients, _NO_COEFFICIENTS)
         return self.answers.effects()
 
     @cached_property
@@ -396,31 +416,84 @@ class Audit:
         (for a person who cannot flip: ψ and infinity), and ``conflict_ratio``, the share of the
         models of the set that give another label.
         """
+        self._need(self.task == "classification", NO_LABELS)
         return self.answers.flips()
 
     @cached_property
     def coefficients(self) -> pd.DataFrame:
         """Per coefficient, in the units of the table: low, fitted, high, and the settled sign."""
+        self._need(self.has_coefficients, _NO_COEFFICIENTS)
         return self.answers.coefficients()
 
     @cached_property
     def groups(self) -> pd.DataFrame:
         """Per group: people, those whose label can flip, their share, and the ratio to all."""
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.task == "classification", NO_LABELS)
         return self.answers.groups()
 
     @cached_property
     def gaps(self) -> pd.DataFrame:
         """Per pair of groups: range of the difference in mean score over the set."""
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_gaps, "a gap in scores needs one score a person")
         return self.answers.gaps()
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        """Per group: people, base rate, and the rate of the wanted label over the good models.
+
+        ``low``, ``fitted`` and ``high`` are of the share of people who get the label,
+        ``true_positive_…`` of that share among people who have it, ``false_positive_…`` among the
+        others. Between low and high lie the rates of all good models: low counts the people whom
+        every good model accepts, high those whom some good model accepts. For a sampled audit they
+        are the least and the greatest rate of a model.
+        """
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_rates, NO_RATES)
+        return marked(rates_table(self), self.mark)
+
+    @cached_property
+    def rate_gaps(self) -> pd.DataFrame:
+        """Per pair of groups: difference in the rate of the wanted label, and ratio of the rates.
+
+        ``low`` and ``high`` bound the gap of every good model; it is settled if they have one
+        sign. ``ratio`` is the smaller rate over the larger one (disparate impact, often compared
+        with 0.8) of the fitted model, with bounds over the good models.
+        """
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_rates, NO_RATES)
+        return marked(with_sign(rate_gaps(self)), self.mark)
+
+    def gap_intervals(self, confidence: float = 0.95) -> pd.DataFrame:
+        """Per pair of groups: how far its gap depends on the data, and on the choice of model.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the interval for another sample of people with the fitted model: Newcombe's of a
+            difference in rates, or Welch's of a difference in mean predictions.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``fitted``, ``data_low`` and ``data_high``, and ``models_low`` and ``models_high``,
+            the range over the good models on these people.
+        """
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_rates or self.task == "regression", NO_RATES)
+        return marked(gap_intervals(self, confidence), self.mark)
 
     @cached_property
     def importance(self) -> pd.DataFrame:
         """Per feature of the table: mean size of its contribution to the score (mean |SHAP|)."""
+        self._need(self.has_importance, _NO_IMPORTANCE)
         return self.answers.importance()
 
     @cached_property
     def reliance(self) -> pd.DataFrame:
         """Per feature of the table: increase of the loss if it is switched between people."""
+        self._need(self.has_importance, _NO_IMPORTANCE)
         return self.answers.reliance()
 
     def scores(self, rows: Any) -> pd.DataFrame:
@@ -589,7 +662,7 @@ def _named(found: Audit, names: tuple[Any, ...]) -> Audit:
     own, problem = found.inputs, found.problem
     model = replace(own.model, class_names=names, targets=np.asarray(names)[own.model.targets])
     if model.decision is not None:
-        decision = replace(model.decision, wanted=None, target="")
+        decision = replace(model.decision, classes=names, wanted=None, target="")
         model = replace(model, decision=decision)
     if problem.classes:
         problem = replace(problem, classes=names)

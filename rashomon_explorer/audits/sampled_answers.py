@@ -1,5 +1,6 @@
 """Numbers of an audit read off a sample of models: lower bounds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,6 +14,7 @@ from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits import answers
+from rashomon_explorer.audits.group_rates import group_names, pair_name
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
 from rashomon_explorer.measures.multiplicity.scores import conflicts
@@ -61,6 +63,11 @@ class SampledAnswers:
     def _best(self) -> FloatArray:
         """Scores (n_rows[, n_classes]) of the model in use."""
         return np.asarray(self.models.best_scores(self.model_rows))
+
+    @property
+    def label_codes(self) -> NDArray[Any]:
+        """Codes (n_models, n_rows) of the labels that the models give the people of the fit."""
+        return np.asarray(likeliest(self._scores))
 
     def _codes(self) -> NDArray[Any]:
         if not self.models.classes:
@@ -130,17 +137,20 @@ class SampledAnswers:
         """People of each group whose label a model flips, by count and share."""
         return answers.burden(self.inputs, self.decided, answers.SAMPLED)
 
-    def gaps(self) -> pd.DataFrame:
+    def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range over the models of the difference in mean prediction between two groups."""
         if self.inputs.groups is None:
             raise ValueError(answers.NO_GROUPS)
-        codes, names = pd.factorize(self.inputs.groups.to_numpy(), sort=True)
+        groups = self.inputs.groups
+        names = group_names(groups, compared)
         every = np.concatenate([self._best[None], self._scores])
         if every.ndim == 3:
             raise ValueError("a gap needs one score a person, and these have several classes")
-        means = np.column_stack([every[:, codes == k].mean(axis=1) for k in range(len(names))])
+        means = np.column_stack(
+            [every[:, (groups == name).to_numpy()].mean(axis=1) for name in names]
+        )
         gaps = {
-            f"{names[i]} - {names[j]}": means[:, i] - means[:, j]
+            pair_name(groups.name, names[i], names[j]): means[:, i] - means[:, j]
             for i, j in combinations(range(len(names)), 2)
         }
         rows = {

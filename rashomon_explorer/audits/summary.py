@@ -12,7 +12,10 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.formatting import number, percent, plural
-from rashomon_explorer.audits.answers import NOT_PRIVATE
+from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
+from rashomon_explorer.audits.group_rates import accepted_text, group_names, rate_gaps, shown_groups
+from rashomon_explorer.audits.quality import Row, fitted_scores, quality_rows, quality_text
+from rashomon_explorer.audits.tolerance_table import effects, widths
 
 _MOST_NAMES = 5
 _MOST_GROUPS = 4
@@ -32,43 +35,63 @@ Lines = dict[str, list[str]]
 
 def summary_table(audit: Any) -> pd.DataFrame:
     """Numbers of an audit, one a row, with how they are known and what they mean."""
-    mark = "exact" if audit.kind == "exact" else "sampled: at least"
+    mark = audit.mark
     rows = len(audit.inputs.index)
-    found: list[tuple[str, Any, str, str]] = [
+    numbers: list[Row] = [
         ("rows", rows, "count", "rows of the fit"),
         ("psi", audit.psi, "chosen", audit.tolerance.text),
     ]
     if audit.kind == "exact":
         words = "loss of the fitted model above the best one"
-        found.append(("fitted excess", audit.optimality.excess, "exact", words))
+        numbers.append(("fitted excess", audit.optimality.excess, "exact", words))
     if audit.kind == "sampled":
         mark = "nothing was compared" if _alone(audit) else mark
         words = f"of {audit.models.n_tried:,} models that were tried"
-        found.append(("good models", audit.models.n_draws, "count", words))
+        numbers.append(("good models", audit.models.n_draws, "count", words))
+    numbers += quality_rows(audit)
     if audit.task == "classification":
-        found += _label_rows(audit, mark)
+        numbers += _label_rows(audit, mark)
     else:
-        width = _widths(audit)
-        found += [
-            (
-                "median range",
-                float(np.median(width)),
-                mark,
-                "half of the people have a wider range",
-            ),
-            ("widest range", float(width.max()), mark, "largest range of a person's prediction"),
-        ]
+        width, words = widths(audit), "half of the people have a wider range"
+        numbers.append(("median range", float(np.median(width)), mark, words))
+        words = "largest range of a person's prediction"
+        numbers.append(("widest range", float(width.max()), mark, words))
     if audit.has_coefficients:
-        table = _effects(audit)
-        found.append(("coefficients", len(table), "count", "without the intercept"))
+        table = effects(audit)
+        numbers.append(("coefficients", len(table), "count", "without the intercept"))
         settled = int(table["settled"].sum())
-        found.append(("settled signs", settled, mark, "the same sign in every good model"))
-    if audit.inputs.groups is not None:
-        found += _group_rows(audit, mark)
+        numbers.append(("settled signs", settled, mark, "the same sign in every good model"))
+    if not _alone(audit):
+        numbers += _tolerance_rows(audit, mark)
+    numbers += _group_rows(audit, mark)
     columns = ["number", "value", "known", "meaning"]
-    table = pd.DataFrame(found, columns=columns).set_index("number")
+    table = pd.DataFrame(numbers, columns=columns).set_index("number")
     table.attrs.update(view="curator: not private")
     return table
+
+
+def _tolerance_rows(audit: Any, mark: str) -> list[Row]:
+    """People who can flip and settled signs at other tolerances."""
+    rows: list[Row] = []
+    for share, row in audit.near_tolerances.iterrows():
+        if share == 1:
+            continue
+        meaning = f"at ψ = {row['psi']:.3g}, {_times(share)} the chosen one"
+        for column, name in _OF_TOLERANCE.items():
+            if column in row:
+                rows.append((f"{name} at {_times(share)} ψ", float(row[column]), mark, meaning))
+    return rows
+
+
+_OF_TOLERANCE = {
+    "flips": "people who can flip",
+    "median_range": "median range",
+    "settled_signs": "settled signs",
+}
+
+
+def _times(share: float) -> str:
+    return f"1/{1 / share:.0f}" if share < 1 else f"{share:.0f}"
 
 
 def _alone(audit: Any) -> bool:
@@ -76,7 +99,7 @@ def _alone(audit: Any) -> bool:
     return bool(audit.kind == "sampled" and audit.models.n_draws < 2)
 
 
-def _label_rows(audit: Any, mark: str) -> list[tuple[str, Any, str, str]]:
+def _label_rows(audit: Any, mark: str) -> list[Row]:
     decided = audit.decided
     flips, open_ = int(decided["flips"].sum()), int((~decided["decided"]).sum())
     words = "people whose label some good model flips"
@@ -89,30 +112,47 @@ def _label_rows(audit: Any, mark: str) -> list[tuple[str, Any, str, str]]:
     return found
 
 
-def _group_rows(audit: Any, mark: str) -> list[tuple[str, Any, str, str]]:
-    if audit.task == "regression":
+def _group_rows(audit: Any, mark: str) -> list[Row]:
+    if audit.inputs.groups is None or audit.task == "regression":
         return []
     name = audit.inputs.groups.name
-    return [
+    rows: list[Row] = [
         (f"ambiguity of {name}={group}", row["share"], mark, f"of {row['people']:.0f} people")
         for group, row in audit.groups.iterrows()
     ]
+    if not audit.has_rates:
+        return rows
+    wanted = accepted_text(audit.inputs.model)
+    for group, row in audit.rates.iterrows():
+        words = f"{_between(row)} over the good models"
+        rows.append((f"base rate of {name}={group}", row["base_rate"], "measured", wanted))
+        rows.append((f"rate of {name}={group}", row["fitted"], "measured", f"{wanted}: {words}"))
+    for gap, row in shown_rate_gaps(audit).iterrows():
+        words = f"{_between(row)} over the good models: {_settled(audit, row)}"
+        rows.append((f"gap in rates, {gap}", row["fitted"], "measured", words))
+        low, high = number(row["ratio_low"]), number(row["ratio_high"])
+        words = f"{low} to {high} over the good models; the smaller rate over the larger one"
+        rows.append((f"ratio of rates, {gap}", row["ratio"], "measured", words))
+    return rows
 
 
-def _widths(audit: Any) -> Any:
-    ranges = audit.person_ranges
-    return (ranges["high"] - ranges["low"]).to_numpy()
+def shown_rate_gaps(audit: Any) -> pd.DataFrame:
+    """Gaps in rates of up to four groups: all, or those with the least and greatest rates."""
+    return with_sign(rate_gaps(audit, shown_groups(audit.rates["fitted"])))
 
 
-def _effects(audit: Any) -> pd.DataFrame:
-    """Coefficients in the units of the table without intercepts, the most certain sign first."""
-    opaque = {column.name for column in audit.inputs.model.columns if not column.in_units}
-    own = [str(name).split(": ")[-1] not in opaque for name in audit.effects.index]
-    table = audit.coefficients.loc[audit.effects.index[own]]
-    width = (table["high"] - table["low"]).to_numpy(float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        certainty = np.nan_to_num(np.abs(table["fitted"].to_numpy(float)) / width, posinf=np.inf)
-    return table.iloc[np.argsort(-certainty, kind="stable")]
+def _between(row: Any) -> str:
+    return f"{number(row['low'])} to {number(row['high'])}"
+
+
+def _shares(row: Any) -> str:
+    return f"{percent(row['low'])} to {percent(row['high'])}"
+
+
+def _settled(audit: Any, row: Any) -> str:
+    if not row["settled"]:
+        return "not settled"
+    return f"settled {row['sign']}" if audit.kind == "exact" else f"{row['sign']} in the sample"
 
 
 def findings(audit: Any) -> Lines:
@@ -137,48 +177,111 @@ def findings(audit: Any) -> Lines:
             "good model"
         )
     else:
-        width = _widths(audit)
+        width = widths(audit)
         arbitrary.append(
             f"half of the people have a range of predictions wider than "
             f"{number(float(np.median(width)))}, the widest {number(float(width.max()))}"
         )
     if audit.has_coefficients:
-        table = _effects(audit)
+        table = effects(audit)
         fixed, free = table[table["settled"]], table[~table["settled"]]
         signs = [f"{name} {sign}" for name, sign in fixed["sign"].items()]
         settled.append(
-            f"{len(fixed)} of {plural(len(table), 'coefficient')} keep their sign{_some(signs)}"
+            f"{len(fixed)} of {plural(len(table), 'coefficient')} keep their sign "
+            f"({audit.answers.score_unit}){_some(signs)}"
         )
         if len(free):
             names = [str(name) for name in free.index[::-1]]
             arbitrary.append(f"{len(free)} can have either sign{_some(names)}")
     affected += _affected(audit)
-    found = {"Settled": settled, "Arbitrary": arbitrary, "Affected": affected}
-    return {name: lines for name, lines in found.items() if lines}
+    lines = {
+        "Settled": settled,
+        "Arbitrary": arbitrary,
+        "Tolerance": _tolerance_lines(audit),
+        "Affected": affected,
+        "Rates": _rate_lines(audit),
+        "Gaps": _gap_lines(audit),
+    }
+    return {name: sentences for name, sentences in lines.items() if sentences}
+
+
+def _tolerance_lines(audit: Any) -> list[str]:
+    """One line for each of three tolerances."""
+    lines = []
+    for share, row in audit.near_tolerances.iterrows():
+        parts = []
+        if "flips" in row:
+            parts.append(f"{percent(row['share'])} of people can flip")
+        elif not math.isnan(row["median_range"]):
+            parts.append(f"median range {number(row['median_range'])}")
+        if "settled_signs" in row:
+            parts.append(f"{row['settled_signs']:.0f} of {row['coefficients']:.0f} signs settled")
+        if not any(math.isnan(row[column]) for column in _OF_TOLERANCE if column in row):
+            times = "ψ" if share == 1 else f"{_times(share)} ψ"
+            lines.append(f"at {times} = {row['psi']:.3g}: {', '.join(parts)}")
+    return lines
 
 
 def _affected(audit: Any) -> list[str]:
-    if audit.inputs.groups is None:
+    if audit.inputs.groups is None or audit.task != "classification":
         return []
-    lines = []
-    name = audit.inputs.groups.name
-    if audit.task == "classification":
-        table = audit.groups.sort_values("share", ascending=False)
-        parts = [
-            f"{name}={group} {row['flips']:.0f} of {row['people']:,.0f} ({percent(row['share'])})"
-            for group, row in table.head(_MOST_GROUPS).iterrows()
-        ]
-        more = len(table) - len(parts)
-        lines.append("can flip: " + ", ".join(parts) + (f", {more} more groups" if more else ""))
-    if audit.has_gaps:
-        gaps = audit.gaps
-        widest = (gaps["high"] - gaps["low"]).to_numpy(float).argmax()
-        row = gaps.iloc[widest]
-        unit = audit.answers.score_unit
+    name, table = audit.inputs.groups.name, audit.groups.sort_values("share", ascending=False)
+    parts = [
+        f"{name}={group} {row['flips']:.0f} of {row['people']:,.0f} ({percent(row['share'])})"
+        for group, row in table.head(_MOST_GROUPS).iterrows()
+    ]
+    more = len(table) - len(parts)
+    return ["can flip: " + ", ".join(parts) + (f", {more:,} more groups" if more else "")]
+
+
+def _rate_lines(audit: Any) -> list[str]:
+    """Rates of the wanted label by group, in the data and over the models."""
+    if not audit.has_rates:
+        return []
+    rates, shown = audit.rates, shown_groups(audit.rates["fitted"])
+    lines = [f"of {accepted_text(audit.inputs.model)}, by {audit.inputs.groups.name}:"]
+    for group in shown:
+        row = rates.loc[group]
         lines.append(
-            f"gap in mean score, {gaps.index[widest]}: {number(row['low'])} to "
-            f"{number(row['high'])} ({unit})"
+            f"  {group} {percent(row['fitted'])} ({_shares(row)} over the good models; in the data "
+            f"{percent(row['base_rate'])} of {row['people']:,.0f})"
         )
+    if len(rates) > len(shown):
+        lines.append(f"  {len(rates) - len(shown):,} more groups in .rates")
+    cells = audit.inputs.groups.attrs.get("cells", {})
+    if cells:
+        listed = [f"{name} ({count})" for name, count in cells.items()]
+        lines.append(f"  too small to compare{_some(listed)}")
+    return lines
+
+
+def _gap_lines(audit: Any) -> list[str]:
+    """Gaps of the groups shown, in rates and in scores, settled or not."""
+    groups = audit.inputs.groups
+    if groups is None or not (audit.has_rates or audit.has_gaps):
+        return []
+    if audit.has_rates:
+        shown = shown_groups(audit.rates["fitted"])
+    else:
+        means = pd.Series(fitted_scores(audit)).groupby(groups.to_numpy()).mean()
+        shown = shown_groups(means[group_names(groups)])
+    rates = with_sign(rate_gaps(audit, shown)) if audit.has_rates else None
+    scores = audit.answers.gaps(shown) if audit.has_gaps and len(shown) > 1 else None
+    tables = [table for table in (rates, scores) if table is not None and len(table)]
+    lines = []
+    for gap in tables[0].index if tables else []:
+        parts = []
+        if rates is not None:
+            row = rates.loc[gap]
+            ratio = f"{number(row['ratio_low'])} to {number(row['ratio_high'])}"
+            parts.append(f"rate {_shares(row)}, ratio {ratio} ({_settled(audit, row)})")
+        if scores is not None and gap in scores.index:
+            row = scores.loc[gap]
+            parts.append(f"{audit.answers.score_unit} {_between(row)} ({_settled(audit, row)})")
+        lines.append(f"{gap}: {'; '.join(parts)}")
+    pairs = len(group_names(groups)) * (len(group_names(groups)) - 1) // 2
+    if pairs > len(lines):
+        lines.append(f"{pairs - len(lines):,} more pairs in .rate_gaps and .gaps")
     return lines
 
 
@@ -190,17 +293,18 @@ def _some(names: list[str]) -> str:
 
 
 def head(audit: Any) -> list[tuple[str, str]]:
-    """Model, tolerance and kind of proof of an audit."""
+    """Model, its quality, tolerance and kind of proof of an audit."""
     model = audit.inputs.model
     how = "proved for every good model" if audit.kind == "exact" else audit.models.notes[0]
     size = f"{len(model.table):,} rows, {plural(model.table.shape[1], 'column')}"
-    fitted = [] if _is_best(audit) else [("Your model", audit.optimality.text)]
-    return [
-        ("Model", f"{model.name} · {size}"),
-        *fitted,
-        ("Good models", audit.tolerance.text.removeprefix("good models ")),
-        ("Numbers", how),
-    ]
+    facts = [("Model", f"{model.name} · {size}")]
+    if not _is_best(audit):
+        facts.append(("Your model", audit.optimality.text))
+    if rule := getattr(getattr(model, "decision", None), "text", ""):
+        facts.append(("Decision", rule))
+    facts.append(("Quality", quality_text(audit)))
+    facts.append(("Good models", audit.tolerance.text.removeprefix("good models ")))
+    return [*facts, ("Numbers", how)]
 
 
 def _is_best(audit: Any) -> bool:
@@ -378,14 +482,25 @@ def to_json(audit: Any) -> str:
         },
         "tolerance": {"psi": audit.psi, "rule": audit.tolerance.rule, "text": audit.tolerance.text},
         "kind": audit.kind,
+        "optimality": _optimality(audit),
         "summary": _records(audit.summary()),
         "coefficients": _records(audit.coefficients) if audit.has_coefficients else None,
         "groups": _records(audit.groups) if labels and audit.inputs.groups is not None else None,
         "gaps": _records(audit.gaps) if audit.has_gaps else None,
+        "rates": _records(audit.rates) if audit.has_rates else None,
+        "rate_gaps": _records(audit.rate_gaps) if audit.has_rates else None,
+        "tolerances": [] if _alone(audit) else _records(audit.near_tolerances),
         "importance": _records(audit.importance) if audit.has_importance else [],
         "people": _records(audit.flips if labels else audit.person_ranges),
     }
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _optimality(audit: Any) -> dict[str, Any] | None:
+    if audit.optimality is None:
+        return None
+    fitted = audit.optimality
+    return {"excess": fitted.excess, "good": fitted.inside, "text": fitted.text}
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -34,12 +34,11 @@ FeatureGroups = Mapping[str, tuple[str, ...]]
 
 
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Find groups by column names: two or more columns ``"name=level"``, but no comparisons."""
+    """Find groups by column names: two or more columns ``"name=level"``."""
     found: dict[str, list[str]] = {}
     for name in names:
-        stem, sign, level = name.partition("=")
-        compares = stem.endswith(("<", ">", "!", "≤", "≥")) or level.startswith("=")
-        if sign and stem and stem not in names and not compares:
+        stem, sign, _ = name.partition("=")
+        if sign and stem and stem not in names:
             found.setdefault(stem, []).append(name)
     return {stem: tuple(columns) for stem, columns in found.items() if len(columns) > 1}
 

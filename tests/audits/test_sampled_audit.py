@@ -34,7 +34,7 @@ def test_every_number_is_marked_as_a_lower_bound(found):
     for table in (found.flips, found.groups, found.gaps, found.importance, found.reliance):
         assert table.attrs["mark"] == "sampled: at least"
     assert "at least" in repr(found) and "proved for every" not in repr(found)
-    assert set(found.summary()["known"]) <= {"sampled: at least", "count", "chosen"}
+    assert set(found.summary()["known"]) <= {"sampled: at least", "measured", "count", "chosen"}
     assert "sampled, at least" in found._repr_html_() and ".coefficients" not in repr(found)
     with pytest.raises(TypeError, match="no common coefficients"):
         _ = found.coefficients

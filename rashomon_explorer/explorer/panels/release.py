@@ -47,7 +47,7 @@ class BasketPanel(PaidPanel):
     """Panel that chooses aggregates, shows their privacy cost and releases them."""
 
     title = "Basket"
-    needs = (*PaidPanel.needs, "rashomon_set", "selection")
+    needs = ("rashomon_set", "selection", "phase", "data", "account")
 
     def __init__(self, action: AggregateRelease) -> None:
         self.aggregates = action

@@ -18,14 +18,13 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition import estimates, kernels
 from rashomon_explorer.measures.decomposition.inputs import Inputs, PairMeans, check_inputs
-from rashomon_explorer.measures.inputs import by_index, model_steps, set_and_rows
+from rashomon_explorer.measures.inputs import model_steps, set_and_rows
 
 if TYPE_CHECKING:
     from rashomon_explorer.mechanisms.planning.plan import Plan
     from rashomon_explorer.sets import RashomonSet
 
 
-@by_index
 def disagreement_decomposition(
     models: Any,
     X: ArrayLike | None = None,
@@ -177,7 +176,6 @@ _SAME = 1 - 1e-9  # relative tolerance on the budget spent, which bisection reco
 VERDICTS = ("the set", "the mechanism", "undecided", "no disagreement")
 
 
-@by_index
 def decomposition_by_person(
     models: Any,
     X: ArrayLike | None = None,

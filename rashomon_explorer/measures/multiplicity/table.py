@@ -32,7 +32,6 @@ Sums = dict[tuple[int | None, str], Any]
 """Sums over rows by group, None for all rows, and by the first measure with that kernel."""
 
 
-@inputs.by_index
 def multiplicity_table(
     models: Any,
     X: Any = None,
@@ -328,7 +327,6 @@ def _empty_set_message(models: Any, inside_only: bool) -> str:
     )
 
 
-@inputs.by_index
 def by_group(
     measure: str | Callable[..., float],
     values: ArrayLike,

@@ -1,0 +1,302 @@
+"""Rates of the wanted label by group over the good models, and their gaps between groups.
+
+With one label set for each person (settled, or both), the rate of n people lies between the share
+who are accepted by every good model and the share who are accepted by some good model.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.containers import as_pandas
+from rashomon_explorer._utils.validation import check_inner_share
+
+NO_RATES = (
+    "rates need one class that counts as accepted: pass wanted=, and a model that predicts labels"
+)
+_ENDS = ("low", "fitted", "high")
+_CONDITIONS = {"": None, "true_positive_": True, "false_positive_": False}
+"""Rates by the prefix of their columns: of everyone, of those with the wanted label, of others."""
+
+
+def accepted_code(model: Any) -> int | None:
+    """Code 0, 1, … of the class that rates are of; None if there is no such class."""
+    decision = getattr(model, "decision", None)
+    if len(model.classes) < 2:
+        return None
+    if decision is None:
+        return 1 if len(model.classes) == 2 else None
+    if decision.wanted is None and len(model.classes) > 2:
+        return None
+    return int(model.classes.index(decision.scored))
+
+
+def accepted_text(model: Any) -> str:
+    """Name of the class that rates are of, such as ``approve='denied'``."""
+    decision = getattr(model, "decision", None)
+    return f"label={model.classes[1]!r}" if decision is None else str(decision.scored_text)
+
+
+def fitted_codes(audit: Any) -> NDArray[np.int_]:
+    """Codes (n_rows,) of the labels that the fitted model decides."""
+    codes = getattr(audit.inputs.model, "codes", None)
+    return np.asarray(audit.decided["label"] if codes is None else codes)
+
+
+class Acceptances:
+    """Who is accepted by the fitted model, and by the good models.
+
+    ``rows`` holds acceptances (k, n_rows), the fitted model's first. Of an exact audit the two
+    others are of the people whom every good model accepts, and of those whom some good model
+    accepts; of a sampled audit they are of its models.
+    """
+
+    def __init__(self, audit: Any) -> None:
+        model, code = audit.inputs.model, accepted_code(audit.inputs.model)
+        if code is None:
+            raise ValueError(NO_RATES)
+        self.exact = audit.kind == "exact"
+        self.wanted: Mask = np.asarray(model.targets) == model.classes[code]
+        fitted = fitted_codes(audit) == code
+        if self.exact:
+            table = audit.decided
+            best = table["label"].to_numpy() == code
+            stays = (table["decided"] & ~table["flips"]).to_numpy()
+            every = np.stack([best & stays, best | ~stays])
+        else:
+            every = np.asarray(audit.answers.label_codes) == code
+        self.rows: Mask = np.vstack([fitted, every])
+
+    def rates(self, members: Mask, condition: bool | None = None) -> FloatArray:
+        """Rates (k, n_groups) of the groups (n_groups, n_rows); NaN without people."""
+        chosen = members if condition is None else members & (self.wanted == condition)
+        people = chosen.sum(axis=1).astype(float)
+        people[people == 0] = np.nan
+        return np.asarray(self.rows.astype(float) @ chosen.T.astype(float) / people)
+
+    def ends(self, rates: FloatArray) -> FloatArray:
+        """Least, fitted and greatest rate (3, n_groups)."""
+        if self.exact:
+            return rates[[1, 0, 2]]
+        return np.stack([rates.min(axis=0), rates[0], rates.max(axis=0)])
+
+    def gaps(self, rates: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+        """Least, fitted and greatest difference (3, n_pairs) of the rates of pairs of groups."""
+        if not self.exact:
+            return self.ends(rates[:, first] - rates[:, second])
+        fitted, low, high = rates
+        return np.stack(
+            [low[first] - high[second], fitted[first] - fitted[second], high[first] - low[second]]
+        )
+
+
+def rates_table(audit: Any) -> pd.DataFrame:
+    """Per group: people, base rate, and the ranges of three rates over the good models."""
+    accepted, groups = Acceptances(audit), audit.inputs.groups
+    names = group_names(groups)
+    members = _members(groups, names)
+    people = members.sum(axis=1)
+    columns = {"people": people, "base_rate": (members & accepted.wanted).sum(axis=1) / people}
+    for prefix, condition in _CONDITIONS.items():
+        ends = accepted.ends(accepted.rates(members, condition))
+        columns |= {f"{prefix}{end}": values for end, values in zip(_ENDS, ends, strict=True)}
+    return pd.DataFrame(columns, index=pd.Index(names, name=groups.name))
+
+
+def rate_gaps(audit: Any, names: Sequence[Any] | None = None) -> pd.DataFrame:
+    """Per pair of groups: difference of their rates, its range, and the ratio of the rates.
+
+    The ratio is that of the smaller to the larger rate: disparate impact.
+    """
+    accepted, groups = Acceptances(audit), audit.inputs.groups
+    names = group_names(groups, names)
+    first, second = np.triu_indices(len(names), k=1)
+    rates = accepted.rates(_members(groups, names))
+    ends = accepted.ends(rates)
+    columns = dict(zip(_ENDS, accepted.gaps(rates, first, second), strict=True))
+    ratios = ratio_range(ends[:, first], ends[:, second])
+    columns |= dict(zip(("ratio_low", "ratio", "ratio_high"), ratios, strict=True))
+    index = [pair_name(groups.name, names[i], names[j]) for i, j in zip(first, second, strict=True)]
+    return pd.DataFrame(columns, index=pd.Index(index, name="gap"))
+
+
+def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:
+    """Whether each row (n_groups, n_rows) is of a group."""
+    codes = pd.Index(names).get_indexer(groups.to_numpy())
+    return np.asarray(codes == np.arange(len(names))[:, None])
+
+
+def ratio_range(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Bounds (3, n) of the smaller of two rates over the larger one, the fitted one in between.
+
+    Each rate is given by its least, fitted and greatest value (3, n).
+    """
+    (low, rate, high), (other_low, other, other_high) = first, second
+    least = np.minimum(_quotient(low, other_high), _quotient(other_low, high))
+    fitted = np.minimum(_quotient(rate, other), _quotient(other, rate))
+    most = np.ones_like(least)
+    below, above = high < other_low, other_high < low
+    most[below] = _quotient(high, other_low)[below]
+    most[above] = _quotient(other_high, low)[above]
+    return np.stack([least, fitted, most])
+
+
+def _quotient(rate: FloatArray, other: FloatArray) -> FloatArray:
+    """Ratio of two rates, 1 if both are 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(rate == other, 1.0, rate / other)
+
+
+def newcombe(
+    accepted: FloatArray, people: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of the difference of two proportions, from counts (…, 2), by two score intervals.
+
+    Newcombe (1998), method 10: Wilson's intervals of both, joined by the sum of squares.
+    """
+    check_inner_share(confidence=confidence)
+    z = float(ndtri((1 + confidence) / 2))
+    rate = accepted / people
+    centre = (rate + z**2 / (2 * people)) / (1 + z**2 / people)
+    half = np.sqrt(rate * (1 - rate) / people + (z / (2 * people)) ** 2) * z / (1 + z**2 / people)
+    low, high = centre - half, centre + half
+    gap = rate[..., 0] - rate[..., 1]
+    below = np.hypot(rate[..., 0] - low[..., 0], high[..., 1] - rate[..., 1])
+    above = np.hypot(high[..., 0] - rate[..., 0], rate[..., 1] - low[..., 1])
+    return gap - below, gap + above
+
+
+def welch(
+    means: FloatArray, variances: FloatArray, people: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of the difference of two means (…, 2) of large samples with unequal variances."""
+    check_inner_share(confidence=confidence)
+    gap = means[..., 0] - means[..., 1]
+    half = float(ndtri((1 + confidence) / 2)) * np.sqrt((variances / people).sum(axis=-1))
+    return gap - half, gap + half
+
+
+def gap_intervals(audit: Any, confidence: float) -> pd.DataFrame:
+    """Per pair of groups: interval of the fitted gap for other people, and range over models."""
+    groups = audit.inputs.groups
+    names = group_names(groups)
+    members = _members(groups, names)
+    people = members.sum(axis=1).astype(float)
+    pairs = np.column_stack(np.triu_indices(len(names), k=1))
+    if audit.task == "classification":
+        accepted = (members & Acceptances(audit).rows[0]).sum(axis=1).astype(float)
+        low, high = newcombe(accepted[pairs], people[pairs], confidence)
+        table = audit.rate_gaps
+    else:
+        scores = np.asarray(audit.person_ranges["fitted"], dtype=float)
+        means = np.array([scores[mask].mean() for mask in members])
+        variances = np.array([scores[mask].var(ddof=1) for mask in members])
+        low, high = welch(means[pairs], variances[pairs], people[pairs], confidence)
+        table = audit.gaps
+    columns = {"fitted": table["fitted"], "data_low": low, "data_high": high}
+    columns |= {"models_low": table["low"], "models_high": table["high"]}
+    return pd.DataFrame(columns, index=table.index)
+
+
+def pair_name(column: Any, first: Any, second: Any) -> str:
+    """Name of a gap between two groups, with the column that the groups are of."""
+    return f"{column}: {first} − {second}"
+
+
+_LEAST_CELL = 10  # people of a cell of an intersection, below which it is not compared
+_MANY_NUMBERS = 20  # groups of a numeric column that are more likely its values
+
+
+def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
+    """Group of each row as a named Series, from names of columns or from values.
+
+    Several columns give their intersections; ``attrs["small"]`` names the group of all people in
+    cells of fewer than 10 people, and ``attrs["cells"]`` lists these cells.
+    """
+    if groups is None:
+        return None
+    values = as_pandas(_named_columns(groups, table, len(rows)))
+    if isinstance(values, pd.DataFrame) and values.shape[1] > 1:
+        return _intersections(values, rows)
+    if isinstance(values, pd.DataFrame):
+        values = values.iloc[:, 0]
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(
+            f"groups must be one column, or a list of names of columns, got shape {values.shape}"
+        )
+    series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
+    _check_length(series, rows)
+    name = "group" if series.name is None else series.name
+    if pd.api.types.is_numeric_dtype(series) and series.nunique() > _MANY_NUMBERS:
+        warnings.warn(
+            f"groups={name!r} holds {series.nunique():,} different numbers, each of them a group: "
+            f"pass a few bands instead, such as pd.qcut(X[{name!r}], 4)",
+            stacklevel=4,
+        )
+    return pd.Series(_as_text(series).to_numpy(), rows.index, name=name)
+
+
+def _named_columns(groups: Any, table: Any, n_rows: int) -> Any:
+    """Columns of the table that a name or a list of names stands for; other values as they are."""
+    if isinstance(groups, str):
+        names: list[Any] = [groups]
+    elif isinstance(groups, list | tuple) and len(groups) != n_rows:
+        names = list(groups)
+        if not all(isinstance(name, str) for name in names):
+            return groups
+    else:
+        return groups
+    columns = list(getattr(table, "columns", []))
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"groups={unknown[0]!r} is no column of X, and not one group for each of {n_rows:,} "
+            f"rows; the columns are {columns[:10]}"
+        )
+    return table[names]
+
+
+def _check_length(values: Any, rows: pd.DataFrame) -> None:
+    if len(values) != len(rows):
+        raise ValueError(
+            f"groups must hold one group for each of {len(rows):,} rows, got {len(values):,}"
+        )
+
+
+def _as_text(series: pd.Series) -> pd.Series:
+    return series.astype(object).where(series.notna(), "missing")
+
+
+def _intersections(values: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
+    _check_length(values, rows)
+    parts = [_as_text(values.iloc[:, j]).astype(str).to_numpy() for j in range(values.shape[1])]
+    joined = pd.Series([" × ".join(cell) for cell in zip(*parts, strict=True)], rows.index)
+    joined.name = " × ".join(str(name) for name in values.columns)
+    sizes = joined.value_counts()
+    cells = sizes[sizes < _LEAST_CELL]
+    if len(cells):
+        small = f"fewer than {_LEAST_CELL} people"
+        joined = joined.where(~joined.isin(cells.index), small)
+        joined.attrs.update(small=small, cells=dict(cells.sort_index()))
+    return joined
+
+
+def group_names(groups: pd.Series, names: Sequence[Any] | None = None) -> list[Any]:
+    """Return the groups that are compared, in order: not the one of small cells."""
+    every = pd.factorize(groups.to_numpy(), sort=True)[1]
+    listed = [name for name in every if name != groups.attrs.get("small", None)]
+    return listed if names is None else [name for name in listed if name in set(names)]
+
+
+def shown_groups(values: pd.Series, most: int = 4) -> list[Any]:
+    """Return all groups, or of many those with the lowest and highest values."""
+    if len(values) <= most:
+        return list(values.index)
+    order = values.sort_values(kind="stable").index
+    return [*order[: most // 2], *order[-(most - most // 2) :]]

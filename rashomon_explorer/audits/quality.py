@@ -1,0 +1,105 @@
+"""How well the fitted model predicts, beside a constant, and how far a good model can fall."""
+
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.formatting import number
+from rashomon_explorer.audits.group_rates import accepted_code, fitted_codes
+from rashomon_explorer.audits.optimality import fitted_theta, linear_scores
+from rashomon_explorer.problem.losses.squared import SquaredLoss
+
+Row = tuple[str, Any, str, str]
+"""Number of the summary: name, value, how it is known, meaning."""
+
+
+def quality_rows(audit: Any) -> list[Row]:
+    """Accuracy and AUC, or R² and RMSE, of the fitted model, a constant and the good models."""
+    return _label_rows(audit) if audit.task == "classification" else _number_rows(audit)
+
+
+def quality_text(audit: Any) -> str:
+    """One sentence with the numbers of :func:`quality_rows`."""
+    rows = {name: (value, meaning) for name, value, _, meaning in quality_rows(audit)}
+    if audit.task != "classification":
+        least = f"; every good model ≥ {number(rows['least R²'][0])}" if "least R²" in rows else ""
+        value, meaning = rows["RMSE"]
+        return f"R² {number(rows['R²'][0])}{least}; RMSE {number(value)} ({meaning})"
+    share, meaning = rows["constant accuracy"]
+    area = f"; AUC {number(rows['AUC'][0])}" if "AUC" in rows else ""
+    which = "good models" if audit.kind == "exact" else "sampled models"
+    low, high = rows["least accuracy"][0], rows["greatest accuracy"][0]
+    return (
+        f"accuracy {number(rows['accuracy'][0])} ({which}: {number(low)} to {number(high)}), "
+        f"{number(share)} {meaning}{area}"
+    )
+
+
+def _label_rows(audit: Any) -> list[Row]:
+    model = audit.inputs.model
+    right = np.asarray(model.labels(fitted_codes(audit))) == np.asarray(model.targets)
+    values, counts = np.unique(np.asarray(model.targets), return_counts=True)
+    usual, share = values[counts.argmax()], float(counts.max() / counts.sum())
+    rows: list[Row] = [
+        ("accuracy", float(right.mean()), "measured", "of the fitted model on these rows"),
+        ("constant accuracy", share, "measured", f"of the label {usual!s} for everyone"),
+    ]
+    code = accepted_code(model)
+    if code is not None and len(model.classes) == 2:
+        scores = fitted_scores(audit)
+        wanted = np.asarray(model.targets) == model.classes[code]
+        words = "of the fitted model's scores; a constant has 0.5"
+        rows.append(("AUC", area_under_curve(wanted, scores), "measured", words))
+    low, high = accuracy_range(audit)
+    words = "no good model has {} on these rows" if audit.kind == "exact" else "of the sampled"
+    rows.append(("least accuracy", low, audit.mark, words.format("less")))
+    rows.append(("greatest accuracy", high, audit.mark, words.format("more")))
+    return rows
+
+
+def fitted_scores(audit: Any) -> FloatArray:
+    """Score (n_rows,) of the fitted model: of the wanted one of two classes, or its prediction."""
+    if audit.kind == "exact":
+        return linear_scores(audit, fitted_theta(audit))[:, 0]
+    scores = np.asarray(audit.models.best_scores(audit.answers.model_rows), dtype=float)
+    return scores if accepted_code(audit.inputs.model) in (None, 1) else -scores
+
+
+def accuracy_range(audit: Any) -> tuple[float, float]:
+    """Bounds on the accuracy of a good model: whose label is settled, and whether it is right."""
+    targets, model = np.asarray(audit.inputs.model.targets), audit.inputs.model
+    if audit.kind != "exact":
+        right = np.asarray(model.labels(audit.answers.label_codes)) == targets
+        accuracies = right.mean(axis=1)
+        return float(accuracies.min()), float(accuracies.max())
+    table = audit.decided
+    right = np.asarray(model.labels(table["label"])) == targets
+    stays = (table["decided"] & ~table["flips"]).to_numpy()
+    return float((right & stays).mean()), float((right | ~stays).mean())
+
+
+def area_under_curve(wanted: Mask, scores: FloatArray) -> float:
+    """Chance that a person with the wanted label has a higher score than one without."""
+    from sklearn.metrics import roc_auc_score
+
+    if wanted.all() or not wanted.any():
+        return float("nan")
+    return float(roc_auc_score(wanted, scores))
+
+
+def _number_rows(audit: Any) -> list[Row]:
+    targets = np.asarray(audit.inputs.model.targets, dtype=float)
+    errors = targets - fitted_scores(audit)
+    spread, loss = float(targets.var()), float((errors**2).mean())
+    rows: list[Row] = [
+        ("R²", 1 - loss / spread if spread else float("nan"), "measured", "a constant has 0"),
+        ("RMSE", loss**0.5, "measured", f"the mean for everyone has {number(spread**0.5)}"),
+    ]
+    problem = audit.problem
+    if isinstance(getattr(problem, "loss", None), SquaredLoss) and problem.weights is None:
+        most = 2 * (problem.minimum.value + audit.psi)  # penalties are not negative
+        if spread:
+            words = "no good model has less on these rows"
+            rows.append(("least R²", 1 - most / spread, "exact", words))
+    return rows

@@ -1,0 +1,150 @@
+"""Answers of an audit at several tolerances: how fast they change with ψ."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtr, ndtri
+
+from rashomon_explorer import measures
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.measures.ranges.flips import least_crossings
+
+MULTIPLES = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+"""Multiples of ψ in a table: ranges about a quarter, half, twice and four times as wide."""
+SHOWN = (1 / 4, 1.0, 4.0)
+"""Those in a summary."""
+
+_PRECISION = 0.01  # of the ψ at which a sign is lost
+_LIKELIHOODS = ("logistic", "softmax", "identity")
+
+
+def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.DataFrame:
+    """Per multiple of ψ: people who can flip or median range, settled signs, and what ψ means.
+
+    Rows of a sampled audit end at its ψ, of which the good models are the good ones of less.
+    """
+    exact = audit.kind == "exact"
+    listed = [share for share in sorted(multiples) if exact or share <= 1]
+    rows = pd.DataFrame({"psi": np.array(listed) * audit.psi}, index=pd.Index(listed, name="×ψ"))
+    if exact:
+        rows["of_loss"] = rows["psi"] / audit.problem.minimum.value
+        rows["level"] = [_level(audit.problem, psi) for psi in rows["psi"]]
+    if audit.task == "classification":
+        n = len(audit.inputs.index)
+        rows["flips"] = _flips(audit, listed)
+        rows["share"] = rows["flips"] / n
+    else:
+        rows["median_range"] = [_median_range(audit, share) for share in listed]
+    if audit.has_coefficients:
+        rows["settled_signs"] = [_settled_signs(audit, share) for share in listed]
+        rows["coefficients"] = len(effects(audit))
+    return rows
+
+
+def _level(problem: Any, psi: float) -> float:
+    """Level of the likelihood ratio test of one parameter that does not reject excess ψ."""
+    if problem.loss.link not in _LIKELIHOODS:
+        return math.nan
+    weight = problem.n  # weights have mean 1
+    if problem.loss.link == "identity":
+        return float(chdtr(1, weight * math.log1p(psi / problem.minimum.value)))
+    return float(chdtr(1, 2 * weight * psi))
+
+
+def _at(audit: Any, share: float) -> Any:
+    """Audit at a multiple of ψ; the same object at ψ itself."""
+    if share == 1:
+        return audit
+    inputs = replace(audit.inputs, psi=audit.psi * share)
+    return replace(audit, answers=replace(audit.answers, inputs=inputs))
+
+
+def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
+    """Count who can flip at each multiple: whoever can at a smaller ψ can at a larger one."""
+    if audit.kind != "exact":
+        return _sampled_flips(audit, multiples)
+    counts = {1.0: float(audit.decided["flips"].sum())}
+    can = audit.decided["flips"].to_numpy()
+    for share in sorted((share for share in multiples if share < 1), reverse=True):
+        can = can & _can_flip(audit, share, can)
+        counts[share] = float(can.sum())
+    can = audit.decided["flips"].to_numpy()
+    for share in sorted(share for share in multiples if share > 1):
+        try:
+            can = can | _can_flip(audit, share, ~can)
+            counts[share] = float(can.sum())
+        except DataError:  # no bounded set is known
+            counts[share] = math.nan
+    return [counts[share] for share in multiples]
+
+
+def _can_flip(audit: Any, share: float, people: Mask) -> Mask:
+    """Who of some people can flip at a multiple of ψ."""
+    answers, flips = audit.answers, np.zeros(len(people), dtype=bool)
+    if people.any():
+        table = measures.exact_flips(
+            answers.problem, audit.psi * share, answers.rows[people], threshold=answers.cut
+        )
+        flips[people] = table["flips"]
+    return flips
+
+
+def _sampled_flips(audit: Any, multiples: Sequence[float]) -> list[float]:
+    changes = np.asarray(audit.answers.label_codes) != audit.decided["label"].to_numpy()
+    models = audit.models
+    most = np.asarray(models.excess) + float(ndtri(models.confidence)) * np.asarray(models.errors)
+    good = [(most <= share * audit.psi) | (share == 1) for share in multiples]
+    return [float(changes[each].any(axis=0).sum()) for each in good]
+
+
+def _median_range(audit: Any, share: float) -> float:
+    if audit.kind != "exact":
+        return float(np.median(widths(audit))) if share == 1 else math.nan
+    try:
+        return float(np.median(widths(_at(audit, share))))
+    except DataError:  # no bounded set is known
+        return math.nan
+
+
+def _settled_signs(audit: Any, share: float) -> float:
+    names = effects(audit).index
+    try:
+        return float(_at(audit, share).coefficients.loc[names, "settled"].sum())
+    except DataError:  # no bounded set is known
+        return math.nan
+
+
+def widths(audit: Any) -> FloatArray:
+    """Width (n_rows,) of the range of each person's prediction."""
+    ranges = audit.person_ranges
+    return np.asarray((ranges["high"] - ranges["low"]).to_numpy(), dtype=float)
+
+
+def effects(audit: Any) -> pd.DataFrame:
+    """Coefficients in the units of the table without intercepts, the most certain sign first."""
+    opaque = {column.name for column in audit.inputs.model.columns if not column.in_units}
+    own = [str(name).split(": ")[-1] not in opaque for name in audit.effects.index]
+    table = audit.coefficients.loc[audit.effects.index[own]]
+    width = (table["high"] - table["low"]).to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        certainty = np.nan_to_num(np.abs(table["fitted"].to_numpy(float)) / width, posinf=np.inf)
+    return table.iloc[np.argsort(-certainty, kind="stable")]
+
+
+def half_settled_psi(audit: Any) -> float:
+    """Greatest ψ at which at least half of the coefficients keep their sign, from below."""
+    problem, model = audit.problem, audit.inputs.model
+    scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
+    directions, names = model.directions(problem.intercept, scores)
+    kept = np.isin(names, effects(audit).index.to_numpy(dtype=str))
+    best = directions[kept] @ problem.minimum.theta
+    outward = -np.sign(best)[:, None] * directions[kept]
+    zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
+    lower = least_crossings(problem, outward.T, 1.01 * max(zero, 1e-12), _PRECISION)[0]
+    order = np.sort(lower)[::-1]
+    return float(order[(len(order) - 1) // 2]) if len(order) else math.nan

@@ -1,0 +1,220 @@
+"""Rates, their gaps, quality and tolerances of an audit, each number found another way."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import chi2, norm
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+from rashomon_explorer import audit
+from rashomon_explorer.audits.group_rates import newcombe, ratio_range, welch
+from rashomon_explorer.exceptions import MissingAnswerError
+from tests.audits.conftest import encoder
+
+
+@pytest.fixture(scope="module")
+def found(people, pipeline):
+    X, y = people
+    return audit(pipeline, X, y.rename("fate"), groups="crew", wanted="lived", random_state=0)
+
+
+@pytest.fixture(scope="module")
+def scores(found, people, pipeline):
+    """Least and greatest score of each person by an own search: Newton on a Lagrange multiplier."""
+    rows = np.column_stack([pipeline[:-1].transform(people[0]), np.ones(300)])
+    signs, n = np.where(people[1] == "lived", 1.0, -1.0), 300
+    ridge = np.append(np.full(rows.shape[1] - 1, 1 / (2.0 * n)), 0.0)
+
+    def loss(theta):
+        return np.logaddexp(0, -signs * (rows @ theta)).mean() + ridge @ theta**2 / 2
+
+    def tilted(slope, theta):
+        """Minimiser of the objective minus slope·θ."""
+        for _ in range(60):
+            chance = expit(rows @ theta)
+            gradient = rows.T @ (chance - (signs > 0)) / n + ridge * theta - slope
+            hessian = (rows.T * (chance * (1 - chance))) @ rows / n + np.diag(ridge + 1e-12)
+            step = np.linalg.solve(hessian, gradient)
+            scale = 1.0
+            while scale > 1e-9 and loss(theta - scale * step) - slope @ (theta - scale * step) > (
+                loss(theta) - slope @ theta + 1e-15
+            ):
+                scale /= 2
+            theta = theta - scale * step
+            if abs(gradient @ step) < 1e-18:
+                break
+        return theta
+
+    best = tilted(np.zeros(rows.shape[1]), np.zeros(rows.shape[1]))
+    psi = chi2.ppf(0.95, 1) / (2 * n)
+    assert found.psi == pytest.approx(psi)
+
+    chance = expit(rows @ best)
+    hessian = (rows.T * (chance * (1 - chance))) @ rows / n + np.diag(ridge + 1e-12)
+
+    def end(direction):
+        """Greatest direction·θ with excess ψ, near that of the quadratic bowl."""
+        guess = np.sqrt(2 * psi / (direction @ np.linalg.solve(hessian, direction)))
+
+        def beyond(size):
+            return loss(tilted(size * direction, best)) - loss(best) - psi
+
+        size = brentq(beyond, guess / 2, guess * 2, rtol=1e-8)
+        return direction @ tilted(size * direction, best)
+
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    near = np.abs(distinct @ best) < 1.5
+    ends = np.stack([distinct @ best, distinct @ best])
+    for k in np.flatnonzero(near):
+        towards = -1.0 if ends[0, k] > 0 else 1.0  # the end that may be beyond 0
+        ends[int(towards > 0), k] = towards * end(towards * distinct[k])
+    return ends[:, place.ravel()], rows @ best
+
+
+def test_rates_lie_between_the_people_whom_all_and_some_good_models_accept(found, scores, people):
+    (low, high), _ = scores
+    X, y = people
+    accepted = pd.Series(found.inputs.model.original.predict(X) == "lived", X.index)
+    for name, row in found.rates.iterrows():
+        mask = (X["crew"] == name).to_numpy()
+        assert row["people"] == mask.sum()
+        assert row["base_rate"] == pytest.approx((y[mask] == "lived").mean())
+        assert row["fitted"] == pytest.approx(accepted[mask].mean())
+        assert row["low"] == pytest.approx((low[mask] > 0).mean())
+        assert row["high"] == pytest.approx((high[mask] > 0).mean())
+        those = mask & (y == "lived").to_numpy()
+        assert row["true_positive_low"] == pytest.approx((low[those] > 0).mean())
+        others = mask & (y != "lived").to_numpy()
+        assert row["false_positive_high"] == pytest.approx((high[others] > 0).mean())
+    no, yes = (found.rates.loc[name] for name in ("no", "yes"))
+    gap = found.rate_gaps.loc["crew: no − yes"]
+    assert gap["low"] == pytest.approx(no["low"] - yes["high"])
+    assert gap["fitted"] == pytest.approx(no["fitted"] - yes["fitted"])
+    assert gap["high"] == pytest.approx(no["high"] - yes["low"])
+    assert gap["ratio"] == pytest.approx(min(no["fitted"] / yes["fitted"], yes.fitted / no.fitted))
+    drawn = found.models.labels(found.answers.rows) == "lived"  # all good models
+    mask = (X["crew"] == "no").to_numpy()
+    gaps = drawn[:, mask].mean(axis=1) - drawn[:, ~mask].mean(axis=1)
+    assert (gap["low"] <= gaps).all() and (gaps <= gap["high"]).all()
+    assert "of fate='lived', by crew" in repr(found)
+
+
+def test_the_quality_of_the_model_stands_beside_a_constant(found, scores, people, pipeline):
+    (low, high), fitted = scores
+    X, y = people
+    lived = (y == "lived").to_numpy()
+    table = found.summary()["value"]
+    assert table["accuracy"] == pytest.approx(pipeline.score(X, y))
+    assert table["constant accuracy"] == pytest.approx(max(lived.mean(), 1 - lived.mean()))
+    assert table["AUC"] == pytest.approx(roc_auc_score(lived, fitted))
+    settled = (low > 0) | (high <= 0)
+    right = (fitted > 0) == lived
+    assert table["least accuracy"] == pytest.approx((settled & right).mean())
+    assert table["greatest accuracy"] == pytest.approx((~settled | right).mean())
+
+
+def test_no_good_regression_has_less_than_the_bound_of_r2(regression):
+    model, X, y = regression
+    plain = make_pipeline(encoder("first"), LinearRegression()).fit(X, y)
+    found = audit(plain, X, y, random_state=0)
+    table = found.summary()["value"]
+    assert table["R²"] == pytest.approx(r2_score(y, plain.predict(X)))
+    drawn = [r2_score(y, scores) for scores in found.models.scores(found.answers.rows)]
+    bound = 1 - (1 - table["R²"]) * np.exp(chi2.ppf(0.95, 1) / len(y))
+    assert table["least R²"] == pytest.approx(bound) and bound <= min(drawn)
+    assert audit(model, X, y).summary().loc["least R²", "value"] < r2_score(y, model.predict(X))
+
+
+def test_tolerances_are_audits_at_multiples_of_psi(found):
+    table = found.tolerances()
+    for share, row in table.iterrows():
+        other = found.at(found.psi * share)
+        assert row["flips"] == other.decided["flips"].sum()
+        signs = other.coefficients.drop("intercept")
+        assert row["settled_signs"] == signs["settled"].sum() and row["coefficients"] == len(signs)
+        assert row["level"] == pytest.approx(chi2.cdf(600 * row["psi"], 1))
+    half = table.attrs["half_settled_psi"]
+    below, above = (found.at(half * x).coefficients.drop("intercept") for x in (0.98, 1.02))
+    assert below["settled"].mean() >= 0.5 > above["settled"].mean()
+    lines = [line for line in repr(found).splitlines() if " ψ = " in line]
+    assert [
+        f"{row['share']:.0%} of people" in line
+        for line, (_, row) in zip(lines, found.near_tolerances.iterrows(), strict=True)
+    ] == [True] * 3
+    assert found.tolerances([0.5, 2]).index.tolist() == [0.5, 2]
+
+
+def test_intersections_leave_out_small_cells_by_name(people, pipeline):
+    X, y = people
+    rare = X["crew"].where(np.arange(300) > 6, "rare")
+    groups = pd.DataFrame({"sex": X["sex"], "crew": rare})
+    found = audit(pipeline, X, y, groups=groups, random_state=0)
+    assert list(found.rates.index) == ["female × no", "female × yes", "male × no", "male × yes"]
+    sizes = found.rates["people"]
+    assert sizes["male × no"] == ((X["sex"] == "male") & (rare == "no")).sum()
+    assert len(found.rate_gaps) == 6 and len(found.gaps) == 6
+    assert found.rate_gaps.index[0] == "sex × crew: female × no − female × yes"
+    assert "too small to compare: female × rare (" in repr(found)
+    assert found.groups["people"].sum() == 300
+    both = audit(pipeline, X, y, groups=["sex", "crew"], random_state=0)
+    assert both.rates["people"].sum() == 300
+
+
+def test_values_of_a_numeric_column_as_groups_are_noticed(people, pipeline):
+    X, y = people
+    with pytest.warns(UserWarning, match=r"pass a few bands instead, such as pd.qcut\(X\['fare'\]"):
+        found = audit(pipeline, X, y, groups="fare")
+    assert "more pairs in .rate_gaps" in repr(found) and len(repr(found).splitlines()) < 40
+
+
+def test_an_audit_without_an_answer_has_no_such_attribute(people, pipeline, regression):
+    plain = audit(pipeline, *people)
+    assert not hasattr(plain, "gaps") and not hasattr(plain, "rates")
+    with pytest.raises(MissingAnswerError, match="no groups were given"):
+        _ = plain.gaps
+    model, X, y = regression
+    numbers = audit(model, X, y, n_models=20, random_state=0)
+    assert not hasattr(numbers, "flips")
+    for name, _ in inspect.getmembers(numbers):  # object browsers do this
+        assert isinstance(name, str)
+
+
+def test_newcombes_interval_is_the_published_one_and_welchs_that_of_the_normal():
+    """Newcombe (1998), Table II: 56/70 and 48/80, method 10: .0524 to .3339."""
+    low, high = newcombe(np.array([56.0, 48.0]), np.array([70.0, 80.0]), 0.95)
+    assert (round(float(low), 4), round(float(high), 4)) == (0.0524, 0.3339)
+    low, high = welch(np.array([3.0, 1.0]), np.array([4.0, 9.0]), np.array([100.0, 90.0]), 0.9)
+    half = norm.ppf(0.95) * np.sqrt(0.04 + 0.1)
+    assert (low, high) == pytest.approx((2 - half, 2 + half))
+
+
+def test_the_ratio_is_of_the_smaller_to_the_larger_rate_over_a_grid():
+    ends = np.array([[0.2, 0.3, 0.5], [0.4, 0.6, 0.7], [0.55, 0.8, 0.9]]).T[:, None, :]
+    for i, j in [(0, 1), (1, 2), (0, 2)]:
+        first, second = ends[:, 0, i], ends[:, 0, j]
+        grid = np.meshgrid(np.linspace(*first[[0, 2]], 301), np.linspace(*second[[0, 2]], 301))
+        ratio = np.minimum(grid[0] / grid[1], grid[1] / grid[0])
+        low, fitted, high = ratio_range(first[:, None], second[:, None])[:, 0]
+        assert fitted == pytest.approx(min(first[1] / second[1], second[1] / first[1]))
+        assert (low, high) == pytest.approx((ratio.min(), ratio.max()), abs=5e-3)
+
+
+def test_data_and_choice_of_model_are_two_intervals(found, people):
+    X, _ = people
+    table = found.gap_intervals(0.9)
+    row = table.loc["crew: no − yes"]
+    mask = (X["crew"] == "no").to_numpy()
+    accepted = found.inputs.model.original.predict(X) == "lived"
+    counts = np.array([accepted[mask].sum(), accepted[~mask].sum()], dtype=float)
+    low, high = newcombe(counts, np.array([mask.sum(), (~mask).sum()], dtype=float), 0.9)
+    assert (row["data_low"], row["data_high"]) == pytest.approx((low, high))
+    models = found.rate_gaps.loc["crew: no − yes"]
+    assert (row["models_low"], row["models_high"]) == (models["low"], models["high"])
+    with pytest.raises(ValueError, match="confidence"):
+        found.gap_intervals(1.0)
