@@ -2,7 +2,8 @@
 """Measures of a set of models: the most used functions.
 
 The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance``, ``reliance``,
-``ranges``, ``fairness`` and ``decomposition`` export all functions, registries and result classes.
+``ranges`` and ``fairness``, and the module ``decomposition``, export all functions, registries and
+result classes.
 """
 
 from importlib import import_module
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 # Names of each module: it is imported on first use, so that measures of arrays load no mechanisms.
 _NAMES = {
-    "decomposition.decomposition": (
-        "decomposition_by_person disagreement_decomposition noise_by_budget"
-    ),
+    "decomposition": "disagreement_decomposition",
     "fairness.audit": "fairness_audit fairness_frame multiplicity_by_person_group",
     "fairness.gaps": "fairness_gaps frontier group_rates score_gaps",
     "importance.conditional": (
@@ -62,7 +61,6 @@ __all__ = [
     "conditional_reliance",
     "decide_or_abstain",
     "declared_problem",
-    "decomposition_by_person",
     "disagreement",
     "disagreement_decomposition",
     "discrepancy",
@@ -92,7 +90,6 @@ __all__ = [
     "multiplicity_by_person_group",
     "multiplicity_curve",
     "multiplicity_table",
-    "noise_by_budget",
     "partial_dependence_band",
     "penalised_problem",
     "permutation_importance",

@@ -14,7 +14,7 @@ try:
         plot_released,
     )
     from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
-    from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
+    from rashomon_explorer.plots.decomposition import plot_decomposition
     from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
     from rashomon_explorer.plots.guarantees import (
         guarantees_table,
@@ -63,7 +63,6 @@ __all__ = [
     "plot_importance_distribution",
     "plot_importance_pair",
     "plot_losses",
-    "plot_noise_by_budget",
     "plot_pair",
     "plot_penalties",
     "plot_people",

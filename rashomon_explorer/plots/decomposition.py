@@ -9,18 +9,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots import marks, registry
-from rashomon_explorer.plots.text import cost_text, join_notes, number, percent, plural, short_names
+from rashomon_explorer.plots.text import join_notes, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
 MOST_GROUPS = 20
 """Maximum number of groups in the figure, the largest first."""
 
-_EVERYONE = "all rows"
 _MEASURED = {"disagreement": "disagreement", "score_variance": "variance"}
 _NAMES = {"disagreement": "disagreement of two draws", "score_variance": "variance of the score"}
 
@@ -30,7 +28,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
 
     Parameters
     ----------
-    found : WidthOrNoise
+    found : DisagreementDecomposition
         Result of ``measures.disagreement_decomposition`` (curator only).
 
     Returns
@@ -91,60 +89,6 @@ def decomposition_text(found: DisagreementDecomposition) -> str:
     )
 
 
-def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
-    """Plot the mechanism noise that would remain with larger privacy budgets.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Result of ``measures.noise_by_budget`` (curator only).
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The total with its interval by ε, above the width of the set, which no budget reduces.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing, or no privacy cost is finite.
-    """
-    missing = [name for name in ("epsilon", "total", "total_low", "width") if name not in table]
-    if missing:
-        raise ValueError(
-            f"table must have the columns of measures.noise_by_budget, lacks {missing}"
-        )
-    finite = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
-    if finite.empty:
-        raise ValueError("table must have at least one finite privacy cost")
-    figure = new_figure(
-        "Mechanism noise at larger privacy budgets",
-        f"estimated from the draws at {cost_text(float(finite['epsilon'].iloc[0]))}",
-    )
-    x, width = finite["epsilon"], finite["width"]
-    ends = finite["total_low"], finite["total_high"]
-    marks.shade(figure, x, ends, ("lower end", "interval"), "rgba(230,159,0,0.22)")
-    costs = [cost_text(float(epsilon)) for epsilon in x]
-    look = {"mode": "lines+markers", "line": {"color": ORANGE, "width": 2}, "customdata": costs}
-    marks.add_marks(figure, x, finite["total"], "the draws", "%{customdata}: %{y:.4g}", **look)
-    look = {"mode": "lines", "line": {"color": BLUE, "width": 2, "dash": "dash"}}
-    marks.add_marks(figure, x, width, "the set", "model-set width: %{y:.4g}", **look)
-    figure.update_layout(
-        xaxis={
-            "title": "total privacy cost ε of the same number of draws",
-            "type": "log",
-            "tickmode": "array",
-            "tickvals": x,
-            "ticktext": [epsilon_text(float(epsilon)) for epsilon in x],
-        },
-        yaxis={
-            "title": _NAMES.get(table.attrs.get("measure", ""), "measure"),
-            "rangemode": "tozero",
-        },
-    )
-    return curator_band(figure, guaranteed=table.attrs.get("guaranteed", True))
-
-
 @wraps(disagreement_decomposition)
 def _decompose(models: Any, X: Any, *, groups: Any = None, reference: Any = None) -> Any:
     try:
@@ -156,17 +100,11 @@ def _decompose(models: Any, X: Any, *, groups: Any = None, reference: Any = None
 
 def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
     """Return all rows first, then groups by size, in the order in which bars are stacked."""
-    columns = ("total", "width", "noise")
-    every = {"rows": np.nan}
-    for name in columns:
-        estimate = getattr(found, name)
-        every |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    all_rows = pd.DataFrame([every], index=pd.Index([_EVERYONE], dtype=object))
-    if found.groups is None:
-        return all_rows, ""
-    known = found.groups[found.groups["rows"] > 0].sort_values("rows", ascending=False)
+    every, groups = found.table.iloc[:1].astype({"rows": float}), found.table.iloc[1:]
+    every["rows"] = np.nan
+    known = groups[groups["rows"] > 0].sort_values("rows", ascending=False)
     note = f"{MOST_GROUPS} largest of {len(known)} groups" if len(known) > MOST_GROUPS else ""
-    return pd.concat([known.iloc[:MOST_GROUPS][list(all_rows)].iloc[::-1], all_rows]), note
+    return pd.concat([known.iloc[:MOST_GROUPS].iloc[::-1], every]), note
 
 
 def _note(found: DisagreementDecomposition) -> str:
@@ -225,7 +163,7 @@ FIGURES = (
         measure=_decompose,
         result="found",
         plot=plot_decomposition,
-        table=lambda found: found.groups,
+        table=lambda found: found.table,
         needs=("models", "rows", "column", "groups"),
         marks=("sampled",),
         slow=True,

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, whiskers
+from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.models.written import as_question
@@ -230,8 +230,10 @@ def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
         }
     )
     if models.as_drawn and mechanism_traits(models.mechanism).independent and len(trees) > 1:
-        ends = [hit_interval(k, len(trees), _CONFIDENCE) for k in table["trees"].tolist()]
-        table["low"], table["high"] = [one.low for one in ends], [one.high for one in ends]
+        counts_of_trees = table["trees"].tolist()
+        ends = [binomial_interval(k, len(trees), _CONFIDENCE) for k in counts_of_trees]
+        table["low"] = [low for low, _ in ends]
+        table["high"] = [high for _, high in ends]
     return table.rename_axis("question").sort_values("trees", ascending=False, kind="stable")
 
 

@@ -177,16 +177,14 @@ RANGES = [
 ]
 DECOMPOSITION = [
     (lambda: SPLIT(), "inside must be True or False for each of the 4 draws"),
-    (lambda: SPLIT(inside=[False] * 4), "none of the 4 draws is in the Rashomon set.*reference="),
+    (lambda: SPLIT(inside=[False] * 4), "none of the 4 draws is .*raise epsilon"),
     (lambda: SPLIT(inside=[True] + [False] * 3), "only one of the 4 draws is.*raise epsilon"),
     (lambda: SPLIT([[0]], inside=MASK), "X is only for sets"),
     (lambda: SPLIT(inside=MASK, measure="ambiguity"), "measure must be one of.*got 'ambiguity'"),
-    (lambda: SPLIT(inside=MASK, reference=[[0]]), "reference must be for the same rows"),
-    (lambda: SPLIT(inside=MASK, reference=[[0, 1]] * 4, reference_chains=1), "from 2 to the 4"),
     (lambda: SPLIT(inside=MASK, groups=["a"]), "one group for each of 2 rows"),
     (lambda: m.disagreement_decomposition([[0, 1]], inside=[True]), "must be at least 2 draws"),
     (lambda: m.disagreement_decomposition([], inside=[]), "must be a RashomonSet or labels"),
-    (lambda: m.disagreement_decomposition(SET), "independent draws of one of the samplers"),
+    (lambda: m.disagreement_decomposition(SET, [[0, 1]]), "depend on each other"),
 ]
 KINDS = [
     (lambda: m.ambiguity(SET), r"got a PredictorSet: use models\.labels\(X\)"),

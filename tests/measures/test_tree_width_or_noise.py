@@ -3,21 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures import decomposition_by_person as by_person
 from rashomon_explorer.measures import disagreement_decomposition as decompose
-from rashomon_explorer.measures import noise_by_budget
 from rashomon_explorer.mechanisms.planning.trees import energy_cap
-from rashomon_explorer.sets import CuratorSet
 from tests.trees.listed import errors_of, leaves_of, whole_class
 
 N, PENALTY, PSI = 90, 0.01, 0.205
 SURE = 0.9999
-PARTS = ("total", "width", "noise")
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +47,6 @@ def counted(table, clf):
 
 
 @pytest.fixture(scope="module")
-def reference(counted):
-    return counted.draw(1500, PSI, random_state=1)
-
-
-@pytest.fixture(scope="module")
 def exact(table, models):
     """Disagreement of the law that is drawn from, and of the uniform one, over all trees."""
     X, y = table
@@ -71,42 +61,29 @@ def exact(table, models):
     return {"total": total, "width": width, "noise": total - width}
 
 
-def test_it_is_what_all_trees_together_say(table, models, reference, exact):
-    X = pd.DataFrame(table[0], columns=["x0", "x1", "x2"])
-    found = decompose(models, X, reference=reference, confidence=SURE)
-    for name in PARTS:
-        estimate = getattr(found, name)
-        assert estimate.low <= exact[name] <= estimate.high < estimate.low + 0.1
-    assert exact["noise"] > 0.01 and found.n_reference == 1500
-    assert found.cross_check is None  # draws inside are not alike: nothing to compare
-    people = by_person(models, X, reference=reference)
-    for name in PARTS:
-        assert people[name].mean() == pytest.approx(getattr(found, name).value)
-    half = decompose(models, X, reference=reference, measure="score_variance")
-    assert half.width.value == pytest.approx(found.width.value / 2)
+@pytest.mark.parametrize("measure", ["disagreement", "score_variance"])
+def test_the_width_of_all_trees_is_counted_and_not_estimated(
+    table, models, counted, exact, measure
+):
+    X, groups, half = table[0], table[0][:, 0], 1 if measure == "disagreement" else 2
+    split = decompose(models, X, reference=counted, groups=groups, measure=measure, confidence=SURE)
+    width = split.width
+    assert width.low == width.value == width.high == pytest.approx(exact["width"] / half)
+    for name in ("total", "noise"):
+        estimate = getattr(split, name)
+        assert estimate.low <= exact[name] / half <= estimate.high < estimate.low + 0.1
+    assert exact["noise"] > 0.01 and split.n_counted == counted.size(PSI)
+    assert f"that of all {counted.size(PSI):,} trees" in str(split)
+    for group in (0, 1):
+        ends = split.table.loc[group, ["width_low", "width", "width_high"]]
+        assert ends.nunique() == 1
+    sizes = split.table["rows"].iloc[1:]
+    assert np.average(split.table["width"].iloc[1:], weights=sizes) == pytest.approx(width.value)
     # The control: draws inside are not taken to be uniform where they are not.
     hits = models.excess <= PSI
-    naive = decompose(models.labels(X), inside=hits, confidence=SURE).width
-    assert not naive.low <= exact["width"] <= naive.high
-
-
-def test_the_width_of_all_trees_is_counted_and_not_estimated(table, models, counted, exact):
-    X, groups = table[0], table[0][:, 0]
-    found = decompose(models, X, reference=counted, groups=groups, confidence=SURE)
-    width = found.width
-    assert width.low == width.value == width.high == pytest.approx(exact["width"], abs=1e-12)
-    for name in ("total", "noise"):
-        assert getattr(found, name).low <= exact[name] <= getattr(found, name).high
-    assert found.counted and found.n_reference == counted.size(PSI) and found.cross_check is None
-    assert f"that of all {counted.size(PSI):,} trees" in str(found)
-    drawn = decompose(models, X, reference=counted.draw(60, PSI, random_state=1))
-    assert not drawn.counted and drawn.width.high - drawn.width.low > 0.01
-    people = by_person(models, X, reference=counted)
-    for name in PARTS:
-        assert people[name].mean() == pytest.approx(getattr(found, name).value)
-    for group in (0, 1):
-        own = found.groups.loc[group, ["width", "width_high"]].tolist()
-        assert own == pytest.approx([people["width"][groups == group].mean()] * 2)
+    values = models.labels(X) if half == 1 else models.scores(X)
+    naive = decompose(values, inside=hits, measure=measure, confidence=SURE).width
+    assert not naive.low <= exact["width"] / half <= naive.high
 
 
 def test_a_flat_law_needs_no_reference_and_is_held_against_the_counted_width(table):
@@ -119,13 +96,13 @@ def test_a_flat_law_needs_no_reference_and_is_held_against_the_counted_width(tab
     chance, many = inside.mean(axis=0), len(inside)
     pairs = (2 * chance * (1 - chance) * many / (many - 1)).mean()
     assert found.width.value == pytest.approx(pairs) and found.guaranteed
-    exact = decompose(models, table[0], reference=clf.counted(*table))
-    assert exact.parts["value"].iloc[0] == exact.width.value
-    assert abs(exact.cross_check) < 4  # the draws' own width, in standard errors
+    exact = decompose(models, table[0], reference=clf.counted(*table), confidence=SURE).width
+    estimate = decompose(models, table[0], confidence=SURE).width
+    assert estimate.low < exact.value < estimate.high
 
 
 def test_held_against_the_laws_own_threshold_no_reference_is_needed(table, models):
-    words = r"only up to an excess loss of s = .*counted\(X, y\), or uniform"
+    words = r"only up to an excess loss of s = .*counted\(X, y\), or decompose"
     with pytest.raises(ValueError, match=words):
         decompose(models, table[0])
     narrower = models.rethreshold(models.plan.law_psi)
@@ -133,46 +110,24 @@ def test_held_against_the_laws_own_threshold_no_reference_is_needed(table, model
     assert found.hit_rate.value < models.hit_rate and found.width.value < found.total.value
 
 
-def test_questions_about_numbers_have_a_reference_too():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"age": rng.uniform(20, 80, 300), "owns": rng.integers(0, 2, 300)})
-    y = np.where(X["age"] > 40, "old", "young")
-    settings = {"thresholds": {"age": [30, 40, 60]}, "max_leaves": 3, "epsilon": 40.0}
-    clf = RashomonTreeClassifier(**settings, n_draws=30, hit_rate=0.5, random_state=0).fit(X, y)
-    uniform = clf.counted(X, y).draw(200, clf.psi, random_state=0)
-    assert uniform.classes == clf.rashomon_set_.classes == ("old", "young")
-    assert uniform.least == clf.rashomon_set_.least
-    assert decompose(clf.rashomon_set_, X, reference=uniform).n_reference == 200
-    assert (uniform.labels(X) == (y == "young")).mean() > 0.95
-
-
-def test_references_that_cannot_answer_are_refused(table, models, counted, tmp_path):
+def test_references_that_cannot_answer_are_refused(table, models, counted):
     X, y = table
-    uniform = counted.draw(50, PSI, random_state=0)
-    uniform.save(tmp_path / "a.npz")
-    loaded = CuratorSet.load(tmp_path / "a.npz")
-    assert decompose(models, X, reference=loaded).n_reference == 50
     wider = RashomonTreeClassifier(max_leaves=4, leaf_penalty=PENALTY).counted(X, y)
     other = RashomonTreeClassifier(max_leaves=3).counted(X, y)
     linear = RashomonClassifier(n_draws=3, epsilon=80.0, row_norm=2.0).fit(X, y).rashomon_set_
     penalties = f"its leaf_penalty is 0.005, the draws' {PENALTY:g}; its least is"
     for drawn, beside, message in (
-        (models, models, "reference must be a RashomonSet .*CountedTrees.draw"),
-        (models, linear, "reference must be"),
-        (models, wider.draw(50, PSI, random_state=0), "have more leaves"),
+        (models, models, "must be all trees of the class"),
+        (models, counted.draw(50, PSI, random_state=0), "must be all trees of the class"),
         (models, wider, "leaves, depth or questions differ"),
         (models, other, penalties),
-        (linear, counted, "counted trees require drawn trees"),
-        (models, counted.draw(9, 0.1, random_state=0), "its psi is 0.1"),
-        (models.inside(), uniform, "must be all draws of a fit"),
+        (models.inside(), counted, "must be all draws of a fit"),
         (replace(models, planned=None), None, "the law of these trees is unknown"),
-        (replace(models, independent=False), uniform, "or of RashomonTreeClassifier"),
-        (linear, uniform, "another set of models"),
+        (replace(models, independent=False), counted, "depend on each other"),
+        (linear, counted, "the class of drawn trees"),
     ):
         with pytest.raises(ValueError, match=message):
             decompose(drawn, X, reference=beside)
-    with pytest.raises(ValueError, match="fit again with the larger epsilon"):
-        noise_by_budget(models, X, 60.0)
     with pytest.raises(CuratorOnlyError, match="not available for a release"):
         decompose(models.release(), X)
     settings = {"max_leaves": 3, "thresholds": [0.5], "classes": [0, 1]}

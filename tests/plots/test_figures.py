@@ -253,20 +253,12 @@ def test_width_and_noise_stand_on_each_other_with_their_intervals():
     assert list(figure.layout.yaxis.ticktext) == ["b (1)", "a (1)", "all rows"]
     np.testing.assert_allclose(_ends(noise)[0], own.x)
     assert (own.x[-1], noise.x[-1]) == pytest.approx((found.width.value, found.noise.value))
-    assert own.x[1] + noise.x[1] == pytest.approx(found.groups.loc["a", "total"])
+    assert own.x[1] + noise.x[1] == pytest.approx(found.table.loc["a", "total"])
     own, noise = (trace_of(figure, f"interval of the {name}") for name in ("width", "noise"))
     assert noise.x[-1] == pytest.approx(found.total.value)
     assert noise.error_x.array[-1] == pytest.approx(found.noise.high - found.noise.value)
     assert own.error_x.arrayminus[-1] == pytest.approx(found.width.value - found.width.low)
     assert figure.layout.meta["view"] == "none"  # labels alone have no known guarantee
-
-
-def test_a_larger_budget_is_drawn_down_to_the_width(models, rows):
-    table = measures.noise_by_budget(models, rows.X, [20.0, 80.0, np.inf])
-    figure = plots.plot_noise_by_budget(table)
-    assert list(trace_of(figure, "the draws").x) == [20.0, 80.0]
-    np.testing.assert_allclose(trace_of(figure, "the set").y, table["width"].iloc[:2])
-    assert figure.layout.meta["view"] == "curator"
 
 
 def test_released_numbers_have_distinct_names_and_intervals_that_hold_them():

@@ -9,7 +9,6 @@ from scipy.stats import gamma
 
 from rashomon_explorer import plots
 from rashomon_explorer.estimators import RashomonClassifier
-from rashomon_explorer.measures.decomposition import noise_by_budget
 from rashomon_explorer.mechanisms import bounds
 from rashomon_explorer.mechanisms.bounds.law import quadratic_law
 from rashomon_explorer.mechanisms.planning.planner import plan
@@ -151,8 +150,6 @@ def test_guarantees_of_draws_at_psi_zero_are_those_of_their_gamma_law(models):
     table = excess_table(crowded)["guaranteed, at least"]
     assert table.loc[crowded.psi] == pytest.approx(within)
     drawn = replace(models, plan=replace(models.plan, law_psi=0.0), mechanism="unthresholded")
-    with pytest.raises(ValueError, match="mechanism='exact'"):
-        noise_by_budget(drawn, np.zeros((2, 3)), 50.0)
     assert "not of" not in title_of(plots.plot_bounds(drawn))
 
 

@@ -80,7 +80,7 @@ def decomposition(kind, rows, y):
         )
         names = ("total", "width", "noise", "share_of_noise", "hit_rate")
         ends = [[getattr(getattr(part, n), e) for e in ("value", "low", "high")] for n in names]
-        found += [pd.DataFrame(ends, dtype=float), part.groups, part.parts]
+        found += [pd.DataFrame(ends, dtype=float), part.table]
     return found
 
 
