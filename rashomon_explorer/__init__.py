@@ -4,38 +4,59 @@ Public names of the package. Each is imported on first use, so that an estimator
 does not import the dashboard.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+from importlib.util import find_spec as _find_spec
+from typing import TYPE_CHECKING
 
-from rashomon_explorer._utils.memory_limits import spare_addresses
+from rashomon_explorer._utils.imports import lazy_names
+from rashomon_explorer._utils.memory_limits import spare_addresses as _spare_addresses
 
-spare_addresses()  # before pandas and Arrow are imported
+_spare_addresses()  # before pandas and Arrow are imported
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "DPBilevelSearch": "estimators",
-    "DPClassifier": "estimators",
-    "DPRegressor": "estimators",
-    "Explorer": "explorer",
-    "Ledger": "privacy",
-    "PrivateSearch": "estimators",
-    "PublicBoundsScaler": "estimators",
-    "RashomonClassifier": "estimators",
-    "RashomonRegressor": "estimators",
-    "RashomonSet": "sets",
-    "RashomonTreeClassifier": "estimators",
-    "TableEncoder": "data",
-    "TableSchema": "data",
-    "audit": "audits",
-    "list_datasets": "data",
-    "load_csv": "data",
-    "load_dataset": "data",
-    "plan": "mechanisms",
-    "privacy_leaks": "estimators",
-    "propose_schema": "data",
-}
+if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
+    from rashomon_explorer import (  # noqa: F401
+        audits,
+        data,
+        estimators,
+        exceptions,
+        explorer,
+        measures,
+        mechanisms,
+        papers,
+        plots,
+        privacy,
+        problem,
+        release,
+        report,
+        rows,
+        sets,
+        trees,
+    )
+    from rashomon_explorer.audits.audit import audit
+    from rashomon_explorer.data import (
+        TableEncoder,
+        TableSchema,
+        list_datasets,
+        load_csv,
+        load_dataset,
+        propose_schema,
+    )
+    from rashomon_explorer.estimators import (
+        DPBilevelSearch,
+        DPClassifier,
+        DPRegressor,
+        PrivateSearch,
+        PublicBoundsScaler,
+        RashomonClassifier,
+        RashomonRegressor,
+        RashomonTreeClassifier,
+        privacy_leaks,
+    )
+    from rashomon_explorer.explorer import Explorer
+    from rashomon_explorer.mechanisms import plan
+    from rashomon_explorer.privacy import Ledger
+    from rashomon_explorer.sets import RashomonSet
 
 __all__ = [
     "DPBilevelSearch",
@@ -59,17 +80,9 @@ __all__ = [
     "privacy_leaks",
     "propose_schema",
 ]
-if any(find_spec(name) is None for name in ("anywidget", "ipywidgets", "plotly")):
+if any(_find_spec(name) is None for name in ("anywidget", "ipywidgets", "plotly")):
     __all__.remove(
         "Explorer"
     )  # of the extra [app]; `from rashomon_explorer import *` works without
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy_names(__name__, __all__)

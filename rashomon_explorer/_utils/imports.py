@@ -1,8 +1,12 @@
 """Imports on first access, and the message for a missing package of an extra."""
 
+import ast
+import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from importlib.abc import InspectLoader
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -45,13 +49,36 @@ def missing_package(purpose: str, package: str | None, extra: str = "app") -> Im
 
 
 def lazy_names(
-    package: str, modules: Mapping[str, str], names: Sequence[str]
+    package: str, names: Sequence[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports a name's module on first use."""
+    """``__getattr__`` and ``__dir__`` of a package that imports a name's module on first use.
+
+    The modules are those from which the package imports names ``if TYPE_CHECKING``: type checkers
+    and editors read the same list.
+    """
+
+    @cache
+    def modules() -> dict[str, str]:
+        source = cast(InspectLoader, sys.modules[package].__loader__).get_source(package)
+        return dict(_typed_imports(source or ""))
 
     def get(name: str) -> Any:
-        if name not in modules:
+        module = modules().get(name)
+        if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{modules[name]}"), name)
+        if module == package:
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(module), name)
 
-    return get, lambda: list(names)
+    return get, lambda: sorted(
+        {*names, *(n for n, module in modules().items() if module == package)}
+    )
+
+
+def _typed_imports(source: str) -> Iterator[tuple[str, str]]:
+    """Names and modules of the imports under ``if TYPE_CHECKING``."""
+    for block in ast.parse(source).body:
+        if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING":
+            for node in block.body:
+                if isinstance(node, ast.ImportFrom):
+                    yield from ((alias.name, node.module or "") for alias in node.names)

@@ -4,13 +4,12 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -42,6 +41,8 @@ __all__ = [
     "validate_parameter_constraints",
     "with_callbacks",
 ]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _PARTS = {
     "CallbackContext": ("subcontext", "call_on_fit_task_begin", "call_on_fit_task_end"),
@@ -138,7 +139,7 @@ if TYPE_CHECKING or not has_parts(_callback):
                 callback.setup(estimator=self, context=context)
             return context
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+    def with_callbacks(method: Method) -> Method:
         """Tear down callbacks after a fit, also if it fails."""
 
         @wraps(method)
@@ -150,12 +151,18 @@ if TYPE_CHECKING or not has_parts(_callback):
                 for callback in begun:
                     callback.teardown(estimator=estimator, context=context)
 
-        return managed
+        return cast(Method, managed)
 
 else:
     CallbackContext = _callback.CallbackContext
     CallbackSupportMixin = _callback.CallbackSupportMixin
     with_callbacks = _callback.with_callbacks
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """scikit-learn's check of the parameters around a fit, which keeps the method's type."""
+    decorator = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return cast(Callable[[Method], Method], decorator)
 
 
 def callback_context(estimator: CallbackSupportMixin, max_subtasks: int) -> CallbackContext:

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.data.encoder import TableEncoder
     from rashomon_explorer.data.proposal import propose_schema
 
-# Modules that import scikit-learn: loaded when a name is first used.
-_HOMES = {
-    "LENDING_COEFFICIENTS": "catalog",
-    "LOADERS": "catalog",
-    "TableEncoder": "encoder",
-    "list_datasets": "catalog",
-    "load_csv": "csv",
-    "load_dataset": "catalog",
-    "propose_schema": "proposal",
-}
-
 __all__ = [
     "KINDS",
     "LENDING_COEFFICIENTS",
@@ -46,4 +35,4 @@ __all__ = [
     "propose_schema",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, __all__)

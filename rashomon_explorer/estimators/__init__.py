@@ -14,21 +14,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
     from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
 
-# Modules of the names: each is imported on first use.
-_HOMES = {
-    "DPBilevelSearch": "bilevel_search",
-    "DPClassifier": "one_model",
-    "DPRegressor": "one_model",
-    "PrivateSearch": "private_search",
-    "PublicBoundsScaler": "scaler",
-    "RashomonClassifier": "linear",
-    "RashomonRegressor": "linear",
-    "RashomonTreeClassifier": "tree_classifier",
-    "TuningAudit": "tuning_audit",
-    "audit_tuning": "tuning_audit",
-    "privacy_leaks": "pipelines",
-}
-
 __all__ = [
     "DPBilevelSearch",
     "DPClassifier",
@@ -43,4 +28,4 @@ __all__ = [
     "privacy_leaks",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, __all__)

@@ -79,6 +79,7 @@ class DrawReporter(Generic[Draws]):
         self._estimator = estimator
         self._root = context
         self._attributes = attributes
+        context.call_on_fit_task_begin(estimator=estimator)
         self._task: sklearn_compat.CallbackContext | None = self._begin()
         self.reported = 0
 
@@ -91,6 +92,15 @@ class DrawReporter(Generic[Draws]):
             if self._end(draws.first(self.reported)):
                 return True
         return False
+
+    def finished(self, draws: Draws) -> dict[str, Any]:
+        """End the fit's task and return the attributes of the draws that were reported."""
+        if self.reported == 0:
+            raise exceptions.SamplerError(
+                "stopped before the first draw: there is no model to return"
+            )
+        self._root.call_on_fit_task_end(estimator=self._estimator)
+        return self._attributes(draws.first(self.reported))
 
     def _begin(self) -> sklearn_compat.CallbackContext:
         task = self._root.subcontext(task_name="draw", max_subtasks=None)

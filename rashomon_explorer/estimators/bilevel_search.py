@@ -91,7 +91,8 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     margin_bound : float, default=None
         Bound to which scores of validation rows are clipped; by default 1 for ridge (the bound of
         the mapped targets), 4 for logistic.
-    {epsilon} {delta}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
     n_draws : int or "auto", default="auto"
         Number of draws of the penalties; ``"auto"`` is one, as a search selects one penalty.
     psi : float, default=0.0
@@ -108,7 +109,12 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         is unavailable.
     refit_share : float, default=0.5
         Share of ε for the refit.
-    {row_norm} {target_bounds} {classes} {schema} {ledger} {random_state}
+    row_norm : float or "auto", default="auto"
+    target_bounds : tuple of float, default=None
+    classes : array-like, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------

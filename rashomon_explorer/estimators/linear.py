@@ -30,21 +30,38 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     ----------
     psi : float, default=0.02
         Rashomon threshold: largest excess loss of a good model, in nats a row.
-    {epsilon} {delta} {n_draws} {mechanism} {radius} {row_norm} {ridge} {standardize} {patience}
-    {classes} {schema} {ledger} {random_state}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
+    n_draws : int or "auto", default="auto"
+    mechanism : str, default="auto"
+    radius : float or "auto", default="auto"
+    row_norm : float or "auto", default="auto"
+    ridge : float or "auto", default="auto"
+    standardize : {"auto", "private"} or None, default="auto"
+    patience : int, None or "auto", default="auto"
+    classes : array-like, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
     rashomon_set_ : RashomonSet
         The drawn models, with data-dependent statistics for the curator.
-    {guarantee_}
+    guarantee_ : Guarantee
     plan_ : Plan
         Plan made before the rows were read.
-    {class_coefficients} {classes_} {n_features_in_} {scale_} {encoder_}
+    encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    scale_ : ColumnMap or None
+    encoder_ : TableEncoder
 
     Notes
     -----
-    {curator_note}
+    A fitted estimator is for the curator: it and its pickle contain the minimum or the losses of
+    the draws, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.
 
     See Also
     --------
@@ -114,21 +131,37 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     ----------
     psi : float, default=0.02
         Rashomon threshold, in half squared units of the mapped target.
-    {epsilon} {delta} {n_draws} {mechanism} {radius} {row_norm} {ridge} {standardize} {patience}
-    {target_bounds} {schema} {ledger} {random_state}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
+    n_draws : int or "auto", default="auto"
+    mechanism : str, default="auto"
+    radius : float or "auto", default="auto"
+    row_norm : float or "auto", default="auto"
+    ridge : float or "auto", default="auto"
+    standardize : {"auto", "private"} or None, default="auto"
+    patience : int, None or "auto", default="auto"
+    target_bounds : tuple of float, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
     rashomon_set_ : RashomonSet
         The drawn models, in mapped units, with data-dependent statistics for the curator.
-    {guarantee_}
+    guarantee_ : Guarantee
     plan_ : Plan
         Plan made before the rows were read.
-    {target_coefficients} {n_features_in_} {scale_} {encoder_}
+    encoded_coef_ : ndarray of shape (n_features,)
+    encoded_intercept_ : float
+    n_features_in_ : int
+    scale_ : ColumnMap or None
+    encoder_ : TableEncoder
 
     Notes
     -----
-    {curator_note}
+    A fitted estimator is for the curator: it and its pickle contain the minimum or the losses of
+    the draws, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.
 
     See Also
     --------

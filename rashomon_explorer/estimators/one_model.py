@@ -147,24 +147,36 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     mechanism : str, default="auto"
         A key of :data:`rashomon_explorer.mechanisms.MECHANISMS`, used even if its guarantee is
         weak, or ``"auto"``.
-    {epsilon} {delta}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
     goal : {"rows", "population"}, default="rows"
         Whether the excess bound is on the given rows, or on new rows of the same distribution;
         the latter assumes that the rows are independent.
-    {radius} {row_norm} {ridge} {standardize} {classes} {schema} {ledger} {random_state}
+    radius : float or "auto", default="auto"
+    row_norm : float or "auto", default="auto"
+    ridge : float or "auto", default="auto"
+    standardize : {"auto", "private"} or None, default="auto"
+    classes : array-like, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
-    {class_coefficients}
+    encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
     tree_ : DecisionTrees
         The tree; a fitted estimator has it, and ``questions_`` and ``tree_class_``, or else the
         coefficients.
-    {classes_} {guarantee_}
+    classes_ : ndarray of shape (n_classes,)
+    guarantee_ : Guarantee
     plan_ : Plan or TreePlan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
-    {n_features_in_} {scale_} {encoder_}
+    n_features_in_ : int
+    scale_ : ColumnMap or None
+    encoder_ : TableEncoder
 
     Notes
     -----
@@ -356,19 +368,31 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
         Half the mean squared error, or the mean absolute error.
     mechanism : str, default="auto"
         As for :class:`DPClassifier`.
-    {epsilon} {delta}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
     goal : {"rows", "population"}, default="rows"
         As for :class:`DPClassifier`.
-    {radius} {row_norm} {ridge} {standardize} {target_bounds} {schema} {ledger} {random_state}
+    radius : float or "auto", default="auto"
+    row_norm : float or "auto", default="auto"
+    ridge : float or "auto", default="auto"
+    standardize : {"auto", "private"} or None, default="auto"
+    target_bounds : tuple of float, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
-    {target_coefficients} {guarantee_}
+    encoded_coef_ : ndarray of shape (n_features,)
+    encoded_intercept_ : float
+    guarantee_ : Guarantee
     plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
-    {n_features_in_} {scale_} {encoder_}
+    n_features_in_ : int
+    scale_ : ColumnMap or None
+    encoder_ : TableEncoder
 
     Notes
     -----

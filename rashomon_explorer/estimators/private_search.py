@@ -71,14 +71,16 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         ``delta`` and ``random_state``.
     param_grid : dict of str to list, or list of dict
         Settings to try, as for ``GridSearchCV``; a key ``"estimator"`` tries other estimators.
-    {epsilon} {delta}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
     val_fraction : float, default=0.3
         Share of validation rows, evenly spread over the table by position: public.
     mechanism : {"auto", "every", "geometric", "logarithmic"}, default="auto"
         Selection mechanism; ``plan_.why`` states the reason for the selected one.
     mean_fits : float, default=None
         Mean number of fits for mechanisms with random runs; by default ten per candidate.
-    {ledger} {random_state}
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------

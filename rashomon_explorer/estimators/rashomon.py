@@ -20,7 +20,7 @@ from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
 from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_in_chunks
-from rashomon_explorer.exceptions import CuratorOnlyError, SamplerError
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning import select as planner
 from rashomon_explorer.mechanisms.planning import suggestions
@@ -292,9 +292,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
                 return reporter(draws)
 
             draws = collect(mechanism, target, planned.n_draws, rng, report)
-        if reporter.reported == 0:
-            raise SamplerError("stopped before the first draw: there is no model to return")
-        return attributes(draws.first(reporter.reported))
+        return reporter.finished(draws)
 
     def _private(
         self,

@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,10 +317,13 @@ def decisions(model: Any) -> tuple[tuple[int, ...], Any]:
     return () if len(model.classes_) == 2 else (len(model.classes_),), np.dtype(float)
 
 
-def predict_in_chunks(form: Form) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def predict_in_chunks(form: Form) -> Callable[[Method], Method]:
     """Extend a prediction method to chunked rows and Dask collections."""
 
-    def deco(method: Callable[..., Any]) -> Callable[..., Any]:
+    def deco(method: Method) -> Method:
         @wraps(method)
         def predicts(self: Any, X: Any) -> Any:
             if not is_chunked(X):
@@ -331,7 +334,7 @@ def predict_in_chunks(form: Form) -> Callable[[Callable[..., Any]], Callable[...
                 return map_rows(X.then(_Predicted(of_rows, names)), np.asarray)
             return _on_dask(X, of_rows, *form(self))
 
-        return predicts
+        return cast(Method, predicts)
 
     return deco
 

@@ -16,7 +16,6 @@ from rashomon_explorer.estimators import base
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget, ledger_rule
 from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
-from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
@@ -49,7 +48,9 @@ class RashomonTreeClassifier(
     psi : float, default=0.02
         Rashomon threshold: largest excess loss of a good tree, as a share of the rows. 0 requests
         draws near the best tree.
-    {epsilon} {delta} {n_draws}
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
+    n_draws : int or "auto", default="auto"
     max_leaves : int or None, default=None
         Most leaves of a tree. None is 5, or as many as can be counted in 1 GiB for this public
         number of rows and questions: see ``plan_``. More than 4 GiB are refused before a charge.
@@ -71,26 +72,31 @@ default=None
         all columns, or a mapping from columns to lists. Public: never compute them from the rows.
         None is for columns of 0 and 1; with a schema, None uses its declared thresholds, or three
         even steps in each typical range.
-    {classes} {schema} {ledger} {random_state}
+    classes : array-like, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
     rashomon_set_ : PredictorSet
         The drawn trees, with data-dependent statistics for the curator.
-    {guarantee_}
+    guarantee_ : Guarantee
     plan_ : TreePlan
         Plan made before the rows were read.
     tree_class_ : TreeClass
         The class of trees that can be drawn.
     questions_ : tuple of str
         The binary features.
-    {classes_} {n_features_in_}
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
     encoder_ : UnitEncoder
         Encoder of the rows, for measures that require encoded rows; set only with a schema.
 
     Notes
     -----
-    {curator_note}
+    A fitted estimator is for the curator: it and its pickle contain the minimum or the losses of
+    the draws, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.
 
     See Also
     --------
@@ -380,6 +386,4 @@ default=None
         reporter = base.DrawReporter(owner, context, attributes)
         draws = gibbs_draws(counted, planned, self._generator())
         reporter(draws)
-        if reporter.reported == 0:
-            raise SamplerError("stopped before the first draw: there is no model to return")
-        return attributes(draws.first(reporter.reported))
+        return reporter.finished(draws)

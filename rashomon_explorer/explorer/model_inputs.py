@@ -1,6 +1,6 @@
 """Encoded rows, group columns, and models that were fitted elsewhere."""
 
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -146,7 +146,7 @@ class ModelInputs:
         return (int(n) if stream is None else stream.n), int(columns)
 
 
-Ours = (
+Ours: TypeAlias = (
     estimators.RashomonClassifier | estimators.RashomonRegressor | estimators.RashomonTreeClassifier
 )
 

@@ -1,26 +1,30 @@
 """Mechanisms: differentially private algorithms, their registries, plans and samplers."""
 
+from typing import TYPE_CHECKING
+
 from rashomon_explorer._utils.imports import lazy_names
 
-_HOMES = {
-    "ExactSampler": "samplers.exponential",
-    "FiniteGridSampler": "samplers.finite_grid",
-    "HitAndRunSampler": "samplers.hit_and_run",
-    "LangevinAverageSampler": "langevin.sampler",
-    "LangevinSampler": "langevin.sampler",
-    "MECHANISMS": "planning.registry",
-    "Plan": "planning.plan",
-    "best_certificate": "certificates.catalogue",
-    "explain": "planning.advice",
-    "gibbs_certificates": "certificates.catalogue",
-    "guaranteed_hit_rate": "bounds.hit_rate",
-    "largest_beta": "certificates.catalogue",
-    "pareto_table": "planning.options",
-    "path_certificates": "certificates.catalogue",
-    "plan": "planning.planner",
-    "plan_options": "planning.options",
-    "plan_path": "langevin.plan",
-}
+if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+    from rashomon_explorer.mechanisms.certificates.catalogue import (
+        best_certificate,
+        gibbs_certificates,
+        largest_beta,
+        path_certificates,
+    )
+    from rashomon_explorer.mechanisms.langevin.plan import plan_path
+    from rashomon_explorer.mechanisms.langevin.sampler import (
+        LangevinAverageSampler,
+        LangevinSampler,
+    )
+    from rashomon_explorer.mechanisms.planning.advice import explain
+    from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.mechanisms.planning.planner import plan
+    from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+    from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+    from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+    from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 
 __all__ = [
     "MECHANISMS",
@@ -42,4 +46,4 @@ __all__ = [
     "plan_path",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, __all__)

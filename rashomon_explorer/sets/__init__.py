@@ -12,17 +12,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets.sources.predictions import from_estimators, from_predictions
     from rashomon_explorer.sets.sources.trees import from_treefarms
 
-# Modules of predictors and of their sources: loaded when a name is first used.
-_HOMES = {
-    "PredictorModels": "predictor",
-    "PredictorSet": "predictor",
-    "ReleasedTrees": "predictor",
-    "from_draws": "sources.draws",
-    "from_estimators": "sources.predictions",
-    "from_predictions": "sources.predictions",
-    "from_treefarms": "sources.trees",
-}
-
 __all__ = [
     "CuratorSet",
     "LinearSet",
@@ -38,4 +27,4 @@ __all__ = [
     "from_treefarms",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, __all__)

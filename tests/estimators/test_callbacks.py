@@ -6,8 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import (
+    DPClassifier,
+    DPRegressor,
+    Ledger,
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
 from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -154,3 +162,47 @@ def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded():
             assert stated == stopped[-1]
     assert sum(stopped[:20]) >= 17
     assert not any(stopped[20:])
+
+
+class Tree(Watcher):
+    """Checks what scikit-learn's ``ProgressBar`` relies on: no task without its parent's task."""
+
+    def on_fit_task_begin(self, estimator, context):
+        super().on_fit_task_begin(estimator, context)
+        assert context.parent is None or context.parent in self.open
+        self.open.append(context)
+
+    def on_fit_task_end(self, estimator, context):
+        assert context is self.open.pop()
+
+    open: list[Any]
+
+    def setup(self, estimator, context):
+        self.open, self.root = [], context
+
+
+ESTIMATORS = [
+    RashomonClassifier(epsilon=20.0, n_draws=3, classes=[0, 1]),
+    RashomonClassifier(mechanism="hit_and_run", n_draws=40, classes=[0, 1]),
+    RashomonRegressor(epsilon=20.0, n_draws=3, target_bounds=(0, 1)),
+    RashomonTreeClassifier(epsilon=20.0, n_draws=3, classes=[0, 1], thresholds=0.0),
+    DPClassifier(classes=[0, 1]),
+    DPClassifier(classes=[0, 1], family="trees"),
+    DPRegressor(target_bounds=(0, 1)),
+]
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda one: f"{type(one).__name__}")
+def test_the_fit_is_the_first_task_to_begin_and_the_last_to_end(model, X, labels):
+    tree = Tree()
+    clone(model).set_params(random_state=0).set_callbacks(tree).fit(X, labels)
+    assert tree.begun[0] == tree.root.task_name == "fit" and tree.begun.count("fit") == 1
+    assert tree.open == [] and "draw" in tree.begun
+
+
+def test_the_progress_bar_of_scikit_learn_shows_the_fit(X, labels, capsys):
+    callback = pytest.importorskip("sklearn.callback")
+    pytest.importorskip("rich")
+    clone(ESTIMATORS[0]).set_callbacks(callback.ProgressBar()).fit(X, labels)
+    assert "RashomonClassifier - fit" in capsys.readouterr().out

@@ -1,4 +1,3 @@
-# ruff: noqa: F403, F405  (type checkers alone read the star imports)
 """Importance of features over almost equally good models.
 
 Results on private rows are for the curator, who may see the rows: they are not private.
@@ -9,20 +8,25 @@ from typing import TYPE_CHECKING
 from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
-    from rashomon_explorer.measures.importance.conditional import *
-    from rashomon_explorer.measures.importance.distribution import *
-    from rashomon_explorer.measures.importance.permutation import *
-    from rashomon_explorer.measures.importance.profiles import *
-    from rashomon_explorer.measures.importance.shap import *
-
-_NAMES = {
-    "conditional": "conditional_reliance importance_cloud importance_tradeoffs reliance_within",
-    "distribution": "ImportanceDistribution importance_distribution rid",
-    "permutation": "permutation_importance",
-    "profiles": "coefficient_spread importance_spread partial_dependence partial_dependence_band",
-    "shap": "linear_shap shap_importance tree_shap",
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+    from rashomon_explorer.measures.importance.conditional import (
+        conditional_reliance,
+        importance_cloud,
+        importance_tradeoffs,
+        reliance_within,
+    )
+    from rashomon_explorer.measures.importance.distribution import (
+        ImportanceDistribution,
+        importance_distribution,
+        rid,
+    )
+    from rashomon_explorer.measures.importance.permutation import permutation_importance
+    from rashomon_explorer.measures.importance.profiles import (
+        coefficient_spread,
+        importance_spread,
+        partial_dependence,
+        partial_dependence_band,
+    )
+    from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance, tree_shap
 
 __all__ = [
     "ImportanceDistribution",
@@ -42,4 +46,4 @@ __all__ = [
     "tree_shap",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, __all__)
