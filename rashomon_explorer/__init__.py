@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
         explorer,
         measures,
         mechanisms,
-        papers,
         plots,
         privacy,
         problem,
