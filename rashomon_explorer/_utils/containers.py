@@ -124,6 +124,55 @@ def select_column(frame: Any, label: Any) -> Any:
     return frame.loc[:, label] if is_from_library(frame, ("xarray",)) else frame[label]
 
 
+def column_order(labels: Sequence[Any], names: Sequence[str]) -> list[int] | None:
+    """Position of each name among a frame's labels; None unless they are the same set of names."""
+    places = {str(label): place for place, label in enumerate(labels)}
+    if len(places) < len(labels):
+        twice = next(label for place, label in enumerate(labels) if places[str(label)] != place)
+        raise ValueError(f"X has two columns named {twice!s}: give every column a name of its own")
+    if places.keys() != set(names):
+        return None
+    return [places[name] for name in names]
+
+
+def columns_at(frame: Any, places: Sequence[int]) -> Any:
+    """Return the columns of a frame at the given positions; the frame itself if they are all."""
+    labels = column_labels(frame) or []
+    if list(places) == list(range(len(labels))):
+        return frame
+    if isinstance(frame, pd.DataFrame):
+        return frame.iloc[:, list(places)]
+    return select_columns(frame, [labels[place] for place in places])
+
+
+def rows_like(X: Any, name: str, values: Any, other: str = "X") -> Any:
+    """Bring a Series or DataFrame into the order of the index of X; return other values unchanged.
+
+    Raise ValueError if the labels of its rows differ from those of X. A table without an index,
+    such as an array, has its rows in the order of the values.
+    """
+    kinds = pd.Series | pd.DataFrame
+    index = X.index if isinstance(X, kinds) else X
+    if not isinstance(index, pd.Index) or not isinstance(values, kinds):
+        return values
+    if len(values) != len(index) or values.index.equals(index):
+        return values
+    cure = f"pass {name}.to_numpy() if its rows are in the order of {other}'s"
+    if not (values.index.is_unique and index.is_unique):
+        raise ValueError(
+            f"{name} and {other} have different indexes that name rows twice, so that their rows "
+            f"cannot be matched: {cure}"
+        )
+    places = values.index.get_indexer(index)
+    if (places < 0).any():
+        label = index[int(np.argmax(places < 0))]
+        raise ValueError(
+            f"{name} has another index than {other}, such as no row {label!r}: rows are matched "
+            f"by index. Pass {name}.loc[{other}.index], or {cure}"
+        )
+    return values.iloc[places]
+
+
 def take_rows(table: Any, places: Any) -> Any:
     """Rows of a frame, column or array by position."""
     return table.iloc[places] if hasattr(table, "iloc") else np.asarray(table)[places]

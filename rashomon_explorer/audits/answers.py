@@ -13,9 +13,10 @@ from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.audits.draws import drawn_set
 from rashomon_explorer.audits.group_rates import group_names, pair_name
-from rashomon_explorer.audits.models import AuditedModel, row_labels
+from rashomon_explorer.audits.models import AuditedModel, codes_of_scores, linear_scores, row_labels
 from rashomon_explorer.measures.ranges import Recourse, proved_people
 from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.scores import LINKS
 
 
 def table_recourse(
@@ -221,7 +222,7 @@ class CertifiedAnswers:
 
     @cached_property
     def decided(self) -> pd.DataFrame:
-        """Whether each person's label can flip, with the proof's state."""
+        """Whether a good model gives each person another label than the fitted one."""
         if not self.inputs.model.classes:
             raise TypeError(NO_LABELS)
         found = measures.exact_flips(
@@ -249,6 +250,9 @@ class CertifiedAnswers:
             low[can], high[can] = measures.flip_psi(
                 self.problem, self.rows[can], threshold=self.cut
             )
+            scores = linear_scores(self.problem, self.problem.minimum.theta, self.rows)
+            other = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
+            low[other] = high[other] = 0.0  # the best model itself
         table = pd.DataFrame(
             {
                 "label": self.inputs.model.labels(found["label"]),
@@ -273,7 +277,8 @@ class CertifiedAnswers:
         scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
         directions, names = model.directions(problem.intercept, scores, standardised=standardised)
         found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
-        return found.rename_axis("coefficient")
+        found["best"] = directions @ model.theta
+        return found.rename_axis(index="coefficient", columns=self.score_unit)
 
     def effects(self) -> pd.DataFrame:
         """Range of each coefficient but intercepts, per standard deviation, largest first."""
@@ -311,6 +316,10 @@ class CertifiedAnswers:
         encoded = np.asarray(encoded, dtype=float)
         if self.problem.loss.outputs > 1 or self._has_margins:
             found = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
+            scores = linear_scores(self.problem, self.inputs.model.theta, encoded)
+            if self.problem.loss.outputs > 1:
+                scores = scores @ self.problem.class_scores.T
+            found["best"] = scores.ravel()
             return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
         return self._prediction_ranges(encoded).set_axis(index, axis=0)
 
@@ -322,6 +331,8 @@ class CertifiedAnswers:
         found = proved_people(
             self.problem, self.inputs.psi, encoded, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
         )
+        fitted = linear_scores(self.problem, self.inputs.model.theta, encoded)[:, 0]
+        found["best"] = LINKS[self.problem.loss.link](fitted, (-1.0, 1.0))
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
         return marked(found.rename(columns=names)[order], "exact")
@@ -347,6 +358,7 @@ class CertifiedAnswers:
         else:
             names = [pairs[gap] for gap in table.index]
         table = table.set_axis(pd.Index(names, name="gap"), axis=0)
+        table = table.rename_axis(columns=self.score_unit)
         return marked(with_sign(table), "exact")
 
     def importance(self) -> pd.DataFrame:

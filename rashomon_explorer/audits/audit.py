@@ -38,7 +38,7 @@ from rashomon_explorer.audits.group_rates import (
     rate_gaps,
     rates_table,
 )
-from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
+from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table, checked_parameters
 from rashomon_explorer.audits.optimality import Optimality, optimality
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.audits.tolerance_table import (
@@ -49,7 +49,9 @@ from rashomon_explorer.audits.tolerance_table import (
 )
 from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures import penalised_problem
+from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges import Recourse
+from rashomon_explorer.measures.ranges.linear_models import has_problem
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 _NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
@@ -58,6 +60,7 @@ _MODELS = 200
 """Models drawn from an exact set for averages over it, unless a number is given."""
 
 
+@by_index
 def audit(
     model: Any,
     X: Any,
@@ -156,7 +159,7 @@ def audit(
     >>> found.coefficients.loc["worst texture", "sign"]
     '−'
     """
-    table = None if X is None else as_pandas(X)
+    table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
     choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
     if sampled.is_collection(model):
         own, models = _collected(model, table, y, tolerance)
@@ -164,15 +167,15 @@ def audit(
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    try:
-        _check_certified(audited.estimator)
-        problem = _problem(audited, weights)
-    except TypeError:  # of another kind than the linear models whose minimum is certified
-        return _sampled(audited, table, tolerance, groups, features, weights, choice)
+    problem, reason = _certified(audited, weights)
+    if problem is None:
+        sample = _sampled(audited, table, tolerance, groups, features, weights, choice)
+        return replace(sample, reason=reason)
     audited = audited.scoring_wanted()
     problem = replace(problem, feature_names=tuple(audited.names))
     if audited.reversed:
         problem = replace(problem, targets=-problem.targets)
+    audited = audited.with_changes(theta=checked_parameters(audited, problem))
     found = rules.resolve(
         tolerance,
         model,
@@ -185,6 +188,25 @@ def audit(
     )
     inputs = _inputs(audited, found.psi, groups, table, features, choice)
     return Audit(found, CertifiedAnswers(inputs, problem), table)
+
+
+def _certified(audited: AuditedModel, weights: dict[str, Any]) -> tuple[Any, str]:
+    """Convex problem of a fitted model; or None, and why a sample of refits answers instead."""
+    name = type(audited.estimator).__name__
+    if not has_problem(audited.estimator):
+        return None, f"{name} is no linear model with a convex objective"
+    if audited.resampler:
+        return None, f"{audited.resampler} resampled the rows that {name} was fitted to"
+    try:
+        _check_certified(audited.estimator)
+        return _problem(audited, weights), ""
+    except TypeError as error:
+        return None, str(error)
+    except ValueError:
+        step = audited.other_rows_step()
+        if not step:
+            raise
+        return None, f"{step} transforms the rows of the fit otherwise than the same rows later"
 
 
 def _problem(audited: AuditedModel, weights: dict[str, Any]) -> Any:
@@ -205,7 +227,8 @@ def _check_certified(estimator: Any) -> None:
     each = each or getattr(estimator, "multi_class", "") == "ovr"
     kinked = getattr(estimator, "loss", "") == "hinge" or (svm and estimator.penalty != "l2")
     if kinked or (several and each) or getattr(estimator, "positive", False):
-        raise TypeError(f"{type(estimator).__name__} is audited by a sample of refits")
+        name = type(estimator).__name__
+        raise TypeError(f"{name} with these settings has no objective whose minimum is certified")
 
 
 def _sampled(
@@ -270,6 +293,8 @@ class Audit:
         Numbers of the audit.
     table : DataFrame or ndarray
         Rows as they were given.
+    reason : str
+        Why refits answer for a model, if they do.
 
     Attributes
     ----------
@@ -284,6 +309,7 @@ class Audit:
     tolerance: rules.Tolerance
     answers: Any
     table: Any = field(repr=False)
+    reason: str = ""
 
     @property
     def kind(self) -> str:
@@ -662,7 +688,7 @@ def _named(found: Audit, names: tuple[Any, ...]) -> Audit:
     own, problem = found.inputs, found.problem
     model = replace(own.model, class_names=names, targets=np.asarray(names)[own.model.targets])
     if model.decision is not None:
-        decision = replace(model.decision, classes=names, wanted=None, target="")
+        decision = replace(model.decision, wanted=None, target="")
         model = replace(model, decision=decision)
     if problem.classes:
         problem = replace(problem, classes=names)

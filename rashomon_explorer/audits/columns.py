@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
 
 _MOST_SOURCES = 3
 _MISSING = "missingindicator_"
+_UNNAMED = re.compile(r"x\d+")
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,19 @@ class StepColumn:
     slope: float = 1.0
     offset: float = 0.0
     in_units: bool = True  # whether v is a number or level of the table; not after a spline
+    step: str = ""  # step after which it is not; or the name of its function, such as "log()"
 
     @property
     def label(self) -> str:
-        """Name in the units of the table: the column, or column=level."""
-        if not self.in_units:
+        """Name in the units of the table: the column, or column=level; else what it is of."""
+        if self.in_units:
+            return f"{self.sources[0]}={self.level}" if self.level else self.sources[0]
+        if self.name not in self.sources and not _UNNAMED.fullmatch(self.name):
             return self.name
-        return f"{self.sources[0]}={self.level}" if self.level else self.sources[0]
+        if self.step.endswith("()") and len(self.sources) == 1:
+            return f"{self.step[:-2]}({self.feature})"
+        own = f"{self.name} of {self.feature}" if len(self.sources) > 1 else self.feature
+        return f"{own} (after {self.step.removesuffix('()')})" if self.step else own
 
     @property
     def feature(self) -> str:
@@ -82,8 +89,9 @@ def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
     found: list[StepColumn] = []
     places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
     for _, transformer, selection in places:
-        if not (isinstance(transformer, str) and transformer == "drop"):
-            found += trace(transformer, _input_columns(selection, columns))
+        chosen = _input_columns(selection, columns)
+        if len(chosen) and not (isinstance(transformer, str) and transformer == "drop"):
+            found += trace(transformer, chosen)
     return tuple(found)
 
 
@@ -161,7 +169,24 @@ def _selected(step: Any, columns: Columns) -> Columns:
 
 
 def _function(step: FunctionTransformer, columns: Columns) -> Columns:
-    return columns if step.func is None else _unknown(step, columns)
+    if step.func is None:
+        return columns
+    if step.feature_names_out is not None:
+        return _unknown(step, columns)
+    return tuple(_renewed(column, step) for column in columns)  # one to one, unless widths differ
+
+
+def step_name(step: Any) -> str:
+    """Name of a step for messages: its class, or a function's name with brackets."""
+    name = getattr(getattr(step, "func", None), "__name__", "")
+    return f"{name}()" if name.isidentifier() else type(step).__name__
+
+
+def _renewed(column: StepColumn, step: Any) -> StepColumn:
+    """Column of which a step makes another one: in units of its own."""
+    return replace(
+        column, level="", slope=1.0, offset=0.0, in_units=False, step=column.step or step_name(step)
+    )
 
 
 def _powers(step: PolynomialFeatures, columns: Columns) -> Columns:
@@ -172,9 +197,8 @@ def _powers(step: PolynomialFeatures, columns: Columns) -> Columns:
         if len(used) == 1 and powers[used[0]] == 1:
             found.append(columns[used[0]])
         else:
-            found.append(
-                StepColumn(str(name), _sources([columns[j] for j in used]), in_units=False)
-            )
+            sources = _sources([columns[j] for j in used])
+            found.append(StepColumn(str(name), sources, in_units=False, step=step_name(step)))
     return tuple(found)
 
 
@@ -193,19 +217,31 @@ def _unknown(step: Any, columns: Columns) -> Columns:
         if own is not None and name.startswith(_MISSING):
             found.append(StepColumn(name, own.sources, "missing"))
         elif own is not None:
-            found.append(own if keeps else replace(own, slope=1.0, offset=0.0, in_units=False))
+            found.append(own if keeps else _renewed(own, step))
         else:
-            found.append(_derived(name, columns))
+            found.append(_derived(name, columns, step_name(step)))
     return tuple(found)
 
 
-def _derived(name: str, columns: Columns) -> StepColumn:
+def _derived(name: str, columns: Columns, step: str) -> StepColumn:
     """Column whose name begins with that of a column, such as ``age_sp_0``, or else of all."""
     begins = [
         c for c in columns if re.match(rf"{re.escape(c.name)}(?!\w)|{re.escape(c.name)}_", name)
     ]
     parents = [max(begins, key=lambda one: len(one.name))] if begins else columns
-    return StepColumn(name, _sources(parents), in_units=False)
+    return StepColumn(name, _sources(parents), in_units=False, step=step)
+
+
+def unnamed_columns(step: Any, columns: Columns, names: Sequence[str]) -> Columns:
+    """Columns of a step of which only the names are known, computed from any of those before."""
+    by_name = {column.name: column for column in columns}
+    step_text, sources = step_name(step), _sources(columns)
+    return tuple(
+        _renewed(by_name[name], step)
+        if name in by_name
+        else StepColumn(name, sources, in_units=False, step=step_text)
+        for name in names
+    )
 
 
 _Rule = Callable[[Any, Columns], Columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,14 +12,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import as_pandas, is_frame
-from rashomon_explorer.audits.columns import Columns, table_columns, trace
+from rashomon_explorer.audits.column_map import ColumnMap, column_map, unique_names
+from rashomon_explorer.audits.columns import (
+    Columns,
+    step_name,
+    table_columns,
+    trace,
+    unnamed_columns,
+)
 from rashomon_explorer.audits.decisions import Decision, inner_model
+from rashomon_explorer.measures.ranges.linear_models import fitted_parameters
+
+_SAMPLED = 5  # rows that show the width of each step
+_ROUNDING = 1e-9
 
 
 def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
@@ -38,6 +50,80 @@ def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
     return (), model
 
 
+def checked_parameters(model: AuditedModel, problem: Any) -> FloatArray:
+    """Parameters (p,) of a fitted linear model in its problem.
+
+    Raises unless they give what the fitted model predicts for every row, wherever its solver
+    stopped: otherwise a step or a rule is another one than the audit speaks of.
+    """
+    theta = fitted_parameters(model.estimator, problem)
+    theta = -theta if model.reversed else theta
+    scores = linear_scores(problem, theta, np.asarray(model.rows, dtype=float))
+    if model.classes:
+        _check_labels(model, scores, model.cut(problem.loss.link))
+    else:
+        _check_predictions(model, scores[:, 0])
+    return theta
+
+
+def linear_scores(problem: Any, theta: FloatArray, rows: FloatArray) -> FloatArray:
+    """Scores (n_rows, outputs) of encoded rows without their constant."""
+    each = theta.reshape(problem.loss.outputs, -1).T
+    return np.asarray(rows @ each[:-1] + each[-1] if problem.intercept else rows @ each)
+
+
+def codes_of_scores(scores: FloatArray, cut: float) -> NDArray[np.int_]:
+    """Codes of labels from linear scores (n_rows, outputs)."""
+    if scores.shape[1] > 1:
+        return np.asarray(scores.argmax(axis=1))
+    return (scores[:, 0] > cut).astype(int)
+
+
+def _check_labels(model: AuditedModel, scores: FloatArray, cut: float) -> None:
+    """Raise unless the linear scores give the labels of the fitted model, up to rounding."""
+    codes = codes_of_scores(scores, cut)
+    if scores.shape[1] > 1:
+        first, second = np.sort(scores, axis=1)[:, [-1, -2]].T
+        lead = first - second
+    else:
+        lead = np.abs(scores[:, 0] - cut)
+    clear = lead > _ROUNDING * (1 + np.abs(scores).max(axis=1))
+    differ = (codes != model.codes) & clear
+    if differ.any():
+        raise ValueError(
+            f"the fitted model predicts another label than its last step, "
+            f"{type(model.estimator).__name__}, does for the transformed row: for "
+            f"{int(differ.sum()):,} of {len(codes):,} rows, first {int(differ.argmax())}. "
+            f"{_cause(model)}"
+        )
+
+
+def _check_predictions(model: AuditedModel, scores: FloatArray) -> None:
+    """Raise unless linear scores are the predictions of a fitted regression."""
+    predicted = np.asarray(model.original.predict(model.fit_rows), dtype=float).ravel()
+    differ = np.abs(predicted - scores) > 1e-6 * (1 + np.abs(scores).max())
+    if differ.any():
+        raise ValueError(
+            f"the fitted model predicts other numbers than its last step, "
+            f"{type(model.estimator).__name__}, does for the transformed rows: for "
+            f"{int(differ.sum()):,} of {len(scores):,} rows. {_cause(model)}"
+        )
+
+
+def _cause(model: AuditedModel) -> str:
+    """Name the step that transforms a row in two ways, or the rule."""
+    rows = model.fit_rows
+    for step in model.steps:
+        after = _stepped(step, rows)
+        again, alone = _stepped(step, rows), _stepped(step, rows[:1])
+        whole, twice, first = (np.asarray(_dense(one)) for one in (after, again, alone))
+        if not np.array_equal(whole, twice) or not np.array_equal(whole[:1], first):
+            return f"{step_name(step)} transforms a row in another way each time or with other rows"
+        rows = after
+    rule = type(model.original).__name__
+    return f"The rule that decides, {rule}.predict, is not that of a linear score"
+
+
 @dataclass(frozen=True, eq=False)
 class AuditedModel:
     """A fitted model with the table and targets of its fit."""
@@ -48,6 +134,8 @@ class AuditedModel:
     class_names: tuple[Any, ...] = ()  # labels, if the fit was to codes 0, 1, …
     decision: Decision | None = None  # None for a regression
     reversed: bool = False  # whether scores are for the first of two classes, which is wanted
+    takes: str = "frame"  # what the model takes: "frame", "array" or "texts"
+    theta: FloatArray | None = None  # (p,): fitted parameters in its problem, if there is one
 
     @classmethod
     def from_fit(
@@ -55,7 +143,9 @@ class AuditedModel:
     ) -> AuditedModel:
         """Check a fitted model, and the rows and targets of its fit."""
         fitted_steps(model)  # raises unless it is fitted
-        table = as_table(model, X)
+        _check_supervised(model)
+        texts = _are_texts(X, y)
+        table = as_table(model, X, texts=texts)
         target = str(getattr(y, "name", None) or "")
         targets = np.asarray(as_pandas(y))
         if targets.ndim == 2 and targets.shape[1] == 1:
@@ -68,7 +158,7 @@ class AuditedModel:
         if pd.isna(targets).any():
             place = int(np.argmax(pd.isna(targets)))
             raise ValueError(f"y has no value at row {place}: pass the rows of the fit")
-        audited = cls(model, table, targets)
+        audited = cls(model, table, targets, takes=_container(model, X, table, texts))
         if not audited.classes:
             if threshold is not None or wanted is not None:
                 raise TypeError("threshold= and wanted= need classes, and this model has none")
@@ -80,14 +170,24 @@ class AuditedModel:
         """Return the model with the wanted one of two classes as the second, which is scored."""
         first = self.decision is not None and len(self.classes) == 2
         if first and self.decision.wanted_code == 0:  # type: ignore[union-attr]
-            return replace(self, reversed=True)
+            return self.with_changes(reversed=True)
         return self
+
+    def with_changes(self, **changes: Any) -> AuditedModel:
+        """Copy with other fields, and with what does not depend on them."""
+        other = replace(self, **changes)
+        for name in ("rows", "traced", "column_map"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     @property
     def score_class(self) -> str:
         """Class that scores of two classes are for, such as ``approve='denied'``."""
         if self.decision is None or len(self.classes) != 2:
             return ""
+        if self.class_names:
+            return f"label={self.classes[-1]!r}"
         return self.decision.scored_text
 
     def cut(self, link: str) -> float:
@@ -114,7 +214,7 @@ class AuditedModel:
     def name(self) -> str:
         """Class of the last step, after those of the steps before."""
         steps, last = fitted_steps(self.original)
-        return " → ".join(type(one).__name__ for one in (*steps, last))
+        return " → ".join(type(step).__name__ for step in (*steps, last))
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -125,12 +225,32 @@ class AuditedModel:
         return classes[::-1] if self.reversed else classes
 
     @cached_property
+    def traced(self) -> Columns:
+        """Columns that the last step sees as the structure of the steps describes them."""
+        columns = table_columns(list(self.table.columns))
+        rows: Any = self._handed(self.table.iloc[:_SAMPLED])
+        for step in self.steps:
+            rows = _stepped(step, rows)
+            names = [str(name) for name in getattr(rows, "columns", [])]
+            names = names or [f"x{place}" for place in range(_width(rows))]
+            try:
+                after = trace(step, columns)
+            except Exception:  # no names, or no attribute that its kind has elsewhere
+                after = ()
+            named = len(after) == len(names)
+            columns = after if named else unnamed_columns(step, columns, names)
+        return columns
+
+    @cached_property
+    def column_map(self) -> ColumnMap:
+        """Use that the steps make of each column of the table, checked by running them."""
+        steps = " → ".join(step_name(step) for step in self.steps) or "the model"
+        return column_map(self._transformed, self.table, self.rows, self.traced, steps)
+
+    @property
     def columns(self) -> Columns:
         """Columns that the last step sees, traced to the columns of the table."""
-        columns = table_columns(list(self.table.columns))
-        for step in fitted_steps(self.original)[0]:
-            columns = trace(step, columns)
-        return columns
+        return self.column_map.columns
 
     @property
     def features(self) -> dict[str, list[int]]:
@@ -144,7 +264,9 @@ class AuditedModel:
     def names(self) -> list[str]:
         """Different names of the columns that the last step sees, if possible of the table."""
         labels = [column.label for column in self.columns]
-        return labels if len(set(labels)) == len(labels) else [one.name for one in self.columns]
+        if len(set(labels)) < len(labels):
+            labels = [column.name for column in self.columns]
+        return unique_names(labels)
 
     @property
     def groups(self) -> dict[str, list[str]]:
@@ -154,14 +276,56 @@ class AuditedModel:
         return {key: [names[j] for j in places] for key, places in every if len(places) > 1}
 
     @property
+    def steps(self) -> tuple[Any, ...]:
+        """Transformers before the last step."""
+        return tuple(
+            step for step in fitted_steps(self.original)[0] if not _is_passed_through(step)
+        )
+
+    @property
+    def resampler(self) -> str:
+        """Name of a step that resampled the rows of the fit; empty without one."""
+        steps = fitted_steps(self.original)[0]
+        return next((type(step).__name__ for step in steps if hasattr(step, "fit_resample")), "")
+
+    def other_rows_step(self) -> str:
+        """Name of a step whose ``fit_transform`` is not ``transform``; empty without one.
+
+        The steps after it, such as those behind a ``TargetEncoder``, were fitted to other rows.
+        """
+        rows = self.fit_rows
+        for step in self.steps:
+            try:
+                fresh = clone(step)
+                both = fresh.fit_transform(rows, self.targets), fresh.transform(rows)
+                first, second = (np.asarray(_dense(one), dtype=float) for one in both)
+            except Exception:  # a step that cannot be fitted again, or gives no numbers
+                pass
+            else:
+                if first.shape != second.shape or not np.allclose(first, second):
+                    return _inner_name(step, rows, self.targets)
+            rows = _stepped(step, rows)
+        return ""
+
+    @property
     def fit_rows(self) -> Any:
         """Rows of the fit as the model takes them."""
-        return self.taken(self.table)
+        return self._handed(self.table)
 
     def taken(self, rows: Any) -> Any:
         """Rows of a table as the model takes them: a DataFrame only if it was fitted to one."""
-        table = as_table(self.original, rows, like=list(self.table.columns))
-        return table if hasattr(self.original, "feature_names_in_") else table.to_numpy()
+        return self._handed(self.read(rows))
+
+    def read(self, rows: Any) -> pd.DataFrame:
+        """Rows of a table with the columns of the fit."""
+        return as_table(
+            self.original, rows, like=list(self.table.columns), texts=self.takes == "texts"
+        )
+
+    def _handed(self, table: pd.DataFrame) -> Any:
+        if self.takes == "texts":
+            return table.iloc[:, 0]
+        return table if self.takes == "frame" else table.to_numpy()
 
     @cached_property
     def rows(self) -> Any:
@@ -170,16 +334,12 @@ class AuditedModel:
 
     def encoded(self, rows: Any) -> Any:
         """Rows of a table as the last step sees them."""
-        return self._transformed(as_table(self.original, rows, like=list(self.table.columns)))
+        return self._transformed(self.read(rows))
 
     def _transformed(self, table: pd.DataFrame) -> Any:
-        steps, last = fitted_steps(self.original)
-        rows: Any = table
-        for step in (*steps, last):
-            if not hasattr(step, "feature_names_in_") and isinstance(rows, pd.DataFrame):
-                rows = rows.to_numpy()
-            if step is not last and not (isinstance(step, str) and step == "passthrough"):
-                rows = step.transform(rows) if step is not None else rows
+        rows = self._handed(table)
+        for step in self.steps:
+            rows = _stepped(step, rows)
         return _dense(rows)
 
     def labels(self, codes: ArrayLike) -> NDArray[Any]:
@@ -275,8 +435,88 @@ def row_labels(rows: Any) -> pd.Index:
     return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
 
 
-def as_table(model: Any, X: Any, *, like: Sequence[Any] | None = None) -> pd.DataFrame:
+def _inner_name(step: Any, rows: Any, targets: Any) -> str:
+    """Name of the part of a ColumnTransformer that transforms the rows of its fit otherwise."""
+    for _, part, columns in getattr(step, "transformers_", []):
+        if isinstance(part, str):
+            continue
+        fresh, own = clone(part), rows[columns] if isinstance(rows, pd.DataFrame) else rows
+        try:
+            first, second = fresh.fit_transform(own, targets), fresh.transform(own)
+            if not np.allclose(_dense(first), _dense(second)):
+                steps = [inner for _, inner in getattr(part, "steps", [("", part)])]
+                return " → ".join(step_name(inner) for inner in steps)
+        except Exception:  # no numbers
+            continue
+    return step_name(step)
+
+
+def _is_passed_through(step: Any) -> bool:
+    """Whether a step leaves new rows as they are, as a resampler does."""
+    resamples = hasattr(step, "fit_resample") and not hasattr(step, "transform")
+    return step is None or resamples or (isinstance(step, str) and step == "passthrough")
+
+
+def _stepped(step: Any, rows: Any) -> Any:
+    """Rows after a step, which takes a DataFrame or an array as it was handed on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X (has|does not have valid) feature names")
+        return step.transform(rows)
+
+
+def _width(rows: Any) -> int:
+    return int(rows.shape[1]) if len(rows.shape) > 1 else 1
+
+
+def _are_texts(X: Any, y: Any) -> bool:
+    """Whether X is a column of texts, one for each target."""
+    if isinstance(X, pd.DataFrame) or np.ndim(X) != 1 or len(X) != len(y):
+        return False
+    return all(isinstance(text, str) for text in X)
+
+
+def _container(model: Any, X: Any, table: pd.DataFrame, texts: bool) -> str:
+    """Say what a model takes: texts, a DataFrame or an array."""
+    if texts:
+        return "texts"
+    if hasattr(model, "feature_names_in_"):
+        return "frame"
+    if not isinstance(X, pd.DataFrame):
+        return "array"
+    options: list[tuple[str, Any]] = [("frame", table.head(2)), ("array", table.head(2).to_numpy())]
+    if hasattr(model, "n_features_in_") and all(isinstance(name, str) for name in table.columns):
+        options.reverse()  # a fit to a DataFrame would have stored its names
+    for kind, rows in options:
+        try:
+            model.predict(rows)
+        except Exception:  # of a step that takes the other kind
+            continue
+        return kind
+    return options[0][0]
+
+
+def _check_supervised(model: Any) -> None:
+    """Raise TypeError for a model that has no targets to predict."""
+    last = fitted_steps(model)[1]
+    if is_clusterer(last) or is_outlier_detector(last) or not hasattr(last, "predict"):
+        raise TypeError(
+            f"{type(last).__name__} does not predict targets: an audit needs a fitted classifier "
+            "or regression"
+        )
+
+
+def as_table(
+    model: Any, X: Any, *, like: Sequence[Any] | None = None, texts: bool = False
+) -> pd.DataFrame:
     """Rows as a DataFrame with the columns that a model was fitted to, in their order."""
+    if texts:
+        column = pd.Series([X] if isinstance(X, str) else X, name=getattr(X, "name", None))
+        if isinstance(X, pd.DataFrame):
+            column = X.iloc[:, 0]
+        return column.to_frame(str((like or [column.name])[0] or "text"))
+    if isinstance(X, pd.DataFrame) and X.columns.has_duplicates:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"X has several columns named {twice!r}: rename all but one")
     data = as_pandas(X)
     fitted = getattr(model, "feature_names_in_", None)
     width = getattr(model, "n_features_in_", None)

@@ -8,8 +8,8 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin, number
-from rashomon_explorer.measures.ranges.linear_models import fitted_parameters, solver_advice
-from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.audits.models import codes_of_scores
+from rashomon_explorer.measures.ranges.linear_models import solver_advice
 
 _NEGLIGIBLE = 1e-3  # share of ψ below which the fitted model counts as the best one
 
@@ -80,39 +80,37 @@ class Optimality(ReprMixin):
 def optimality(audit: Any) -> Optimality:
     """Compare the fitted model with the minimum of its objective."""
     model, problem = audit.inputs.model, audit.problem
-    fitted = fitted_theta(audit)
+    fitted = model.theta
+    excess = float(problem.value(fitted[:, None])[0]) - problem.minimum.value
+    changed = _changes(model, problem, fitted)
     return Optimality(
-        max(float(problem.value(fitted[:, None])[0]) - problem.minimum.value, 0.0),
+        max(excess, 0.0),
         audit.psi,
         float(problem.minimum.value),
-        _changes(audit, fitted),
+        changed,
         len(model.table),
         solver_advice(model.estimator),
     )
 
 
-def fitted_theta(audit: Any) -> FloatArray:
-    """Parameters (p,) of the fitted model in the problem of an exact audit."""
-    theta = fitted_parameters(audit.inputs.model.estimator, audit.problem)
-    return -theta if audit.inputs.model.reversed else theta
-
-
-def linear_scores(audit: Any, theta: FloatArray) -> FloatArray:
-    """Scores (n, outputs) of a linear model on the rows of the fit."""
-    rows, problem = np.asarray(audit.inputs.model.rows, dtype=float), audit.problem
-    rows = add_intercept(rows) if problem.intercept else rows
-    return np.asarray(rows @ theta.reshape(problem.loss.outputs, -1).T)
-
-
-def _changes(audit: Any, fitted: FloatArray) -> pd.DataFrame:
-    model, best = audit.inputs.model, audit.problem.minimum.theta
+def _changes(model: Any, problem: Any, fitted: FloatArray) -> pd.DataFrame:
+    ends = np.stack([fitted, problem.minimum.theta])
+    rows = problem_rows(model, problem)
+    scores = np.stack([rows @ theta.reshape(problem.loss.outputs, -1).T for theta in ends])
     index = model.table.index
     if not model.classes:
-        first, other = (linear_scores(audit, theta)[:, 0] for theta in (fitted, best))
-        return pd.DataFrame({"fitted": first, "best": other}, index=index)
-    codes = model.codes, audit.decided["label"].to_numpy()
+        first, best = scores[:, :, 0]
+        return pd.DataFrame({"fitted": first, "best": best}, index=index)
+    cut = model.cut(problem.loss.link)
+    codes = np.stack([codes_of_scores(each, cut) for each in scores])
     labels = {name: model.labels(code) for name, code in zip(_LABELS, codes, strict=True)}
     return pd.DataFrame(labels, index=index)[codes[0] != codes[1]]
 
 
 _LABELS = ("fitted label", "best label")
+
+
+def problem_rows(model: Any, problem: Any) -> FloatArray:
+    """Rows (n, p) of the table as the last step sees them, with the constant of an intercept."""
+    rows = np.asarray(model.rows, dtype=float)
+    return np.column_stack([rows, np.ones(len(rows))]) if problem.intercept else rows

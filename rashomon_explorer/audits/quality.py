@@ -7,7 +7,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import number
 from rashomon_explorer.audits.group_rates import accepted_code, fitted_codes
-from rashomon_explorer.audits.optimality import fitted_theta, linear_scores
+from rashomon_explorer.audits.models import linear_scores
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 
 Row = tuple[str, Any, str, str]
@@ -61,7 +61,8 @@ def _label_rows(audit: Any) -> list[Row]:
 def fitted_scores(audit: Any) -> FloatArray:
     """Score (n_rows,) of the fitted model: of the wanted one of two classes, or its prediction."""
     if audit.kind == "exact":
-        return linear_scores(audit, fitted_theta(audit))[:, 0]
+        model = audit.inputs.model
+        return linear_scores(audit.problem, model.theta, audit.answers.rows)[:, 0]
     scores = np.asarray(audit.models.best_scores(audit.answers.model_rows), dtype=float)
     return scores if accepted_code(audit.inputs.model) in (None, 1) else -scores
 

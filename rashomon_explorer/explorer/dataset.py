@@ -2,8 +2,8 @@
 
 import math
 import sqlite3
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -131,9 +131,22 @@ class DatasetController(ModelInputs):
         account = self.state.account
         return Ledger.open(account.path) if account is not None and account.exists else None
 
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Lock the buttons that charge the ledger while another table is loaded."""
+        before, self.state.loading = self.state.loading, True
+        try:
+            yield
+        finally:
+            self.state.loading = before
+
     @batch_updates
     def choose(self, data: Bunch) -> None:
         """Load a data set; clear the previous draws from the screen, and keep their ledger."""
+        with self.loading():
+            self._choose(data)
+
+    def _choose(self, data: Bunch) -> None:
         self._check_free()
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two")
@@ -150,6 +163,7 @@ class DatasetController(ModelInputs):
             raise
         self.rows = self._encoded = rows
         self._encoder, self._behind = encoder, None
+        self.state.table_number += 1
         self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
         other_table = state.data is None or state.data.name != data.name
@@ -201,6 +215,7 @@ class DatasetController(ModelInputs):
     def forget(self) -> None:
         """Unload the data set, so that nothing is drawn from it by mistake."""
         self._check_free()
+        self.state.table_number += 1
         self._reset_settings_of_set()
         self._clear()
         self.rows = self._encoder = self._behind = None
@@ -244,6 +259,7 @@ class DatasetController(ModelInputs):
         self.exact.forget()
         self.tree_answers.forget()
         with self.state.hold_trait_notifications():
+            self.state.set_number += 1
             self.state.rashomon_set = self.state.outside = None
             self.state.n_drawn = 0
             self.state.charged = None

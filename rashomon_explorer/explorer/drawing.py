@@ -199,14 +199,14 @@ class SetDraw(PaidAction[DrawJob]):
         label = f"Draw {plural(state.requested_draws, 'model')}"
         return Quote(plan, None, label, state.no_plan, state.uncharged, weakness, *texts)
 
-    def start(self) -> None:
+    def start(self, offer: str | None = None) -> None:
         """Draw; inside an event loop, first test the sampler in a worker thread if it may fail."""
         plan = self.state.plan
         if has_event_loop() and self._may_fail(plan) and repr(plan) not in self._infeasible:
-            self._test_and_start()
+            self._test_and_start(offer)
             return
         with self.session.together():
-            job = self.prepare()
+            job = self.prepare(offer)
             if self.state.page in ("data", "plan"):
                 self.state.page = "set"
             if has_event_loop():
@@ -216,16 +216,18 @@ class SetDraw(PaidAction[DrawJob]):
                 job.run()
                 self.pump()
 
-    def prepare(self) -> DrawJob:
-        """Check the budget and return the job of a draw without starting it."""
+    def prepare(self, offer: str | None = None) -> DrawJob:
+        """Check the offer and the budget and return the job of a draw without starting it."""
         with self.session.together():
             self.session.check_ready()
             self.session.replan()
             self._refuse_if_infeasible()
             if self.state.uncharged:
+                self.check(offer)
+                self.sales += 1
                 self.work(None, 0.0)
             else:
-                self.order()
+                self.order(offer)
         assert self.job is not None
         return self.job
 
@@ -284,6 +286,7 @@ class SetDraw(PaidAction[DrawJob]):
             partial = job.latest
             if partial is not None and partial.n_draws != state.n_drawn:
                 with state.hold_trait_notifications():  # until then the numbers are of the last set
+                    state.set_number += not state.n_drawn
                     state.charged = None if job.estimator.ledger is None else job.adds
                     state.rashomon_set = self._labelled(partial)
                 state.n_drawn = partial.n_draws
@@ -350,10 +353,12 @@ class SetDraw(PaidAction[DrawJob]):
             return False
         return mechanism_traits(self.state.mechanism).may_give_up and is_tried(plan)
 
-    def _test_and_start(self) -> None:
+    def _test_and_start(self, offer: str | None) -> None:
         """Test the sampler on simulated rows in a worker thread, then start the draw."""
-        if not self.state.uncharged:
-            self.affordable_cost()
+        if self.state.uncharged:
+            self.check(offer)
+        else:
+            self.affordable_cost(offer)
         self._phase_before = self.state.phase
         with self.state.hold_trait_notifications():
             self.state.phase, self.state.alert = FORETELLING, None
@@ -364,12 +369,12 @@ class SetDraw(PaidAction[DrawJob]):
             with suppress(Exception):  # raised again by `prepare`
                 self._reason(plan)
 
-        self._test.start(test, lambda _: self._after_test())
+        self._test.start(test, lambda _: self._after_test(offer))
 
-    def _after_test(self) -> None:
+    def _after_test(self, offer: str | None) -> None:
         self.state.phase = self._phase_before
         self.session.set_status(_TESTED)
-        messages.error_boundary(self.state, self.doing, self.start)()
+        messages.error_boundary(self.state, self.doing, self.start)(offer)
 
     def _reason(self, plan: Plan) -> str:
         with self._testing:

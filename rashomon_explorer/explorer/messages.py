@@ -82,6 +82,10 @@ _WITHOUT_ROWS = (exceptions.CuratorOnlyError, exceptions.FitError, exceptions.Le
 _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
+class OfferChangedError(Exception):
+    """A button showed another table, plan or cost than the page has now; nothing was charged."""
+
+
 def log_failures_to(path: Path) -> None:
     """Log unexpected errors to a file, created at the first error."""
     known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
@@ -120,6 +124,9 @@ def error_boundary(
 
 def report(state: ExplorerState, what: str, error: BaseException, kept: str = Alert.kept) -> None:
     """Show an exception on the page; log its type and traceback."""
+    if isinstance(error, OfferChangedError):  # no failure
+        state.message = str(error)
+        return
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
     state.alert = Alert(what, _reason(error), kept, _public(error))

@@ -1,5 +1,6 @@
 """Actions of the page that charge the ledger: price, charge, result, saved file and receipt."""
 
+import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
@@ -67,8 +68,10 @@ class Quote:
 class PaidAction(ABC, Generic[T]):
     """One action that charges the ledger of the table on screen.
 
-    Its price is the cost of its plan by the ledger's rule. Its work charges the ledger, reads the
-    rows and saves the result in one go, in any thread; the result is then shown with a receipt.
+    Its price is the cost of its plan by the ledger's rule. Its button shows an `offer` of table,
+    plan and price; a press returns it, and another offer than that of now charges nothing. Its work
+    charges the ledger, reads the rows and saves the result in one go, in any thread; the result is
+    then shown with a receipt.
     """
 
     name: ClassVar[str]
@@ -83,6 +86,9 @@ class PaidAction(ABC, Generic[T]):
     remedy: ClassVar[str] = "Set ε to {most} or less."
     """What to do if the budget does not suffice."""
 
+    follows: ClassVar[tuple[str, ...]] = SETTINGS
+    """Traits of the state on which its plan or its offer depends."""
+
     always_asks: ClassVar[bool] = False
     """Whether a confirmation is needed even if the guarantee is not weak."""
 
@@ -90,6 +96,7 @@ class PaidAction(ABC, Generic[T]):
         self.session = session
         self.state = session.state
         self.shown: Callable[[], object] = lambda: None
+        self.sales = 0
         self.observers: list[Callable[[], object]] = []
         self.task = BackgroundTask(self.doing, self._report, self._started_or_ended)
 
@@ -112,19 +119,54 @@ class PaidAction(ABC, Generic[T]):
         quote = Quote(unavailable=reason) if reason else self.planned()
         return replace(quote, account=state.account, label=quote.label or self.verb)
 
-    def start(self) -> None:
-        """Charge the ledger and show the result, in a worker thread if there is an event loop."""
+    def settings(self) -> tuple[object, ...]:
+        """Return the settings of what is sold, which texts of plans round."""
+        return (self.state.draw_settings(),)
+
+    @property
+    def offer(self) -> str:
+        """What a press buys now: the table, the plan and its cost; every sale makes another one."""
+        quote = self.quote()
+        account, cost = self.state.account, "" if quote.cost is None else quote.cost.text
+        budget = None if account is None else (account.path.name, account.budget, account.delta)
+        table, terms = (self.state.table_number, budget), (quote.label, quote.free, quote.plan)
+        content = repr((self.name, table, terms, cost, self.settings())).encode()
+        return f"{self.sales}:{hashlib.sha256(content).hexdigest()[:20]}"
+
+    def is_sold(self, offer: str) -> bool:
+        """Whether an offer is older than the last sale: its press is a repeated one."""
+        sales = offer.partition(":")[0]
+        return sales.isdigit() and int(sales) < self.sales
+
+    def check(self, offer: str | None) -> None:
+        """Raise an OfferChangedError if a button showed another table, plan or cost than now."""
+        if offer is None or offer == self.offer:
+            return
+        quote, data = self.quote(), self.state.data
+        price = quote.cost.text if quote.cost is not None else "nothing, without a guarantee"
+        table = "no table" if data is None else str(data.name)
+        raise messages.OfferChangedError(
+            f"The price is now {price}: press again. Nothing was charged. "
+            f"On screen: {table}, {quote.label}."
+        )
+
+    def start(self, offer: str | None = None) -> None:
+        """Charge the ledger and show the result, in a worker thread if there is an event loop.
+
+        A button gives the offer that it showed; without one, the current offer is taken.
+        """
         if not self.task.running:
-            work = self.order()
+            work = self.order(offer)
             self.state.alert = None
             self.task.start(work, self.receive)
 
-    def order(self) -> Callable[[], T]:
-        """Check the settings and the budget, and return the work; charge nothing yet."""
-        cost = self.affordable_cost()
+    def order(self, offer: str | None = None) -> Callable[[], T]:
+        """Check the offer and the budget, and return the work; charge nothing yet."""
+        cost = self.affordable_cost(offer)
+        self.sales += 1
         return self.work(self.session.ledger_to_charge(), cost.adds)
 
-    def affordable_cost(self) -> Cost:
+    def affordable_cost(self, offer: str | None = None) -> Cost:
         """Return the cost by the ledger as it is now; raise an error if it cannot be charged."""
         self.session.check_ready()
         if self.state.unconfirmed:
@@ -140,6 +182,7 @@ class PaidAction(ABC, Generic[T]):
                 f"The privacy budget is {budget} at δ = {delta}. {cost.shortage(self.remedy)} "
                 "Nothing was read and nothing was spent."
             )
+        self.check(offer)
         return cost
 
     def receive(self, result: T) -> None:
@@ -217,9 +260,6 @@ class SavedAction(PaidAction[R]):
 
     plan_trait: ClassVar[str]
     """Trait of the state that holds the plan, or why there is none."""
-
-    follows: ClassVar[tuple[str, ...]]
-    """Traits of the state with which the action is planned again."""
 
     def __init__(self, session: Session) -> None:
         session.state.observe(lambda _: self.replan(), [*self.follows])
@@ -460,6 +500,10 @@ class PenaltyTuning(SavedAction[Tuned]):
     def __init__(self, session: Session) -> None:
         self.bounds, self.n_draws = next(iter(PENALTY_BOUNDS)), PENALTY_DRAWS[0]
         super().__init__(session)
+
+    def settings(self) -> tuple[object, ...]:
+        state = self.state
+        return (state.epsilon, state.delta, state.psi, self.bounds, self.n_draws)
 
     def quote_of(self, plan: TuningPlan) -> Quote:
         return Quote(

@@ -304,6 +304,7 @@ class AggregateRelease(PaidAction[Purchase]):
 
     name, verb, doing = "aggregates", "Release", "Releasing aggregates"
     remedy = "Lower their cost ε."
+    follows = ("set_number",)
     always_asks = True
 
     def __init__(self, session: Session) -> None:
@@ -323,6 +324,13 @@ class AggregateRelease(PaidAction[Purchase]):
             return Quote(unavailable=self.why_not, label="Release aggregates")
         label = f"Release {plural(len(self.selected.names), 'aggregate')}"
         return Quote(self.selected.plan, label=label)
+
+    def settings(self) -> tuple[object, ...]:
+        basket = self.selected
+        if basket is None:
+            return (self.state.set_number,)
+        chosen = (basket.names, basket.epsilon, tuple(basket.weights.items()))
+        return (self.state.set_number, *chosen, basket.draws, basket.group)
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
         drawn = self.state.rashomon_set

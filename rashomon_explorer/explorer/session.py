@@ -86,6 +86,7 @@ class Session(SavedSets):
             for name in set(SETTINGS) & set(known):
                 setattr(state, name, known[name])
             state.in_view = 0
+            state.set_number += 1
             state.rashomon_set = last.rashomon_set_
             state.plan = last.plan_
             state.n_drawn = last.rashomon_set_.n_draws
@@ -122,6 +123,7 @@ class Session(SavedSets):
         law = None if planned is None else planned.law
         self._drawn = None if law is None else law.constants
         with state.hold_trait_notifications():
+            state.set_number += 1
             state.rashomon_set = models
             state.n_drawn = models.n_draws
             state.charged = None

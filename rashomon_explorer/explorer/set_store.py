@@ -327,6 +327,7 @@ class SavedSets(DatasetController):
         self._drawn = self._constants_with(entry.settings, models) if linear else None
         self.rows, self.estimator, self._behind = rows, None, None
         with state.hold_trait_notifications():
+            state.set_number += 1
             state.selection = ()
             state.outside = None
             state.rashomon_set = models

@@ -103,6 +103,15 @@ class ExplorerState(traitlets.HasTraits):
 
     phase = traitlets.Enum(PHASES, "empty")
     data = traitlets.Any(None)
+    loading = traitlets.Bool(False)
+    """Whether a table is being loaded: what is on screen is not yet its plan."""
+
+    table_number = traitlets.Int(0)
+    """Number of tables that were loaded or unloaded; another number is another table."""
+
+    set_number = traitlets.Int(0)
+    """Number of sets that were shown or removed; partial sets of one draw have one number."""
+
     family = traitlets.Enum(FAMILIES, LINEAR)
     max_leaves = traitlets.Int(4)
     max_depth = traitlets.Int(None, allow_none=True)

@@ -18,6 +18,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import (
     Predictions,
     as_scores,
+    by_index,
     fitted_set,
     group_codes,
     set_and_rows,
@@ -68,6 +69,7 @@ class Estimate:
         return Estimate(self.value, max(self.low, least), min(self.high, most))
 
 
+@by_index
 def disagreement_decomposition(
     models: Any,
     X: ArrayLike | None = None,

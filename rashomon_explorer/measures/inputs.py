@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, as_numbers
+from rashomon_explorer._utils.containers import rows_like
+from rashomon_explorer.exceptions import DataError
 
 if TYPE_CHECKING:
     from rashomon_explorer.rows import ChunkedRows
@@ -117,6 +120,55 @@ class Predictions:
         if np.array_equal(order, np.arange(len(self.values))):
             return self
         return replace(self, values=self.values[order])
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_PREDICTED = ("labels", "scores", "values")
+_OF_ROWS = ("X", *_PREDICTED, "y", "groups", "sample_weight", "strata", "baseline")
+"""Parameters with one entry a row: the first one with an index has the order."""
+
+
+def by_index(measure: Function) -> Function:
+    """Decorate a measure of rows: Series and frames are matched by their index, as in pandas.
+
+    They are brought into the order of ``X``, or of the people in the columns of a frame of labels.
+    Different labels of rows raise DataError; arrays and lists have no index and stay as they are.
+    """
+    parameters = signature(measure)
+
+    @wraps(measure)
+    def matched(*args: Any, **options: Any) -> Any:
+        bound = parameters.bind(*args, **options)
+        rows = {name: bound.arguments.get(name) for name in _OF_ROWS}
+        rows = {name: values for name, values in rows.items() if values is not None}
+        bound.arguments.update(matched_rows(rows))
+        return measure(*bound.args, **bound.kwargs)
+
+    return cast(Function, matched)
+
+
+def matched_rows(rows: dict[str, Any]) -> dict[str, Any]:
+    """Entries of the same rows, by name, in the order of the first one with an index."""
+    indexes = {name: _row_labels(name, values) for name, values in rows.items()}
+    first = next((name for name, index in indexes.items() if index is not None), "")
+    unnamed = next((name for name in ("X", *_PREDICTED) if name in rows and name != first), None)
+    ordered = dict(rows)
+    for name in rows.keys() - {first, "X", *_PREDICTED}:
+        ordered[name] = rows_like(indexes.get(first), name, rows[name], first)
+        if unnamed is not None and ordered[name] is not rows[name]:
+            raise DataError(
+                f"{name} and {first} have their rows in different orders, and {unnamed} has no "
+                f"index that tells which is right: pass arrays in the order of {unnamed}"
+            )
+    return ordered
+
+
+def _row_labels(name: str, values: Any) -> pd.Index | None:
+    """Index of the rows of an argument, in the columns of a frame of labels; None if unnamed."""
+    if name not in _PREDICTED:
+        return values.index if isinstance(values, pd.DataFrame | pd.Series) else None
+    named = isinstance(values, pd.DataFrame) and not isinstance(values.columns, pd.RangeIndex)
+    return values.columns if named else None
 
 
 def sum_chunks(

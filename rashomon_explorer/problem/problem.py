@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import column_labels, rows_like
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.problem.clipped_rows import ClippedChunks, ClippedRows, checked_arrays
@@ -46,6 +47,10 @@ class Problem(ReprMixin):
             self._declare(shape, loss, radius, row_norm, ridge, intercept, domain)
             self.data = ClippedChunks.of(table, self.loss, self.p, row_norm, intercept, scale)
         else:
+            labels = column_labels(X)
+            if labels is not None:  # of evaluation rows, which are found by them
+                self.feature_names = tuple(map(str, labels))
+                y = rows_like(X, "y", y)
             features, targets = checked_arrays(X, y)
             self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
             self.data = ClippedRows.of(features, targets, self.loss, row_norm, intercept, scale)

@@ -41,11 +41,14 @@ class Encoding:
         Transformation by the steps of a pipeline.
     is_raw : bool
         Whether the schema then encodes the rows.
+    columns : tuple of str
+        Names of encoded rows, in whose order the columns of a frame are read.
     """
 
     models: Paid
     steps: Any = None
     is_raw: bool = False
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def planned(cls, models: Any, public: PublicShape, X: Any, width: int) -> Encoding:
@@ -56,7 +59,7 @@ class Encoding:
             return cls(paid, steps, schema is not None)
         if schema is None or not _is_raw(schema, X, width, paid, is_fitted=hasattr(models, "fit")):
             _check_columns(public, X, width)
-            return cls(paid)
+            return cls(paid, columns=tuple(public.columns))
         find_features(schema, X)
         return cls(paid, None, is_raw=True)
 
@@ -65,7 +68,7 @@ class Encoding:
         rows = X if self.steps is None else self.steps(X)
         schema = self.models.schema
         if not self.is_raw or schema is None:
-            return rows
+            return rows_by_name(rows, self.columns, schema) if self.columns else rows
         if isinstance(self.models, ReleasedSet):
             return encoded_rows(schema, rows, self.models.row_norm)
         return UnitEncoder(schema).transform(rows)

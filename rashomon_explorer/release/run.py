@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import rows_like
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, recall
@@ -157,8 +158,9 @@ def release(
     def answer() -> tuple[Answer, ...]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whether an encoder warns depends on the rows
-            encoded = encoding(read_mapped(X)), encoding.labels(read_mapped(y))
-        rows = Rows.read(public, *encoded, read_mapped(groups))
+            targets = encoding.labels(read_mapped(rows_like(X, "y", y)))
+            encoded = encoding(read_mapped(X)), targets
+        rows = Rows.read(public, *encoded, read_mapped(rows_like(X, "groups", groups)))
         _refuse_leaky(recall(rows.X))
         if charge is not None:
             recognise(charge.path, rows.X)

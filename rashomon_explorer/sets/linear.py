@@ -34,11 +34,12 @@ FeatureGroups = Mapping[str, tuple[str, ...]]
 
 
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Find groups by column names: two or more columns ``"name=level"``."""
+    """Find groups by column names: two or more columns ``"name=level"``, but no comparisons."""
     found: dict[str, list[str]] = {}
     for name in names:
-        stem, sign, _ = name.partition("=")
-        if sign and stem and stem not in names:
+        stem, sign, level = name.partition("=")
+        compares = stem.endswith(("<", ">", "!", "≤", "≥")) or level.startswith("=")
+        if sign and stem and stem not in names and not compares:
             found.setdefault(stem, []).append(name)
     return {stem: tuple(columns) for stem, columns in found.items() if len(columns) > 1}
 

@@ -94,18 +94,28 @@ AMBIGUOUS = (
 def encoded_rows(models: Any, X: Any, *, is_raw: bool = False) -> Any:
     """Rows as the models of a set take them, from the set's raw table or from encoded rows.
 
-    A set without a schema takes its rows as they are. ``is_raw`` settles what an unnamed array of
+    Columns of a frame are found by name. ``is_raw`` settles what an unnamed array of
     numbers is, where both are possible; trees have the same numbers in both.
     """
     schema = getattr(models, "schema", None)
-    if schema is None or X is None:
+    if X is None:
         return X
-    # Local import: sets without a schema need no chunks.
+    # Local import: most sets need no chunks.
     from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 
     if is_chunked(X):
-        return _encoded_chunks(models, as_chunked_rows(X), is_raw)
-    return X if _takes(models, X, is_raw) else models.encode(X)
+        return X if schema is None else _encoded_chunks(models, as_chunked_rows(X), is_raw)
+    if schema is None or _takes(models, X, is_raw):
+        return _in_order(models, X)
+    return models.encode(X)
+
+
+def _in_order(models: Any, X: Any) -> Any:
+    """Columns of a frame in the order of the models' names, which arrays are taken to have."""
+    if hasattr(models, "row_norm"):
+        return rows_by_name(X, models.feature_names[:-1], models.schema)
+    ordered = getattr(getattr(models, "models", None), "in_order", None)  # trees find names later
+    return X if ordered is None else ordered(X)
 
 
 def _takes(models: Any, X: Any, is_raw: bool) -> bool:
@@ -133,21 +143,26 @@ def _encoded_chunks(models: Any, table: Any, is_raw: bool) -> Any:
 
 
 def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None) -> Any:
-    """Return encoded rows; raise if a frame's columns are not those of the models, in order."""
-    from rashomon_explorer._utils.containers import as_pandas, column_labels
+    """Return encoded rows in the models' columns; raise unless a frame has these and no others."""
+    from rashomon_explorer._utils.containers import (
+        as_pandas,
+        column_labels,
+        column_order,
+        columns_at,
+    )
 
     labels = column_labels(X)
     if labels is None:
         return X
-    found = [str(label) for label in labels]
+    order = column_order(labels, names)
     # Models of unnamed rows have columns x0, x1, …; a frame may name them differently.
-    nameless = list(names) == [f"x{j}" for j in range(len(names))] and set(found) != set(names)
-    if found != list(names) and not (nameless and len(found) == len(names)):
+    nameless = list(names) == [f"x{j}" for j in range(len(names))] and len(labels) == len(names)
+    if order is None and not nameless:
         raise DataError(
-            f"X must have the columns {_short(names)} in this order, got {_short(found)}: "
+            f"X must have the columns {_short(names)}, got {_short(list(map(str, labels)))}: "
             + _suggestion(schema)
         )
-    return as_pandas(X)
+    return as_pandas(X if order is None else columns_at(X, order))
 
 
 def named_rows(X: Any, names: Sequence[str]) -> FloatArray:

@@ -262,9 +262,15 @@ class Page:
             cell.click()
         return cell.find_element(By.CSS_SELECTOR, f"[data-field='{field}']")
 
+    def readable(self, words):
+        """Wait until a label with a price has stood long enough to be read: a press buys it."""
+        button = "[...document.querySelectorAll('.rx-offer button[data-offer]:enabled')]"
+        shown = f"{button}.some((one) => one.textContent.startsWith(arguments[0]))"
+        self.wait(lambda: self.run(shown, words), f"an offer {words!r}")
+
     def draw(self):
         """Press Draw, and yes where the page asks whether so little is worth the price."""
-        self.wait(lambda: self.button("Draw ").is_enabled(), "a button that draws")
+        self.readable("Draw ")
         before = self.status, self.alert
         self.button("Draw ").click()
         done = "a draw, a question or a refusal"

@@ -20,7 +20,7 @@ from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
-from tests.explorer.pages import set_state, unzipped
+from tests.explorer.pages import press, set_state, unzipped
 
 PNG, SVG = b"\x89PNG\r\n\x1a\n...", b"<svg class='main-svg'></svg>"
 
@@ -38,7 +38,7 @@ def page(tmp_path_factory, cancer):
 
 def _release(page, *names):
     page.basket_panel.table.ticked = dict.fromkeys(names, 1.0)
-    page.basket_panel.question.yes.click()
+    press(page.basket_panel)
 
 
 def test_chosen_models_leave_only_with_a_statement(page):
@@ -145,7 +145,7 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     assert refused == {*in_rows, "psi_n_trees"}  # these models are linear
     panel.group.value = "sex"
     panel.table.ticked = {"group_sizes": 1.0, "mean_selection_gap": 2.0}
-    panel.question.yes.click()
+    press(panel)
     (bought,) = explorer.state.paid
     assert bought.released["rows of f"].estimate > 0 and bought.group == "sex"
     assert bought.released.charge == explorer.ledger.entries()[-1].id

@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
-from tests.explorer.pages import held_page, price_on, redrawn, set_state, unzipped
+from tests.explorer.pages import held_page, press, price_on, redrawn, set_state, unzipped
 
 AS_OPENED = {"family": "trees", "max_leaves": 3, "max_depth": None, "leaf_penalty": 0.005}
 AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "group_column": ""}
@@ -193,7 +193,7 @@ def _bought(page):
         names = ("ambiguity", "mean_loss", "group_sizes", "psi_n_trees", "psi_avoiding")
         panel.table.ticked = dict.fromkeys(names, 1.0)
         before, price = page.ledger.spent(), price_on(panel.button)
-        panel.question.yes.click()
+        press(panel)
         assert cost_text(page.ledger.spent() - before) == price
     return page.state.paid[0]
 

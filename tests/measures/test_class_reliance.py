@@ -332,7 +332,7 @@ def test_estimators_problems_and_sets_are_asked_alike():
     fitted = RashomonClassifier(epsilon=50.0, n_draws=5, psi=0.05, random_state=0)
     fitted.fit(rows, labels)
     table = model_class_reliance(fitted, rows, labels, features={"both": ["age", "debt"]})
-    problem, groups = declared_problem(fitted, rows, labels), {"both": ["x0", "x1"]}
+    problem, groups = declared_problem(fitted, rows, labels), {"both": ["age", "debt"]}
     pd.testing.assert_frame_equal(table, model_class_reliance(problem, psi=0.05, features=groups))
     assert table.loc["both", ["lower", "best", "upper"]].is_monotonic_increasing
     each = model_reliance(fitted, rows, labels)

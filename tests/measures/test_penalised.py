@@ -238,7 +238,7 @@ def test_other_rows_orders_and_unfinished_fits_are_refused():
         (last, rows * 1.01, y, "above the minimum"),
         (plain, X[:-4], Y[:-4], "pass the rows that it was fitted to"),
         (plain, X, 1 - Y, "pass the rows that it was fitted to"),
-        (named, frame[list("edcba")], Y, "in their order"),
+        (named, frame.rename(columns={"a": "f"}), Y, r"must have the columns \['a', 'b'"),
         (early, raw, y, r"max_iter=20 steps: raise max_iter or scale"),
         (loose, rows, y, "a smaller tol"),
     ):

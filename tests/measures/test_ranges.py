@@ -367,7 +367,7 @@ def test_the_problem_of_a_set_is_that_of_its_estimator(fitted):
     exact = m.exact_coefficient_ranges(known, models.psi)
     assert list(m.draws_in_range(models, exact).index) == ["age", "income", "intercept"]
     assert set_problem(models, X[:7], y[:7], resampled=True).n == 7
-    for rows, words in ((X[:100], "pass the rows"), (X[["age"]], "give 2 parameters, the draws 3")):
+    for rows, words in ((X[:100], "pass the rows"), (X[["age"]], "must have the columns")):
         with pytest.raises(ValueError, match=words):
             m.declared_problem(estimator, rows, y[: len(rows)])
     if models.task == "classification":

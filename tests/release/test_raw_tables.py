@@ -166,11 +166,7 @@ def test_columns_are_decided_before_the_charge(tmp_path):
         (MODELS, FRAME[["age", "home"]], "lacks"),
         (MODELS, FRAME.to_numpy(object)[:, :2], "declares 3 features"),
         (two, FRAME[["age", "income"]].to_numpy(), "may be the raw table or encoded rows"),
-        (
-            replace(two, schema=None),
-            FRAME[["income", "age"]],
-            r"columns \['a', 'b'\] in this order",
-        ),
+        (replace(two, schema=None), FRAME[["income", "age"]], r"columns \['a', 'b'\], got"),
     ]
     for models, X, words in wrong:
         with pytest.raises(DataError, match=words):

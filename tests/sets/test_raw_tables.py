@@ -151,13 +151,13 @@ def test_files_of_older_versions_open_and_refuse_a_raw_table(fitted, tmp_path):
 def test_without_a_schema_columns_are_compared_by_name(model):
     X = pd.DataFrame(np.random.default_rng(0).uniform(-0.5, 0.5, (200, 2)), columns=["b", "a"])
     released = model.fit(X, X["b"] > 0).rashomon_set_.release()
-    for same in (X, X.to_numpy()):
+    for same in (X, X.to_numpy(), X[["a", "b"]]):
         np.testing.assert_array_equal(released.predict(same), model.predict(X))
     linear = isinstance(model, RashomonClassifier)
     doors = ("predict", "scores", "labels", "rows") if linear else ("predict",)
-    for wrong in (X[["a", "b"]], X.rename(columns={"a": "c"}), X.assign(c=1.0)):
+    for wrong in (X.rename(columns={"a": "c"}), X.assign(c=1.0)):
         for door in doors:
-            with pytest.raises(DataError, match=r"columns \['b', 'a'\] in this order"):
+            with pytest.raises(DataError, match=r"columns \['b', 'a'\], got"):
                 getattr(released, door)(wrong)
     with pytest.raises(ValueError, match="shape"):
         released.predict(X.assign(c=1.0).to_numpy())

@@ -115,9 +115,7 @@ class SetPicker:
         card.styled(self.choice, "rx-unlabelled")
         self.menu = card.quiet_button("⋯", "Menu of the set in view", toggles=True)
         self.delete = card.quiet_button("Delete this set…", "Asks first; its cost stays spent")
-        self.question = card.Question(
-            error_boundary(self.state, "Deleting the set", lambda: self._delete())
-        )
+        self.question = card.Question(error_boundary(self.state, "Deleting the set", self._delete))
         self._telling = False
         self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
         self.delete.on_click(lambda _: self._ask())
@@ -137,6 +135,7 @@ class SetPicker:
             f"Delete draw {number} and its released aggregates from this machine? {cost} stays "
             "spent. This cannot be undone.",
             f"Delete draw {number}",
+            str(number),
         )
 
     def _open(self) -> None:
@@ -164,8 +163,8 @@ class SetPicker:
             finally:
                 self.refresh()
 
-    def _delete(self) -> None:
-        self.session.delete_saved(self.state.in_view)
+    def _delete(self, number: str) -> None:
+        self.session.delete_saved(int(number))
 
 
 def _words(state: ExplorerState) -> str:

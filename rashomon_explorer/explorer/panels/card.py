@@ -11,7 +11,13 @@ from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display, own_layout
-from rashomon_explorer.explorer.widgets.controls import CardMenu, LiveText, MenuEntries, Slider
+from rashomon_explorer.explorer.widgets.controls import (
+    CardMenu,
+    LiveText,
+    MenuEntries,
+    OfferButton,
+    Slider,
+)
 from rashomon_explorer.plots.text import plural
 
 
@@ -97,13 +103,13 @@ class Panel:
 
 
 class Question:
-    """Confirmation dialog; hidden while there is no question."""
+    """Confirmation dialog; hidden while there is no question. Yes answers the question it shows."""
 
-    def __init__(self, go_on: Callable[[], object], label: str = "Draw anyway") -> None:
+    def __init__(self, go_on: Callable[[str], object], label: str = "Draw anyway") -> None:
         self._go_on = go_on
         self.said = LiveText(role="alert", kind="rx-question-words")
-        self.yes, self.no = quiet_button(label), quiet_button("Cancel")
-        self.yes.on_click(lambda _: self._confirmed())
+        self.yes = OfferButton(self._confirmed, description=label, kind="rx-quiet")
+        self.no = quiet_button("Cancel")
         self.no.on_click(lambda _: self.close())
         self.widget = column([self.said, basic.HBox([self.yes, self.no])], "rx-ask")
         self.close()
@@ -112,18 +118,20 @@ class Question:
     def open(self) -> bool:
         return self.widget.layout.display is None
 
-    def ask(self, question: str, label: str) -> None:
-        """Show a question, with the label of the button that agrees."""
+    def ask(self, question: str, label: str, offer: str) -> None:
+        """Show a question about an offer, with the label of the button that agrees."""
         self.said.html, self.yes.description = escape(question), label
+        self.yes.offer = offer
         display(self.widget, True)
 
     def close(self) -> None:
         self.said.html = ""
         display(self.widget, False)
 
-    def _confirmed(self) -> None:
-        self.close()
-        self._go_on()
+    def _confirmed(self, offer: str) -> None:
+        if self.open and offer == self.yes.offer:
+            self.close()
+            self._go_on(offer)
 
 
 class AlertPanel:

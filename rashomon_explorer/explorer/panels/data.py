@@ -43,7 +43,7 @@ from rashomon_explorer.explorer.table_files import (
 )
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import TableForm
+from rashomon_explorer.explorer.widgets.controls import OfferButton, TableForm
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
 
 _FETCHING = "Fetching from OpenML"
@@ -92,7 +92,7 @@ class DataPanel(Panel):
     """Panel that loads a data set."""
 
     title = "Data"
-    needs = ("data", "view", "phase")
+    needs = ("data", "view", "phase", "loading")
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -103,10 +103,11 @@ class DataPanel(Panel):
         self.positive = basic.Dropdown(description="Positive class", options=[])
         self.about = region()
         self.schema = SchemaPanel(session)
-        self.audit = basic.Button(
-            description="Fit and audit a model (free, not private)", tooltip=_AUDIT
+        self.audit = OfferButton(
+            error_boundary(self.state, _AUDITING, self._audit),
+            description="Fit and audit a model (free, not private)",
+            tooltip=_AUDIT,
         )
-        self.audit.on_click(error_boundary(self.state, _AUDITING, lambda _: self._audit()))
         self._auditing = BackgroundTask(_AUDITING, self._not_audited, self.refresh)
         self.openml = OpenMLPicker(self.state, self._fetched)
         for hidden in (self.positive, self.schema.file, self.openml.widget):
@@ -156,11 +157,12 @@ class DataPanel(Panel):
                 )
             return
         self.session.set_status(f"Loading {name}…")
-        data = load_dataset(name)
-        if data.task == "classification" and len(data.classes) > 2:
-            self._offer_classes(list(data.classes))
-            data = load_dataset(name, positive=self.positive.value)
-        self.session.choose(data)
+        with self.session.loading():
+            data = load_dataset(name)
+            if data.task == "classification" and len(data.classes) > 2:
+                self._offer_classes(list(data.classes))
+                data = load_dataset(name, positive=self.positive.value)
+            self.session.choose(data)
 
     def reopen(self, first: str) -> bool:
         """Choose the table that was charged last, else `first`; return whether a file is needed."""
@@ -178,9 +180,16 @@ class DataPanel(Panel):
         self.state.alert = None
         self.schema.propose(name, frame)
 
-    def _audit(self) -> None:
+    def _audit(self, offer: str) -> None:
         """Fit a linear model with a cross-validated penalty to the table, and show its audit."""
-        data = self.session.data_or_error()
+        if self.state.busy or self._auditing.running:
+            return
+        data, number = self.session.data_or_error(), self.state.table_number
+        if offer != str(number):
+            self.session.set_status(
+                f"The table is now {data.name}: press again. Nothing was fitted."
+            )
+            return
         rows = self.session.rows
         self.state.message = "Fitting a model and looking for others that are as good…"
 
@@ -190,6 +199,8 @@ class DataPanel(Panel):
             return found
 
         def show(found: Audit) -> None:
+            if number != self.state.table_number:
+                return  # another table is on screen by now
             self.session.show_audit(found, data)
             self.state.page = "set"
 
@@ -202,7 +213,8 @@ class DataPanel(Panel):
     def _on_positive_label(self) -> None:
         if not self._updating and self.positive.value is not None:
             self.schema.positive_label = self.positive.value
-            self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
+            with self.session.loading():
+                self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
 
     def _offer_classes(self, classes: list[object]) -> None:
         self._updating = True
@@ -225,7 +237,8 @@ class DataPanel(Panel):
         data = self.state.data
         in_memory = data is not None and streamed_table(data) is None
         display(self.audit, in_memory and self.state.view == "curator")
-        self.audit.disabled = self.state.busy or self._auditing.running
+        self.audit.disabled = self.state.busy or self._auditing.running or self.state.loading
+        self.audit.offer = str(self.state.table_number)
         if data is None:
             self.about.value = ""
             return
@@ -502,7 +515,8 @@ class SchemaPanel:
         positive = self.positive_label
         if positive is None and self.positive.value != _ALL:
             positive = self.positive.value
-        self.made = self.table.data(positive)
+        with self.session.loading():
+            self.made = self.table.data(positive)
         if self.made.schema != self.table.schema:  # labels found in the rows must be confirmed
             self.edit(replace(self.table, schema=self.made.schema))
         self.session.choose(self.made)

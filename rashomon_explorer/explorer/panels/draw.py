@@ -1,6 +1,6 @@
 """Panels of the paid actions: a set, one model, and a penalty."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, Expl
 from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, Slider
+from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, OfferButton, Slider
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -97,7 +97,16 @@ _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
 class PaidPanel(card.Panel):
     """Button of a paid action with its privacy cost, and a confirmation where it is needed."""
 
-    needs: ClassVar[tuple[str, ...]] = ("phase", "plan", "no_plan", "data", "account", "view")
+    needs: ClassVar[tuple[str, ...]] = (
+        "phase",
+        "plan",
+        "no_plan",
+        "data",
+        "account",
+        "view",
+        "loading",
+        "table_number",
+    )
 
     def __init__(
         self,
@@ -111,13 +120,15 @@ class PaidPanel(card.Panel):
     ) -> None:
         self.action, self.state = action, action.state
         self.price = card.styled(basic.HTML(), "rx-price")
-        self.button = card.styled(basic.Button(button_style="primary"), "rx-draw")
-        self.button.on_click(self.on(action.doing, self.confirm_or_start))
-        self.question = card.Question(self.on(action.doing, action.start))
+        press = messages.error_boundary(self.state, action.doing, self._pressed)
+        self.button = OfferButton(partial(press, self.confirm_or_start), kind="rx-draw")
+        self.question = card.Question(partial(press, action.start))
         buttons = card.row([self.button, *beside], "rx-buttons")
         parts = [*before, self.price, *between, buttons, self.question.widget, *after]
         super().__init__(action.state, *parts, kind=kind)
         action.observers.append(self.update)
+        others = [name for name in action.follows if name not in self.needs]
+        self.state.observe(lambda _: self.update(), others)
 
     def refresh(self) -> None:
         quote, running = self.action.quote(), self.action.task.running
@@ -125,28 +136,43 @@ class PaidPanel(card.Panel):
         self.question.close()
         over = cost is not None and not cost.affordable
         unplanned = bool(quote.unavailable) or (cost is None and not quote.free)
-        self.button.disabled = running or self.state.busy or over or unplanned
+        locked = running or self.state.busy or self.state.loading
+        self.button.disabled = locked or over or unplanned
         # Highlight the button only if the action is affordable and its guarantee is not weak.
         self.button.button_style = "" if over or quote.weakness else "primary"
         priced = f"{quote.label} ({cost.text})" if cost and not quote.unavailable else quote.label
-        self.button.description = f"{self.action.doing}…" if running else priced
+        with self.button.hold_sync():  # a label and its offer arrive together
+            self.button.description = f"{self.action.doing}…" if running else priced
+            self.button.offer = self.action.offer
         brief, sentence = self.price_texts(quote)
         note, short = f'<p class="rx-note">{sentence}</p>', f'<p class="rx-brief">{brief}</p>'
         self.price.value = f"{note}{short}" if sentence else ""
 
-    def confirm_or_start(self) -> None:
-        """Start the action, or ask for confirmation if one is needed; a double click is one."""
-        action, quote = self.action, self.action.quote()
-        if self.state.busy or action.task.running:
+    def confirm_or_start(self, offer: str) -> None:
+        """Start the action as the button showed it, or ask for confirmation if one is needed."""
+        action = self.action
+        if self.state.busy or action.task.running or action.is_sold(offer):
             return
+        quote = action.quote()
         cost, needs_confirmation = quote.cost, action.always_asks or bool(quote.weakness)
-        if cost is None or not cost.affordable or not needs_confirmation or self.question.open:
+        if cost is None or not cost.affordable or not needs_confirmation:
             self.question.close()
-            action.start()
+            action.start(offer)
             return
+        action.check(offer)
         why = f"Spend {cost.text} nevertheless? " if quote.weakness else ""
         label = f"{action.verb} anyway" if quote.weakness else f"Spend {cost.text} permanently"
-        self.question.ask(f"{why}This cannot be undone.{self.alternatives()}", label)
+        self.question.ask(f"{why}This cannot be undone.{self.alternatives()}", label, offer)
+
+    def _pressed(self, act: Callable[[str], object], offer: str) -> None:
+        """Act on an offer; where it is no longer what is on screen, state the price of now."""
+        try:
+            act(offer)
+        except messages.OfferChangedError as change:
+            messages.report(self.state, self.action.doing, change)
+            self.update()
+            note = f'<p class="rx-note"><b>{escape(str(change))}</b></p>'
+            self.price.value = f"{note}{self.price.value}"
 
     def alternatives(self) -> str:
         """Describe what else can be done about a weak guarantee."""
@@ -193,7 +219,8 @@ class DrawPanel(PaidPanel):
         self.status = LiveText(role="status", kind="rx-status")
         self.said = card.region("rx-said")  # for phones, above the view
         self.suggestions = SuggestionButtons(action.state, dials or {})
-        self.look = card.quiet_button("", _FREE)
+        look = messages.error_boundary(action.state, "Drawing without a charge", self._look)
+        self.look = OfferButton(look, tooltip=_FREE, kind="rx-quiet")
         super().__init__(
             action,
             between=[self.suggestions.widget, self.look],
@@ -201,7 +228,6 @@ class DrawPanel(PaidPanel):
             after=[self.progress, self.status],
         )
         self.stop.on_click(self.on("Stopping", action.stop))
-        self.look.on_click(self.on("Drawing without a charge", self._look))
         self.state.observe(self._show_message, "message")
 
     def lines(self) -> tuple[str, ...]:
@@ -217,6 +243,7 @@ class DrawPanel(PaidPanel):
         state = self.state
         free = self._looks_for_free()
         self.look.description = "Back to private draws" if free else "Look for free (not private)"
+        self.look.offer = self._offer_of_look()
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
         display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
@@ -241,13 +268,18 @@ class DrawPanel(PaidPanel):
         linear = self.state.family == LINEAR
         return linear and mechanism_traits(self.state.mechanism).curator_only
 
-    def _look(self) -> None:
+    def _offer_of_look(self) -> str:
+        return f"{self.state.table_number}:{self._looks_for_free()}:{self.state.family}"
+
+    def _look(self, offer: str) -> None:
         """Draw without noise and without a charge; pressed again, return to private draws."""
+        if offer != self._offer_of_look() or self.state.busy or self.state.family != LINEAR:
+            return
         if self._looks_for_free():
             self.state.mechanism = AUTO
             return
         self.state.mechanism = "hit_and_run"
-        self.confirm_or_start()
+        self.confirm_or_start(self.action.offer)
 
     def _show_message(self, _change: object) -> None:
         self.status.html = self.said.value = escape(self.state.message)

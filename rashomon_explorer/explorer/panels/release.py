@@ -47,7 +47,7 @@ class BasketPanel(PaidPanel):
     """Panel that chooses aggregates, shows their privacy cost and releases them."""
 
     title = "Basket"
-    needs = ("rashomon_set", "selection", "phase", "data", "account")
+    needs = (*PaidPanel.needs, "rashomon_set", "selection")
 
     def __init__(self, action: AggregateRelease) -> None:
         self.aggregates = action

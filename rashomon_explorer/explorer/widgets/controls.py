@@ -43,6 +43,31 @@ class Slider(basic.AnyWidget):
         )
 
 
+class OfferButton(basic.AnyWidget):
+    """Button that sells what it shows: a press returns the offer that its reader could read."""
+
+    _esm = script("offer_button.js")
+    description = traitlets.Unicode("").tag(sync=True)
+    tooltip = traitlets.Unicode("").tag(sync=True)
+    button_style = traitlets.Unicode("").tag(sync=True)
+    kind = traitlets.Unicode("").tag(sync=True)
+    disabled = traitlets.Bool(False).tag(sync=True)
+    offer = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, press: Callable[[str], object], **traits: Any) -> None:
+        super().__init__(**traits)
+        self._press = press
+        self.on_msg(self._receive)
+
+    def click(self) -> None:
+        """Do what a press in the browser does, by somebody who reads the newest label."""
+        self._press(self.offer)
+
+    def _receive(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        if content.get("type") == "pressed":
+            self._press(str(content.get("offer")))
+
+
 class Fold(basic.AnyWidget):
     """Button that folds and unfolds the box around it, by the attribute ``data-open``."""
 

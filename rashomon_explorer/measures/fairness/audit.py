@@ -24,7 +24,7 @@ from rashomon_explorer.measures.fairness.gaps import (
     need_curator,
 )
 from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
-from rashomon_explorer.measures.inputs import set_and_rows, sum_chunks
+from rashomon_explorer.measures.inputs import by_index, set_and_rows, sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR, multiplicity_table
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets import CuratorSet
 
 
+@by_index
 def fairness_frame(
     labels: ArrayLike,
     y: ArrayLike,
@@ -356,6 +357,7 @@ def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.Data
     ).rename_axis(index="gap")
 
 
+@by_index
 def fairness_audit(
     models: CuratorSet,
     X: Any,
@@ -516,6 +518,7 @@ _MEASURES = {
 }
 
 
+@by_index
 def multiplicity_by_person_group(
     models: Any,
     X: Any,
@@ -573,7 +576,7 @@ def multiplicity_by_person_group(
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     measure_names = list(measures or _MEASURES[models.task])
     found = Groups.from_attributes(groups, np.shape(groups)[0])
-    texts = pd.Series(np.asarray(_different(found.texts))[found.codes])
+    texts = np.asarray(_different(found.texts))[found.codes]
     long = multiplicity_table(
         models, X, psi=psi, groups=texts, measures=measure_names, baseline=baseline
     )

@@ -14,6 +14,7 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray, as_numbers
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness import rates
 from rashomon_explorer.measures.fairness.rates import Codes, Groups, GroupsLike
+from rashomon_explorer.measures.inputs import by_index
 
 LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
     "demographic_parity": ("selection_rate",),
@@ -32,6 +33,7 @@ USUAL_LABEL_GAPS = ("demographic_parity", "equal_opportunity", "equalized_odds",
 USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
 
 
+@by_index
 def fairness_gaps(
     labels: ArrayLike,
     y: ArrayLike,
@@ -99,6 +101,7 @@ def fairness_gaps(
     return _gaps(outcomes, found, names, agg, method)
 
 
+@by_index
 def score_gaps(
     scores: ArrayLike,
     y: ArrayLike,
@@ -156,6 +159,7 @@ def score_gaps(
     return _gaps(outcomes, found, names, agg, method)
 
 
+@by_index
 def group_rates(
     labels: ArrayLike, y: ArrayLike, groups: GroupsLike, rate: str, *, positive: Any = None
 ) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 
+@inputs.by_index
 def conditional_reliance(
     models: RashomonSet | ReleasedSet,
     X: ArrayLike,
@@ -83,6 +84,7 @@ def conditional_reliance(
     return pd.concat(tables, axis=1)
 
 
+@inputs.by_index
 def reliance_within(
     models: Any,
     X: ArrayLike,
@@ -157,6 +159,7 @@ IMPORTANCES: dict[str, Callable[..., pd.DataFrame]] = {
 """Importances by name: functions of models, X, y, features and their own options."""
 
 
+@inputs.by_index
 def importance_cloud(
     models: Any,
     X: ArrayLike,

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.measures.inputs import Features, as_models_by_rows, feature_groups
+from rashomon_explorer.measures.inputs import Features, as_models_by_rows, by_index, feature_groups
 
 if TYPE_CHECKING:
     from rashomon_explorer.mechanisms.base import Sampler
@@ -130,6 +130,7 @@ def importance_distribution(
     return ImportanceDistribution(tuple(str(name) for name in features), samples)
 
 
+@by_index
 def rid(
     make_problem: Callable[[FloatArray, NDArray[Any]], Problem | CountedTrees],
     X: ArrayLike,

@@ -118,6 +118,7 @@ def _task(models: Any, X: Any, y: ArrayLike) -> _LinearModels | _Trees | _Predic
     return _Predictors(models, X, y) if fitted else _LinearModels(models, X, y)
 
 
+@inputs.by_index
 def permutation_importance(
     models: Any,
     X: ArrayLike,
@@ -163,6 +164,7 @@ def permutation_importance(
     return table.to_numpy()
 
 
+@inputs.by_index
 def permutation_table(
     models: Any,
     X: ArrayLike,

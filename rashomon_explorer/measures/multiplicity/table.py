@@ -32,6 +32,7 @@ Sums = dict[tuple[int | None, str], Any]
 """Sums over rows by group, None for all rows, and by the first measure with that kernel."""
 
 
+@inputs.by_index
 def multiplicity_table(
     models: Any,
     X: Any = None,
@@ -327,6 +328,7 @@ def _empty_set_message(models: Any, inside_only: bool) -> str:
     )
 
 
+@inputs.by_index
 def by_group(
     measure: str | Callable[..., float],
     values: ArrayLike,

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
-from rashomon_explorer.measures.inputs import earlier_steps, fitted_set, set_and_rows
+from rashomon_explorer.measures.inputs import by_index, earlier_steps, fitted_set, set_and_rows
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -24,6 +24,7 @@ from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.scores import encoded_rows
 
 
+@by_index
 def declared_problem(
     estimator: Any, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None
 ) -> Problem:
@@ -86,6 +87,7 @@ _COUNTED = (
 )
 
 
+@by_index
 def set_problem(
     models: Any, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None, *, resampled: bool = False
 ) -> Problem:

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, as_numbers
 from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.brackets import bracketed
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
-from rashomon_explorer.sets.scores import finite_rows, model_rows
+from rashomon_explorer.sets.scores import finite_rows, model_rows, rows_by_name
 
 
 def parameter_names(
@@ -66,9 +67,11 @@ def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
 
 
 def encoded_rows(problem: ConvexProblem, X: Any) -> Any:
-    """Rows of the table that the problem's model took, in the problem's columns."""
-    encode = getattr(problem, "encode", None)
-    return X if encode is None else encode(X)
+    """Rows of the table that the problem's model took, in the problem's columns, by name."""
+    encode, names = getattr(problem, "encode", None), getattr(problem, "feature_names", ())
+    if encode is not None:
+        X = encode(X)
+    return rows_by_name(X, names) if len(names) else X
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
@@ -314,6 +317,7 @@ def exact_score_ranges(
     return _table(problem, psi, directions, index, tolerance, n_jobs=n_jobs, executor=executor)
 
 
+@by_index
 def exact_group_gap(
     problem: ConvexProblem, psi: float, X: ArrayLike, groups: ArrayLike, *, tolerance: float = 1e-6
 ) -> pd.DataFrame:

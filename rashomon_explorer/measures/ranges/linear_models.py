@@ -15,12 +15,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses import Loss, scikit_learn
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.sets.scores import rows_by_name
 
 _LOOSEST = 1e-3  # with a larger tol other objectives would pass the check
 _AVERAGED = 4.0  # sag and saga stop by the change of weights: slopes up to 3.9·tol were observed
@@ -125,6 +128,7 @@ _FAR = 0.01  # largest accepted excess, as a share of the decrease in objective 
 _NEAR = 1e-9  # same share: below it a logistic fit counts as the minimum at any slope
 
 
+@by_index
 def penalised_problem(
     estimator: Any, X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> PenalisedProblem:
@@ -197,9 +201,10 @@ def penalised_problem(
         )
         raise TypeError(f"estimator must be one of {known}, got {type(estimator).__name__}{steps}")
     check_is_fitted(estimator)
-    _check_names(estimator, X)
-    rows, y = _table(X), np.asarray(y)
-    fit_inputs = X, y, sample_weight
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", column_labels(X) or ())]
+    X, y = rows_by_name(X, names) if names else X, np.asarray(y)
+    rows, fit_inputs = _table(X), (X, y, sample_weight)
+    names = names or [f"x{j}" for j in range(rows.shape[1])]
     if y.shape != (len(rows),):
         raise ValueError(f"y must hold one target per row, got {y.shape} for {len(rows)} rows")
     weights = row_weights(estimator, y, sample_weight)
@@ -207,8 +212,6 @@ def penalised_problem(
         rows, y, weights = rows[weights > 0], y[weights > 0], weights[weights > 0]
     made = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
     intercept = bool(estimator.fit_intercept)
-    columns = getattr(X, "columns", [f"x{j}" for j in range(rows.shape[1])])
-    names = getattr(estimator, "feature_names_in_", columns)
     ridges, l1 = (np.full(rows.shape[1], size) for size in (made.ridge, made.l1))
     if intercept:
         ridges = np.append(ridges, made.ridge * made.intercept**2)
@@ -220,13 +223,18 @@ def penalised_problem(
         loss=made.loss,
         ridges=np.tile(ridges, made.loss.outputs),
         intercept=intercept,
-        feature_names=tuple(str(name) for name in names),
+        feature_names=tuple(names),
         weights=None if weights is None else weights / weights.mean(),
         l1=np.tile(l1, made.loss.outputs) if l1.any() else None,
         classes=several,
     )
     _check_fit(problem, estimator, *fit_inputs)
     return problem
+
+
+def has_problem(estimator: Any) -> bool:
+    """Whether :func:`penalised_problem` knows the objective of a kind of estimator."""
+    return any(type(estimator) is kind for kind in _makers())
 
 
 @dataclass(frozen=True)
@@ -407,15 +415,6 @@ def _table(X: ArrayLike) -> FloatArray:
     if rows.ndim != 2 or 0 in rows.shape or not np.isfinite(rows).all():
         raise DataError(f"rows must be a finite table without NaN, got shape {rows.shape}")
     return rows
-
-
-def _check_names(estimator: Any, X: Any) -> None:
-    fitted, columns = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
-    if fitted is not None and columns is not None and list(fitted) != list(columns):
-        raise ValueError(
-            "X must have the columns that the estimator was fitted to, in their order: "
-            f"{list(fitted)}, got {list(columns)}"
-        )
 
 
 def fitted_parameters(estimator: Any, problem: PenalisedProblem) -> FloatArray:

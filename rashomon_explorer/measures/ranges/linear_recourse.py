@@ -23,7 +23,7 @@ from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.tree_recourse import TreeSet, tree_recourse
 from rashomon_explorer.sets.models.trees import DecisionTrees
-from rashomon_explorer.sets.scores import finite_rows
+from rashomon_explorer.sets.scores import finite_rows, rows_by_name
 
 _MOST_ROUNDS = 150
 _NEW_CUTS = 3  # cuts that a programme takes from the pool at a time
@@ -184,16 +184,19 @@ def _people(
     problem: ConvexProblem, X: Any, design: Any, feature_names: Sequence[str] | None
 ) -> tuple[FloatArray, list[str]]:
     """Features (n, q) of the people, and their names."""
-    own = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else None
+    labels = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else []
     if design is None:
         rows, width = encoded_rows(problem, X), problem.p // problem.loss.outputs
         width -= problem.intercept
-        own = None if own is not None and len(own) != width else own
-        own = own or list(getattr(problem, "feature_names", [f"x{j}" for j in range(width)]))
+        unnamed = [f"x{j}" for j in range(width)]
+        names = list(getattr(problem, "feature_names", unnamed))
+        names = labels if names == unnamed and len(labels) == width else names
     else:
-        rows, width = X, np.asarray(design[0]).shape[-1]
+        width = np.asarray(design[0]).shape[-1]
+        names = labels or [f"x{j}" for j in range(width)]
+        rows = rows_by_name(X, list(map(str, feature_names or names)))
     people = finite_rows(rows, width)
-    names = list(map(str, feature_names or own or [f"x{j}" for j in range(width)]))
+    names = list(map(str, feature_names or names))
     if len(names) != width:
         raise ValueError(f"feature_names must hold {width} names, got {len(names)}")
     return people, names

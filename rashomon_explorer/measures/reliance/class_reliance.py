@@ -16,7 +16,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.measures.inputs import Columns, Features, feature_groups
+from rashomon_explorer.measures.inputs import Columns, Features, by_index, feature_groups
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.reliance import level_set, set_reliance
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
@@ -158,6 +158,7 @@ _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
 }
 
 
+@by_index
 def model_class_reliance(
     models_or_problem: Any,
     X: ArrayLike | None = None,

@@ -19,6 +19,7 @@ from rashomon_explorer.measures.inputs import (
     Columns,
     Features,
     LinearTask,
+    by_index,
     feature_groups,
     fitted_set,
     linear_models,
@@ -258,10 +259,8 @@ def bounded_problem(problem: penalised.PenalisedProblem, psi: float) -> BoundedP
 
 def default_names(problem: penalised.ConvexProblem) -> list[str]:
     """Names of a problem's features, without the intercept."""
-    if isinstance(problem, penalised.PenalisedProblem):
-        return list(problem.feature_names)
     width = problem.p // problem.loss.outputs - problem.intercept
-    return [f"x{j}" for j in range(width)]
+    return list(getattr(problem, "feature_names", [f"x{j}" for j in range(width)]))
 
 
 def refuse_rows(X: object, y: object) -> None:
@@ -305,6 +304,7 @@ FORMS: dict[str, Callable[[pd.DataFrame, FloatArray], pd.DataFrame]] = {
 _SCORES_AT_ONCE = 2_000_000
 
 
+@by_index
 def model_reliance(
     models_or_problem: Any,
     X: ArrayLike | None = None,

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.inputs import Features, feature_groups, set_and_rows
+from rashomon_explorer.measures.inputs import Features, by_index, feature_groups, set_and_rows
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import find_trees, model_reliance
 from rashomon_explorer.measures.stopping import ConfidenceSequence
@@ -39,6 +39,7 @@ class DividedLoss(NamedTuple):
     standard_error: float
 
 
+@by_index
 def switching_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
@@ -97,6 +98,7 @@ def switching_loss(
     return total / (n * (n - 1))
 
 
+@by_index
 def divided_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
@@ -191,6 +193,7 @@ def _check_functions(predict: object, loss: object) -> None:
         )
 
 
+@by_index
 def reliance_over_draws(
     models: object,
     X: ArrayLike,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
+from rashomon_explorer.exceptions import DataError
 
 
 def one_hot(codes: NDArray[np.int_], n_classes: int) -> FloatArray:
@@ -32,9 +33,28 @@ class FittedModels:
 
     estimators: tuple[Any, ...]
     classes: tuple[Any, ...]
+    columns: tuple[str, ...] = ()  # of the frame that they were first given
 
     def __len__(self) -> int:
         return len(self.estimators)
+
+    def in_order(self, X: Any) -> Any:
+        """Return a frame with the columns in the order of the first one's; arrays unchanged."""
+        # Local import: stored sets need no pandas.
+        from rashomon_explorer._utils.containers import column_labels, column_order, columns_at
+
+        labels = column_labels(X) if self.columns else None
+        if labels is None:
+            return X
+        order = column_order(labels, self.columns)
+        if order is not None:
+            return columns_at(X, order)
+        if all(hasattr(model, "feature_names_in_") for model in self.estimators):
+            return X  # each finds its columns, or raises
+        raise DataError(
+            f"X must have the columns {list(self.columns)[:8]}, got {list(labels)[:8]}: the models "
+            "were fitted to arrays and know no names of columns"
+        )
 
     @property
     def certain(self) -> bool:

@@ -136,11 +136,16 @@ class DecisionTrees:
         """Rows as numbers, in the trees' columns; raises as :meth:`scores`."""
         if X is None:
             raise ValueError("decision trees need rows: call scores(X)")
-        if self.feature_names and hasattr(X, "columns"):
-            missing = [name for name in self.feature_names if name not in X.columns]
+        # Local import: trees of arrays need no pandas.
+        from rashomon_explorer._utils.containers import column_labels, columns_at
+
+        if self.feature_names and (labels := column_labels(X)) is not None:
+            texts = [str(label) for label in labels]
+            missing = [name for name in self.feature_names if texts.count(name) != 1]
             if missing:
-                raise ValueError(f"X lacks the column {missing[0]!r}, which the trees use")
-            X = X[list(self.feature_names)]
+                lack = "has two columns" if missing[0] in texts else "lacks the column"
+                raise ValueError(f"X {lack} {missing[0]!r}, which the trees use")
+            X = columns_at(X, [texts.index(name) for name in self.feature_names])
         rows = np.asarray(X, dtype=float)
         splits = [n for _, n in _different_nodes(self.trees) if isinstance(n, Split)]
         width = len(self.feature_names) or 1 + max((split.feature for split in splits), default=-1)

@@ -1,6 +1,7 @@
 """Sets from fitted estimators or from their predictions."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -239,7 +240,11 @@ def from_estimators(
     estimators = tuple(models)
     if not estimators:
         raise ValueError("models must hold at least one fitted model, got none")
-    several = fitted_models(estimators, y)
+    # Local import: sets of predictions need no pandas.
+    from rashomon_explorer._utils.containers import column_labels
+
+    columns = tuple(map(str, column_labels(X) or ()))
+    several = replace(fitted_models(estimators, y), columns=columns)
     classes, certain = several.classes, several.certain
     losses, name = model_losses(several.scores(X), y, classes=classes, loss=loss, certain=certain)
     return predictor_set(several, losses, loss=name, psi=psi, classes=classes, names=names)
