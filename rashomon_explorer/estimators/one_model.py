@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer._utils.sklearn_compat import StrOptions
+from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
+from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import PlannedFit, with_parameters
@@ -94,13 +96,25 @@ class BaseOneModel(BaseDraws):
         return [model, f"excess ≤ {rounded_up(bound)} on average"] if known else [model]
 
 
-_TREES_UP_TO = 25.0
+_TREES_UP_TO = 8.0
 """Rows times ε, per parameter of the linear model, up to which one tree predicts better."""
 
+# The same by the share of the rarer class, if it is declared: a tree of rare positives says "no".
+_RARER, _UP_TO = (0.05, 0.2, 0.35), (0.0, 5.0, 15.0)
+
 _WHY_A_TREE = (
-    f"family='auto': n·ε is at most {_TREES_UP_TO:.0f} per parameter of a linear model, where one "
-    "tree had more accuracy on simulated tables"
+    "family='auto': n·ε is at most {:.0f} per parameter of a linear model, where one tree had more "
+    "accuracy and AUC on simulated tables{}"
 )
+_DECLARE = "; base_rate=, the share of the positive class, makes this choice better if it is public"
+
+
+def trees_up_to(base_rate: float | None) -> float:
+    """Rows times ε, per parameter of a linear model, up to which "auto" draws a tree."""
+    if base_rate is None:
+        return _TREES_UP_TO
+    return float(np.interp(min(base_rate, 1 - base_rate), _RARER, _UP_TO))
+
 
 _MOST_OUTPUTS = 2  # of up to three classes, on which the rule was settled; a tree has few leaves
 
@@ -136,14 +150,17 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     family : {"auto", "linear", "trees"}, default="auto"
         ``"trees"`` draws one tree of at most 5 leaves on the questions of the schema; without a
         schema, on whether each column is above 0. ``"auto"`` does so if ``n_samples * epsilon`` is
-        at most 25 times the number of coefficients of the linear model: on simulated tables a
-        tree then predicts better, also if a linear model is true (docs/one-model.md). It takes a
-        linear model without a schema, which alone declares where questions can cut, for more than
+        at most 8 times the number of coefficients of the linear model, or 0 to 15 times by the
+        ``base_rate``: on simulated tables a tree then predicts better (docs/one-model.md). It takes
+        a linear model without a schema, which alone declares where questions can cut, for more than
         three classes, and if a setting of linear models is given: ``loss``, ``mechanism``,
         ``radius``, ``row_norm``, ``ridge`` or ``standardize``. Trees refuse these.
     loss : {"logistic", "hinge", "smoothed_hinge"}, default="logistic"
         Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
         cross-entropy. The other two support two classes only and have no probabilities.
+    base_rate : float, default=None
+        Public share of the rows in the second of two classes, if it is known: never computed from
+        the rows. It decides on the family and sharpens what ``plan_`` expects.
     mechanism : str, default="auto"
         A key of :data:`rashomon_explorer.mechanisms.MECHANISMS`, used even if its guarantee is
         weak, or ``"auto"``.
@@ -197,13 +214,14 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     >>> bool(clf.score(data.X, data.y) > 0.7)
     True
 
-    Few rows and a schema: a tree.
+    A tree, on the questions of a schema:
 
     >>> import pandas as pd
     >>> from rashomon_explorer.data import Numeric, TableSchema, YesNo
     >>> schema = TableSchema([Numeric("age", (18, 90), thresholds=[40]), YesNo("owns", (0, 1))])
     >>> X = pd.DataFrame({"age": [25, 35, 55, 70] * 20, "owns": [0, 1] * 40})
-    >>> clf = DPClassifier(epsilon=0.5, classes=["no", "yes"], schema=schema, random_state=0)
+    >>> public = {"classes": ["no", "yes"], "base_rate": 0.5, "schema": schema}
+    >>> clf = DPClassifier(epsilon=0.5, family="trees", random_state=0, **public)
     >>> print(clf.fit(X, ["no", "no", "yes", "yes"] * 20).text())
     age > 40?
       yes: yes
@@ -212,11 +230,13 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     family: str = AUTO
     loss: str = "logistic"
+    base_rate: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseOneModel._parameter_constraints,
         "family": [StrOptions({"linear", "trees", AUTO})],
         "loss": [StrOptions({"logistic", "hinge", "smoothed_hinge"})],
+        "base_rate": [Interval(Real, 0, 1, closed="neither"), None],
         "classes": ["array-like", None],
     }
 
@@ -290,7 +310,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             )
         if self.family == AUTO:
             outputs = self._loss_of(n_classes).outputs
-            few = n_samples * self.epsilon <= _TREES_UP_TO * n_features * outputs
+            most = trees_up_to(self.base_rate)
+            few = n_samples * self.epsilon <= most * n_features * outputs
             if given or self.schema is None or outputs > _MOST_OUTPUTS or not few:
                 return None
         elif self.family != "trees":
@@ -302,7 +323,10 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             n_draws=self.n_draws,
             thresholds=0.0 if self.schema is None else None,
         )
-        tree._why = _WHY_A_TREE if self.family == AUTO else ""
+        tree._base_rate = self.base_rate or 0.0
+        if self.family == AUTO:
+            hint = _DECLARE if self.base_rate is None else ""
+            tree._why = _WHY_A_TREE.format(trees_up_to(self.base_rate), hint)
         return tree
 
     def _tree_of(self, table: tables.TableAdapter) -> RashomonTreeClassifier | None:
@@ -317,6 +341,10 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
     ) -> Any:
         check_budget(self)
+        if self.base_rate is not None:
+            check_inner_share(base_rate=self.base_rate)
+            if self._loss_of(n_classes).outputs > 1:
+                raise ValueError("base_rate is the share of one of two classes: omit it for more")
         tree = self._tree_model(n_samples, n_features, n_classes)
         if tree is not None:
             return tree._planned(n_samples, n_features, n_classes)
@@ -339,6 +367,14 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
         assert isinstance(drawn.models, DecisionTrees)
         return {"tree_": drawn.models}
+
+    @property
+    def _declared_rate(self) -> float | None:
+        return self.base_rate
+
+    def _assumptions(self) -> list[str]:
+        stated = [] if self.base_rate is None else ["base_rate was not computed from private rows"]
+        return [*super()._assumptions(), *stated]
 
     def _loss_of(self, n_classes: int | None) -> Loss:
         posed = super()._loss_of(n_classes)

@@ -62,6 +62,11 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     goal = "rows"
     """Rows on which the excess loss of one model is bounded."""
 
+    @property
+    def _declared_rate(self) -> float | None:
+        """Public share of the rows in one of two classes, if it is declared."""
+        return None
+
     # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or with a larger ridge, rounding
     # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -164,7 +169,9 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             named = replace(planned, mechanism=self._carrier(planned), options=())
             target = self._typical_target()
             declared = self._declared is not None
-            expected = expected_gain(named, declared=declared, target=target)
+            expected = expected_gain(
+                named, declared=declared, target=target, base_rate=self._declared_rate
+            )
             planned = replace(planned, expected=expected)
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
         if not mechanism_traits(self.mechanism).stays_inside:

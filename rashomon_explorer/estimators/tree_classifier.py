@@ -123,6 +123,7 @@ default=None
     schema: base.Schema = None
 
     _why = ""  # reason for a tree, of an estimator that owns this one
+    _base_rate = 0.0  # share of the rows in one of two classes, if that estimator declares it
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **base.BasePrivateEstimator._parameter_constraints,
@@ -257,6 +258,7 @@ default=None
                 ledger=draws_rule(ledger_rule(self.ledger, self.delta)),
                 max_depth=self.max_depth,
                 questions=() if questions is None else questions.declared,
+                base_rate=self._base_rate or None,
             )
             if planned.hit_rate_bound >= LEAST_HITS:
                 break

@@ -305,7 +305,10 @@ class SearchPlan(ReprMixin):
         ]
         if self.runs is not None:
             facts.append(("unseen", f"a candidate is never run in {hit_rate_text(self.missed)}"))
-        facts += [(f"excess ≤ {rounded_up(one.excess)}", one.in_words) for one in self.candidates]
+        facts += [
+            ("candidate", f"{one.in_words}, excess loss ≤ {rounded_up(one.excess)} on average")
+            for one in self.candidates
+        ]
         return facts + [("warning", self.weakness)] * bool(self.weakness)
 
 

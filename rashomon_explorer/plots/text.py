@@ -311,7 +311,7 @@ def weak_guarantee_note(models: Any) -> str:
     ):
         return ""
     if planned.expected is not None:
-        return f"expected to reach about {planned.expected.percent} % of the possible gain"
+        return f"expected to reach {planned.expected.span} of the possible gain"
     if weakness.has_hit_rate(planned):
         bound = formatting.hit_rate_text(planned.hit_rate_bound)
         return f"guaranteed hit rate ≥ {bound}: weak guarantee"

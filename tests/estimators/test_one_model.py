@@ -113,15 +113,15 @@ def test_family_is_chosen_from_public_numbers():
     def family(n, **settings):
         return DPClassifier(**{"delta": 0.0, "schema": FRAME_SCHEMA, **settings}).plan(n, 3)
 
-    trees = (family(75), family(750, epsilon=0.1), family(150, classes=[0, 1, 2]))
+    trees = (family(24), family(240, epsilon=0.1), family(48, classes=[0, 1, 2]))
     assert {one.mechanism for one in trees} == {"counted_trees"}
-    assert all("n·ε is at most 25 per parameter" in one.why for one in trees)
-    linear = (family(76), family(751, epsilon=0.1), family(75, family="linear"))
-    linear += (family(75, schema=None), family(75, mechanism="output_perturbation"))
-    linear += (family(75, classes=[0, 1, 2, 3]),)  # of which few leaves name too few
+    assert all("n·ε is at most 8 per parameter" in one.why for one in trees)
+    linear = (family(25), family(241, epsilon=0.1), family(24, family="linear"))
+    linear += (family(24, schema=None), family(24, mechanism="output_perturbation"))
+    linear += (family(24, classes=[0, 1, 2, 3]),)  # of which few leaves name too few
     assert "counted_trees" not in {one.mechanism for one in linear}
     with pytest.raises(ValueError, match=r"radius=2\.0 is a setting of linear models"):
-        family(75, family="trees", radius=2.0)
+        family(24, family="trees", radius=2.0)
     search = rx.PrivateSearch(DPClassifier(classes=CLASSES), {"family": ["linear", "trees"]})
     assert search.plan(300, 3).candidates[1].plan.mechanism == "counted_trees"
 

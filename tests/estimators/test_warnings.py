@@ -16,10 +16,12 @@ from rashomon_explorer import (
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonRegressor,
-    RashomonTreeClassifier,
+    TableSchema,
 )
+from rashomon_explorer.data import YesNo
 from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 STRONG: dict[str, Any] = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
@@ -89,8 +91,33 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
-@pytest.mark.parametrize(("rows", "weak"), [(50, True), (70, False)])
-def test_one_tree_warns_below_seven_tenths_of_the_possible_gain(rows, weak):
-    planned = RashomonTreeClassifier(n_draws=1, thresholds=0.0, max_leaves=3).plan(rows, 20)
-    assert 0.6 < planned.expected.share < 0.9 and planned.expected.least == 0.7
+@pytest.mark.parametrize(
+    ("rows", "base_rate", "weak"), [(50, 0.5, True), (200, 0.5, False), (5_000, 0.1, True)]
+)
+def test_one_tree_warns_below_half_of_the_possible_gain(rows, base_rate, weak):
+    """With few positive rows a tree predicts "no" for everybody, however many rows there are."""
+    schema = TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(8)])
+    tree = DPClassifier(family="trees", base_rate=base_rate, schema=schema)
+    planned = tree.plan(rows)
+    assert planned.expected.least == 0.5 and planned.expected.is_weak == weak
     assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
+    assert ("less than 50% of the possible gain is expected" in repr(planned)) == weak
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+@pytest.mark.parametrize(("base_rate", "trees"), [(0.03, False), (0.4, True), (0.96, False)])
+def test_the_base_rate_decides_between_tree_and_linear_model(base_rate, trees):
+    schema = TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(9)])
+    assert isinstance(DPClassifier(schema=schema).plan(60), TreePlan)
+    planned = DPClassifier(base_rate=base_rate, schema=schema).plan(100)
+    assert isinstance(planned, TreePlan) == trees
+    assert isinstance(DPClassifier(schema=schema).plan(100), TreePlan) is False
+
+
+def test_a_base_rate_is_public_and_of_two_classes(X, labels):
+    fitted = DPClassifier(base_rate=0.5, epsilon=20.0, classes=[0, 1]).fit(X, labels)
+    assert "base_rate was not computed from private rows" in fitted.guarantee_.assumptions
+    with pytest.raises(ValueError, match="share of one of two classes"):
+        DPClassifier(base_rate=0.5, classes=[0, 1, 2]).plan(1000, 4)
+    with pytest.raises(ValueError, match="base_rate"):
+        DPClassifier(base_rate=1.5).plan(1000, 4)

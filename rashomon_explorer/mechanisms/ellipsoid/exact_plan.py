@@ -85,10 +85,10 @@ class EllipsoidExactPlan(plan.EllipsoidPlan):
         """Part of ρ of zCDP that is charged for the ellipsoid; the draws have the rest."""
         return (self.centre.mu**2 + self.hessian_mu**2) / 2
 
-    def _facts(self) -> list[Fact]:
+    def _technical(self) -> list[Fact]:
         share = self.first_rho / self.guarantee.rho
         law = f"β = {self.beta:,.0f} on the ellipsoid, {share:.0%} of the privacy cost for it"
-        return [*super()._facts(), ("law", law)]
+        return [*super()._technical(), ("law", law)]
 
 
 def plan_ellipsoid_exact(

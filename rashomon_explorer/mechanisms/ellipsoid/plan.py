@@ -112,16 +112,16 @@ class EllipsoidPlan(Plan):
         """Unit to which the noisy Hessian is rounded."""
         return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
 
-    def _facts(self) -> list[Fact]:
-        common = [
-            fact for fact in super()._facts() if fact[0] in ("hit rate", "privacy cost", "warning")
-        ]
+    def _guaranteed(self) -> list[Fact]:
+        excess = f"exceeds the least by ≤ {rounded_up(self.centre.excess)} on average"
+        hits = (fact for fact in super()._guaranteed() if fact[0] == "hit rate")
+        return [*hits, ("centre's loss", excess)]
+
+    def _technical(self) -> list[Fact]:
         steps = f"mean of {self.centre.n_steps} noisy gradient steps"
         how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
         return [
-            *common,
             ("centre", how.get(self.centre.name, "noisy minimiser")),
-            ("its excess", f"≤ {rounded_up(self.centre.excess)} on average"),
             ("size", f"quadratic excess ≤ {self.margin * self.psi:.3g}"),
         ]
 

@@ -67,9 +67,9 @@ class PathPlan(Plan):
         """Smooth threshold, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()
 
-    def _facts(self) -> list[Fact]:
-        steps = f"{self.n_steps:,} of h = {self.step_size:.3g}"
-        return [*super()._facts(), ("steps", f"{steps} on average")]
+    def _technical(self) -> list[Fact]:
+        steps = f"{self.n_steps:,} of size {self.step_size:.3g} on average"
+        return [*super()._technical(), ("steps", steps)]
 
 
 def plan_path(
@@ -229,12 +229,9 @@ class ClippedPathPlan(PathPlan):
         """No threshold: draws are at ψ = 0."""
         return NoThreshold()
 
-    def _facts(self) -> list[Fact]:
+    def _guaranteed(self) -> list[Fact]:
         text = f"exceeds its least by ≤ {rounded_up(self.clipped_excess)} on average"
-        facts = super()._facts()
-        return [
-            ("clipped loss", text) if name == "excess loss" else (name, of) for name, of in facts
-        ]
+        return [*super()._guaranteed(), ("clipped loss", text)]
 
 
 def plan_clipped_path(request: Request, most: float = MOST_PULL) -> ClippedPathPlan:

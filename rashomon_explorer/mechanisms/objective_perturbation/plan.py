@@ -50,20 +50,16 @@ class ObjectivePerturbationPlan(Plan):
         """Whether no hit rate is guaranteed: the excess is too large, or slopes are clipped."""
         return self.hit_rate_bound == 0
 
-    def _facts(self) -> list[Fact]:
-        common = [fact for fact in super()._facts() if fact[0] not in ("excess loss", "law")]
-        followed = "excess loss" if math.isinf(self.most) else "clipped loss"
-        text = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
+    def _guaranteed(self) -> list[Fact]:
+        clipped = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
         return [
-            *(fact for fact in common if fact[0] != "warning"),
-            (followed, text),
-            (
-                "mechanism",
-                f"objective perturbation of scale {self.tilt:.3g} with a ridge of "
-                f"{self.tilt_ridge:.3g}",
-            ),
-            *(fact for fact in common if fact[0] == "warning"),
+            *super()._guaranteed(),
+            *([] if math.isinf(self.most) else [("clipped loss", clipped)]),
         ]
+
+    def _technical(self) -> list[Fact]:
+        noise = f"linear term of scale {self.tilt:.3g}, ridge of {self.tilt_ridge:.3g}"
+        return [*super()._technical(), ("perturbation", noise)]
 
 
 def plan_objective_perturbation(

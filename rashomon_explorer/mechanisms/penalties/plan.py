@@ -80,8 +80,9 @@ class PenaltyPlan(ReprMixin):
         }
 
     def _title(self) -> str:
-        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
-        return f"{type(self).__name__}: {many} of {self.d} penalties on {self.n:,} rows"
+        draws = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
+        penalties = f"{self.d} penalt{'y' if self.d == 1 else 'ies'}"
+        return f"{type(self).__name__}: {draws} of {penalties} on {self.n:,} rows"
 
     def _facts(self) -> list[Fact]:
         known = self.constants

@@ -23,10 +23,7 @@ AUTO = "auto"
 """Marks a setting that the rule chooses."""
 
 RADII = tuple(2.0 ** (k / 2) for k in range(11))
-"""Radii that the rule chooses from: 1 to 32."""
-
-REGRESSION_RADII = (*(2.0 ** (k / 2) for k in range(-4, 0)), *RADII)
-"""The same in a regression, where the norm of a good model may be small: 0.25 to 32."""
+"""Radii that the rule chooses from: 1, which holds the constant model of any mean, to 32."""
 
 REGRESSION_BALL = 0.05
 """Share of L(0)/R that a ball of radius R costs in a regression, on simulated tables."""
@@ -136,9 +133,8 @@ def _balls(
 
     if radius != AUTO:
         return [at(radius)]
-    radii = REGRESSION_RADII if get_loss(one.loss).link == "identity" else RADII
     best, least = None, math.inf
-    for tried in map(at, sorted(radii, reverse=True)):
+    for tried in map(at, sorted(RADII, reverse=True)):
         of_the_ball = worth * zeros / tried.radius
         if best is not None and of_the_ball > least:
             break  # a smaller ball costs more than the best of all in itself
@@ -148,7 +144,7 @@ def _balls(
     assert best is not None
     around = _LEAST_UNASKED if unasked else _LEAST_AROUND
     least = around if mechanism.traits.around_centre else LEAST_RADIUS
-    return [*(at(size) for size in radii if least <= size < best.radius), best]
+    return [*(at(size) for size in RADII if least <= size < best.radius), best]
 
 
 def _sure(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from rashomon_explorer._utils.formatting import Fact, hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import Fact, duration_text
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
 from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.request import Offer, Request, stable_gap
-from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
@@ -25,6 +24,7 @@ MINIMUM_PASSES = 16
 _FEW_PASSES = 4  # reading the rows first, columns' moments, the losses of the draws
 _PASS_SECONDS = 0.1  # before a cluster's workers start
 _ENTRY_SECONDS = 1e-8  # of a core; 2e-9 if kept, 2e-8 if read anew
+_PRODUCT_SECONDS = 1e-9  # of a gradient, for an entry of a row in memory
 
 
 def pass_seconds(n: int, p: int) -> float:
@@ -191,6 +191,11 @@ class Plan(weakness.BasePlan):
         return self.repeats * (self.steps or 10 * (2 + self.p / 10))
 
     @property
+    def memory_seconds(self) -> float:
+        """Seconds of one core for the mechanism's work on rows in memory, roughly."""
+        return self.gradients * self.n * self.p * _PRODUCT_SECONDS
+
+    @property
     def of_exact_draws(self) -> bool:
         """Whether the draws have a Gibbs law, so that the theorems of exact draws apply."""
         return not self.along_path and not math.isinf(self.beta)
@@ -210,22 +215,21 @@ class Plan(weakness.BasePlan):
         title = f"{type(self).__name__}: {self.n_draws:,} {kind}"
         return f"{title} on {self.n:,} rows, p = {self.p}"
 
-    def _facts(self) -> list[Fact]:
-        hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
+    def _cost(self) -> str:
         rule = ", by the ledger's composition rule" if self.ledger else ""
-        facts = [
-            ("hit rate", hits if weakness.has_hit_rate(self) else "none can be guaranteed"),
-            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            (
-                "privacy cost",
-                f"{epsilon_delta_text(self.epsilon, self.delta)}, by {self.certificate}{rule}",
-            ),
-            ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
-        ]
-        facts += [] if self.expected is None else [("expected", str(self.expected))]
-        facts += [] if self.columns is None else [self.columns.fact]
-        facts += [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
-        each = f"{pass_seconds(self.n, self.p):.1g} s of a core each"
-        facts += [("passes", f"at most about {self.passes:,.0f} over chunked rows, {each}")]
-        weak = weakness.weak_guarantee_reason(self)
-        return [*facts, *([("warning", weak)] if weak else [])]
+        return f"{super()._cost()}, by {self.certificate}{rule}" if self.guarantee.holds else "none"
+
+    def _time(self) -> str:
+        chunked = self.passes * pass_seconds(self.n, self.p)
+        in_memory = f"{duration_text(self.memory_seconds)} of one core"
+        passes = f"at most {self.passes:,.0f} passes over chunked rows"
+        return f"{in_memory}; {duration_text(chunked)} for {passes}"
+
+    def _technical(self) -> list[Fact]:
+        facts = [] if self.columns is None else [self.columns.fact]
+        law = [f"{self.loss} loss"]
+        if self.radius is not None:
+            law.append(f"models of norm ≤ {self.radius:.3g}")
+        law += [f"ridge {self.ridge:g}"] if self.ridge else []
+        law += [f"inverse temperature β = {self.beta:,.0f}"] if math.isfinite(self.beta) else []
+        return [*facts, ("law", ", ".join(law))]

@@ -57,8 +57,6 @@ _LONGEST_COEFFICIENT = 32.0  # of draws without privacy, in units of rows scaled
 _FEW_SECONDS = 5.0
 """Seconds of one core below which less work is no reason to choose."""
 
-_ENTRY_SECONDS = 1e-9  # of a gradient, for an entry of a row in memory
-
 _NEAR = 1.05
 """Expected loss, as a multiple of the least, up to which a quicker mechanism is preferred."""
 
@@ -90,7 +88,7 @@ class MechanismCandidate:
         """Seconds of one core for the mechanism's work, and for its passes over chunked rows."""
         plan = self.plan
         passes = plan.passes * pass_seconds(plan.n, plan.p) if self.in_chunks else 0.0
-        return max(passes + plan.gradients * plan.n * plan.p * _ENTRY_SECONDS, _FEW_SECONDS)
+        return max(passes + plan.memory_seconds, _FEW_SECONDS)
 
     @property
     def around_the_set(self) -> bool:

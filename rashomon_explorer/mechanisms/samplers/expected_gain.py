@@ -5,16 +5,20 @@ A prediction from public numbers, made with the mechanism that the plan names; n
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
+from scipy.stats import rankdata
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.weakness import ExpectedGain
+from rashomon_explorer.mechanisms.planning.weakness import GAINS, ExpectedGain
 from rashomon_explorer.mechanisms.samplers.feasibility import SEED, categories
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -25,17 +29,27 @@ _TABLES, _FEWEST = 12, 4
 _ROWS = 1_000  # of each table, and as many to test on; a plan's noise does not depend on them
 _WORK = 5e8  # entries of tables that are read, about half a second
 _LEVELS = (2, 3, 6)
-_LEAST_GAIN = 0.03  # of accuracy or R²: smaller gains are not distinguished from it
+_LEAST_GAIN = 0.03  # of a score: smaller gains are not distinguished from it
+_STRENGTHS = 0.5, 4.0  # of the log-odds: AUC of about .63 to .95 without privacy
+_SQUARES = 0.1, 0.9  # R² without privacy
+_RATES = 0.05, 0.5  # shares of the rarer class, if it is not declared
+_FEWEST_POSITIVE = 0.01  # share with which a smaller one is simulated
+_GOLDEN, _SILVER = 0.618034, 0.754878  # steps that spread a few tables over two ranges
+_NEWTON_STEPS, _RIDGE = 12, 0.1  # of the logistic regression without privacy
 
 
 @lru_cache(maxsize=256)
 def expected_gain(
-    planned: Plan, *, declared: bool = False, target: tuple[float, float] | None = None
+    planned: Plan,
+    *,
+    declared: bool = False,
+    target: tuple[float, float] | None = None,
+    base_rate: float | None = None,
 ) -> ExpectedGain | None:
     """Share of the gain of the model without privacy over a constant one; None if it takes long.
 
-    The gain is that of accuracy, or of R². ``declared``: a schema scales the columns. ``target``:
-    typical mean and deviation of the mapped target, if they are declared.
+    ``declared``: a schema scales the columns. ``target``: typical mean and deviation of the mapped
+    target, ``base_rate``: share of the rows in one of two classes, if they are declared.
     """
     if not planned.mechanism or planned.law is None or planned.p <= planned.outputs:
         return None
@@ -45,21 +59,69 @@ def expected_gain(
     n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.gradients) * _ROWS * planned.p)))
     if n_tables < _FEWEST:
         return None
-    shares = [_share(planned, declared, target, table) for table in range(n_tables)]
-    low, middle, high = np.quantile(shares, [0.1, 0.5, 0.9])
+    results = [_simulate(planned, declared, target, base_rate, k) for k in range(n_tables)]
+    share, low, high = _spread([own.gain / max(free.gain, _LEAST_GAIN) for own, free in results])
+    first, _ = results[0]
+    # The base rate alone determines much of a classifier's accuracy.
+    hidden = {"accuracy"} if base_rate is None and len(first.scores) > 1 else set()
+    shown = [name for name in first.scores if name not in hidden]
+    spreads = {name: _spread([own.scores[name] for own, _ in results]) for name in shown}
+    tables = f"{n_tables} simulated tables of this shape"
+    if "AUC" in first.scores:
+        tables += f" {rarer_class(base_rate)}"
     return ExpectedGain(
-        float(middle), float(low), float(high), f"{n_tables} simulated tables of this shape"
+        share,
+        low,
+        high,
+        tables,
+        gain=GAINS.get(tuple(first.scores), "gain in accuracy"),
+        scores=tuple((name, *spread) for name, spread in spreads.items()),
     )
 
 
-def _share(planned: Plan, declared: bool, target: tuple[float, float] | None, table: int) -> float:
+def rarer_class(base_rate: float | None) -> str:
+    """Words for the share of the rarer class in simulated tables."""
+    if base_rate is None:
+        low, high = (100 * rate for rate in _RATES)
+        return f"with {low:.0f} to {high:.0f} % of the rows in the rarer class"
+    return f"with {100 * _simulated_rate(base_rate):.3g} % of the rows in the rarer class"
+
+
+def _simulated_rate(base_rate: float) -> float:
+    return max(_FEWEST_POSITIVE, min(base_rate, 1 - base_rate))
+
+
+def _spread(values: list[float]) -> tuple[float, float, float]:
+    middle, low, high = np.quantile(values, [0.5, 0.1, 0.9])
+    return float(middle), float(low), float(high)
+
+
+class _Result(NamedTuple):
+    """Held-out scores of a model, and its gain over a constant one."""
+
+    scores: dict[str, float]
+    gain: float
+
+
+def _simulate(
+    planned: Plan,
+    declared: bool,
+    target: tuple[float, float] | None,
+    base_rate: float | None,
+    table: int,
+) -> tuple[_Result, _Result]:
+    """Results of the private model and of one without privacy on a simulated table."""
     rng = generator([SEED, table])
     law, n = planned.law, min(planned.n, _ROWS)
     assert law is not None
     loss, row_norm = law.loss_function, math.sqrt(law.row_norm**2 - 1)
     kinds = (_numbers, _coded, _mixed) if declared else (_numbers, _coded, _mixed, _inside)
     features = kinds[table % len(kinds)](n + _ROWS, planned.p // planned.outputs - 1, rng)
-    targets = _targets(loss, features, target, rng)
+    strength = (0.5 + _GOLDEN * table) % 1
+    rarity = (0.5 + _SILVER * table) % 1
+    rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** rarity
+    rate = rate if base_rate is None else _simulated_rate(base_rate)
+    targets = _targets(loss, features, target, strength, rate, rng)
     norms = np.linalg.norm(features, axis=1, keepdims=True)
     rows = features * row_norm / np.maximum(1.0, norms)
     fit, test = slice(None, n), slice(n, None)
@@ -78,9 +140,9 @@ def _share(planned: Plan, declared: bool, target: tuple[float, float] | None, ta
         drawn = collect(mechanism, GibbsTarget.of(problem, planned), 1, rng)
     theta = drawn.coef.reshape(planned.outputs, -1)
     theta = theta if scale is None else scale.original(theta)
-    best = _least_squares(loss, rows[fit], targets[fit])
-    private, reached = (_gain(loss, one, rows[test], targets[test]) for one in (theta, best))
-    return private / max(reached, _LEAST_GAIN)
+    free = _without_privacy(loss, rows[fit], targets[fit])
+    private, best = (_result(loss, one, rows[test], targets[test]) for one in (theta, free))
+    return private, best
 
 
 def _numbers(n: int, k: int, rng: np.random.Generator) -> FloatArray:
@@ -113,9 +175,14 @@ def _inside(n: int, k: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _targets(
-    loss: Loss, features: FloatArray, target: tuple[float, float] | None, rng: np.random.Generator
+    loss: Loss,
+    features: FloatArray,
+    target: tuple[float, float] | None,
+    strength: float,
+    rate: float,
+    rng: np.random.Generator,
 ) -> FloatArray:
-    """Targets (n,) of a random linear model, sparse or not, that predicts them more or less."""
+    """Targets (n,) of a random linear model, sparse or not, at a place in the range of signals."""
     n, k = features.shape
     weights = rng.standard_normal((k, loss.outputs)) * (rng.random((k, 1)) < rng.uniform(0.3, 1))
     weights[rng.integers(k)] += 1.0
@@ -123,33 +190,56 @@ def _targets(
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-9)
     if loss.labels is None:
         mean, deviation = target or (rng.uniform(-0.4, 0.4), rng.uniform(0.1, 0.3))
-        r2 = rng.uniform(0.3, 0.9)
+        r2 = _SQUARES[0] + (_SQUARES[1] - _SQUARES[0]) * strength
         noise = rng.standard_normal(n)
         mixed = math.sqrt(r2) * scores[:, 0] + math.sqrt(1 - r2) * noise
         return np.asarray(np.clip(mean + deviation * mixed, -1, 1))
-    scores = rng.uniform(1, 4) * (scores + rng.uniform(-1, 1, loss.outputs))
+    scores = _STRENGTHS[0] * (_STRENGTHS[1] / _STRENGTHS[0]) ** strength * scores
+    if loss.outputs == 1:
+        scores += bisect(lambda b: bool(expit(scores + b).mean() < rate), -30, 30, halvings=30)
+    else:
+        scores += rng.uniform(-1, 1, loss.outputs)
     first = np.zeros((n, len(loss.labels) - loss.outputs))
     noisy = np.column_stack([first, scores]) + rng.gumbel(size=(n, len(loss.labels)))
     return np.asarray(loss.labels, dtype=float)[noisy.argmax(axis=1)]
 
 
-def _least_squares(loss: Loss, rows: FloatArray, targets: FloatArray) -> FloatArray:
-    """Coefficients (outputs, p) of the targets, or of indicators of all labels but the first."""
+def _without_privacy(loss: Loss, rows: FloatArray, targets: FloatArray) -> FloatArray:
+    """Coefficients (outputs, p) of logistic regression, or of least squares."""
     design = np.column_stack([rows, np.ones(len(rows))])
-    wanted = targets[:, None]
-    if loss.labels is not None and loss.outputs > 1:
-        indicators = 1.0 * (wanted == np.asarray(loss.labels))
+    if loss.labels is None:
+        return np.asarray(np.linalg.lstsq(design, targets[:, None], rcond=None)[0].T)
+    if loss.outputs > 1:
+        indicators = 1.0 * (targets[:, None] == np.asarray(loss.labels))
         wanted = indicators[:, 1:] - indicators[:, :1]
-    return np.asarray(np.linalg.lstsq(design, wanted, rcond=None)[0].T)
+        return np.asarray(np.linalg.lstsq(design, wanted, rcond=None)[0].T)
+    theta, ridge = np.zeros(design.shape[1]), _RIDGE * np.eye(design.shape[1])
+    for _ in range(_NEWTON_STEPS):
+        chances = expit(design @ theta)
+        hessian = (design * (chances * (1 - chances))[:, None]).T @ design + ridge
+        theta += np.linalg.solve(hessian, design.T @ ((targets > 0) - chances) - ridge @ theta)
+    return theta[None]
 
 
-def _gain(loss: Loss, theta: FloatArray, rows: FloatArray, targets: FloatArray) -> float:
-    """R², or accuracy above that of the most frequent label."""
+def _result(loss: Loss, theta: FloatArray, rows: FloatArray, targets: FloatArray) -> _Result:
     scores = rows @ theta[:, :-1].T + theta[:, -1]
     if loss.labels is None:
-        return float(1 - ((targets - scores[:, 0]) ** 2).mean() / targets.var())
+        r2 = float(1 - ((targets - scores[:, 0]) ** 2).mean() / targets.var())
+        return _Result({"R²": r2}, r2)
     labels = np.asarray(loss.labels, dtype=float)
     first = np.zeros((len(rows), len(labels) - loss.outputs))
-    found = labels[np.column_stack([first, scores]).argmax(axis=1)]
-    frequent = np.unique(targets, return_counts=True)[1].max() / len(targets)
-    return float((found == targets).mean() - frequent)
+    predicted = labels[np.column_stack([first, scores]).argmax(axis=1)]
+    accuracy = float((predicted == targets).mean())
+    gain = accuracy - np.unique(targets, return_counts=True)[1].max() / len(targets)
+    if loss.outputs > 1:
+        return _Result({"accuracy": accuracy}, float(gain))
+    auc = _auc(scores[:, 0], targets > 0)
+    return _Result({"accuracy": accuracy, "AUC": auc}, float(gain) + auc - 0.5)
+
+
+def _auc(scores: FloatArray, positive: Mask) -> float:
+    """Probability that a positive row has the higher score; ties count one half."""
+    n_positive = int(positive.sum())
+    pairs = n_positive * (len(scores) - n_positive)
+    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / pairs) if pairs else 0.5

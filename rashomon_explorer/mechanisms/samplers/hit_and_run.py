@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
@@ -28,6 +29,7 @@ _ROUNDING = 1e-14  # least length of a chord, in the units of its direction
 _FLAT = 1e-9  # of the largest curvature: below it a direction changes no row's score
 _MOST_RAYS = 256
 _NEWTON_STEPS = 4
+_NO_GUARANTEE = no_guarantee("hit-and-run reads the rows without noise: curator only")
 _LEAST_BEND = 1e-3  # at the ends of an interval: below it e⁻ˣ − 1 + x loses its digits
 
 
@@ -70,9 +72,14 @@ class HitAndRunSampler(GibbsMechanism):
         curator_only=True,
     )
 
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan the law, without a privacy guarantee."""
+        return replace(super().plan_for(request), guarantee=_NO_GUARANTEE)
+
     def guarantee(self, plan: Plan) -> Guarantee:
         """No guarantee: the chain reads the rows without noise."""
-        return no_guarantee("hit-and-run reads the rows without noise: curator only")
+        return _NO_GUARANTEE
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of ``n_chains`` states, ``thin`` steps apart; empty during burn-in."""

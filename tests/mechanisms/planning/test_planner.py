@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.stats import norm
 
 from benchmarks import rule as simulation
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms import MECHANISMS, FiniteGridSampler, explain, plan, plan_path
@@ -25,13 +26,18 @@ from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_opt
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.planning.weakness import (
+    has_hit_rate,
+    privacy_sentence,
+    weak_guarantee_reason,
+)
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.request import ZCDP, Request
 from rashomon_explorer.mechanisms.samplers import exponential
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, zcdp
+from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import LOSSES, SquaredLoss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
@@ -226,6 +232,35 @@ def test_sets_have_the_epsilon_that_was_requested(mechanism):
     assert planned.epsilon == 50.0
 
 
+@pytest.mark.parametrize("guarantee", [pure(1.0), gdp(0.3), gdp(2.0)])
+def test_the_privacy_sentence_is_the_best_guess_of_two_rows(guarantee):
+    """The likelihood-ratio test of the worst pair is right as often as the sentence says."""
+    is_pure = math.isfinite(guarantee.epsilon(0.0))
+    delta = 0.0 if is_pure else 1e-6
+    epsilon = guarantee.epsilon(delta)
+    if is_pure:  # randomised response
+        right = math.exp(epsilon) / (1 + math.exp(epsilon))
+    else:  # a Gaussian whose mean moves by μ, at the middle of both means
+        right = norm.cdf(guarantee.mu / 2)
+    said = privacy_sentence(guarantee, "One model is", epsilon, delta)
+    shown = float(re.search(r"at most ([\d.]+) %", said).group(1))
+    assert 0 <= shown / 100 - right <= 0.0011
+    assert "differential privacy" in said and "50 % without" in said
+    nothing = privacy_sentence(no_guarantee("by hand"), "One model is", epsilon, delta)
+    assert "not private" in nothing and "%" not in nothing
+
+
+def test_a_plan_begins_with_what_to_expect_and_one_model_has_no_line_on_hits():
+    planned = DPClassifier(epsilon=1.0).plan(2_000, 10)
+    lines = str(planned).splitlines()
+    assert lines[1].split()[0] == "expected" and "hit rate" not in str(planned)
+    assert planned.privacy_sentence in str(planned)
+    several = RashomonClassifier(epsilon=1.0, n_draws=5).plan(2_000, 10)
+    assert "none can be guaranteed" in str(several)
+    curator = RashomonClassifier(mechanism="hit_and_run").plan(2_000, 10)
+    assert "not private" in curator.privacy_sentence and "ε = 1" not in str(curator)
+
+
 def test_a_ridge_s_own_cost_is_in_its_promise():
     """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
     one, rng = regularised(epsilon=30.0, ridge=2.0), np.random.default_rng(3)
@@ -263,15 +298,13 @@ def test_the_radius_has_the_least_bound_and_worth_of_a_larger_ball(mechanism, ep
 @pytest.mark.parametrize(
     ("mechanism", "worth"), [("objective_perturbation", 0.05), ("moments", 0.15)]
 )
-@pytest.mark.parametrize(("epsilon", "radius"), [(0.1, 0.25), (4.0, None)])
-def test_a_regression_weighs_a_larger_ball_less_and_may_have_a_short_model(
+@pytest.mark.parametrize(("epsilon", "radius"), [(0.1, 1.0), (4.0, None)])
+def test_a_regression_weighs_a_larger_ball_less_and_holds_the_model_of_any_mean(
     mechanism, worth, epsilon, radius
 ):
     numbers = {**RULE_FEW, "epsilon": epsilon, "delta": 1e-6, "loss": "squared", "ridge": 0.0}
     best = resolve_auto(mechanism, **numbers)
-    plans = [
-        MECHANISMS[mechanism].plan_for(replace(best, radius=R)) for R in options.REGRESSION_RADII
-    ]
+    plans = [MECHANISMS[mechanism].plan_for(replace(best, radius=R)) for R in options.RADII]
     costs = [
         planned.weighed_excess + worth * planned.zero_loss / planned.radius for planned in plans
     ]
