@@ -193,7 +193,17 @@ def sample_models(
         raise ValueError(f"y must hold one label or target for each row, got shape {targets.shape}")
     seed = int(check_random_state(random_state).randint(2**31))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    work = _Refits.begin(own, X, targets, weight, n_folds, seed, n_jobs, classes, decision)
+    work = CrossFit.begin(
+        own,
+        X,
+        targets,
+        seed=seed,
+        weight=weight,
+        n_folds=n_folds,
+        n_jobs=n_jobs,
+        classes=classes,
+        decision=decision,
+    )
     rule = None if _is_paired(tolerance) else _rule(tolerance, work, random_state)
     available = _requested(own, X, kinds, work)
     stopped, drawn = _draw(work, available, rule, confidence, n_models)
@@ -231,7 +241,7 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
-def _rule(tolerance: Any, work: "_Refits", random_state: Any) -> Tolerance:
+def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance:
     """Threshold of a rule other than the paired standard error."""
     needs_fits = isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES)
     if isinstance(tolerance, Tolerance) or needs_fits:
@@ -247,7 +257,7 @@ _FITTED_RULES = ("cv folds", "likelihood", "without")
 
 
 @dataclass(eq=False)
-class _Refits:
+class CrossFit:
     """Refits of an estimator without each fold, and their predictions of its rows."""
 
     model: Any
@@ -270,10 +280,11 @@ class _Refits:
         model: Any,
         X: Any,
         y: NDArray[Any],
-        weight: FloatArray | None,
-        n_folds: int,
+        *,
         seed: int,
-        n_jobs: int | None,
+        weight: FloatArray | None = None,
+        n_folds: int = _FOLDS,
+        n_jobs: int | None = None,
         classes: tuple[Any, ...] = (),
         decision: Any = None,
     ) -> Self:
@@ -379,7 +390,7 @@ class _Refits:
         )
 
 
-def _fit_and_predict(work: _Refits, refit: Refit, fold: int) -> Any:
+def _fit_and_predict(work: CrossFit, refit: Refit, fold: int) -> Any:
     """Fitted model and its predictions of the fold, or the error of the fit."""
     try:
         fit = work.fit(refit, fold)
@@ -388,7 +399,7 @@ def _fit_and_predict(work: _Refits, refit: Refit, fold: int) -> Any:
         return error
 
 
-def _requested(model: Any, X: Any, kinds: Sequence[str], work: _Refits) -> dict[str, list[Refit]]:
+def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict[str, list[Refit]]:
     """Refits of the requested kinds; raise if there are none."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or isinstance(kinds, str) or not kinds:
@@ -408,7 +419,7 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: _Refits) -> dict[
 
 
 def _draw(
-    work: _Refits,
+    work: CrossFit,
     available: dict[str, list[Refit]],
     rule: Tolerance | None,
     confidence: float | None,
@@ -437,7 +448,7 @@ def _draw(
 
 
 def _enough(
-    work: _Refits, drawn: list[Refit], rule: Tolerance | None, confidence: float | None
+    work: CrossFit, drawn: list[Refit], rule: Tolerance | None, confidence: float | None
 ) -> str:
     """Text of the result of ``enough_draws`` for the good refits; empty if they are too few."""
     good = work.good([AS_GIVEN, *drawn], rule, confidence)[3][1:]
