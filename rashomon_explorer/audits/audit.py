@@ -98,8 +98,10 @@ def audit(
     tolerance : float or str, default="auto"
         How much worse than the best a good model may be:
 
-        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise
-          ``"cv"``;
+        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise of
+          refits and lists of models ``"paired standard error"``: the median over them of the
+          standard error of the difference in loss to the model on the same rows, and of other
+          linear models ``"cv"``;
         - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
           degree of freedom, by default at 95 %, so that ranges of coefficients are profile
           likelihood intervals if the fit has no penalty;
