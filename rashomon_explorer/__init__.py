@@ -50,7 +50,6 @@ if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
         RashomonClassifier,
         RashomonRegressor,
         RashomonTreeClassifier,
-        plan_table,
         privacy_leaks,
     )
     from rashomon_explorer.explorer import Explorer
@@ -77,7 +76,6 @@ __all__ = [
     "load_csv",
     "load_dataset",
     "plan",
-    "plan_table",
     "privacy_leaks",
     "propose_schema",
 ]

@@ -1,6 +1,6 @@
-"""Numbers of an audit proved over the exact set, with recourse in the columns of the table."""
+"""Numbers of an audit proved over the exact set."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -13,95 +13,11 @@ from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.audits.draws import drawn_set
 from rashomon_explorer.audits.group_rates import group_names, pair_name
-from rashomon_explorer.audits.models import AuditedModel, codes_of_scores, linear_scores, row_labels
+from rashomon_explorer.audits.models import codes_of_scores, linear_scores, row_labels
+from rashomon_explorer.audits.table_recourse import table_recourse
 from rashomon_explorer.measures.ranges import Recourse, proved_people
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.scores import LINKS
-
-
-def table_recourse(
-    problem: Any,
-    psi: float,
-    model: AuditedModel,
-    rows: Any,
-    changeable: Sequence[str],
-    *,
-    wanted: Any = None,
-    costs: Mapping[str, float] | None = None,
-    bounds: Mapping[str, tuple[float, float]] | None = None,
-    **options: Any,
-) -> Recourse:
-    """Least change of some columns of the table after which every good model accepts."""
-    wanted = wanted_label(model, wanted)
-    code, cut = model.classes.index(wanted), model.cut(problem.loss.link)
-    options["margin"] = options.get("margin", 0.0) + (cut if code else -cut)
-    names, matrix, offset = _design(model)
-    people = _features(model, model.encoded(rows), names).set_axis(row_labels(rows), axis=0)
-    own = _features(model, model.rows, names)
-    levels = _levels(model)
-    numbers = [name for name in changeable if name not in levels]
-    unknown = [name for name in numbers if name not in names]
-    if unknown:
-        raise ValueError(f"unknown column {unknown[0]!r}; columns: {', '.join([*levels, *names])}")
-    usual = {name: (float(own[name].min()), float(own[name].max())) for name in numbers}
-    spread = {name: 1 / max(float(own[name].std()), 1e-12) for name in numbers}
-    return measures.recourse(
-        problem,
-        psi,
-        people,
-        list(changeable),
-        costs={**spread, **dict(costs or {})},
-        bounds={**usual, **dict(bounds or {})},
-        levels=levels,
-        design=(matrix, offset),
-        wanted=code,
-        **options,
-    )
-
-
-def wanted_label(model: AuditedModel, wanted: Any) -> Any:
-    """Label that counts as accepted: the given one, or that of the audit; raise without one."""
-    if model.decision is None:
-        raise TypeError("recourse needs classes to be accepted into: a regression has none")
-    wanted = model.decision.wanted if wanted is None else wanted
-    if wanted is None:
-        raise ValueError(
-            f"recourse needs the class that counts as accepted: pass wanted=, one of the labels "
-            f"{list(model.classes)}"
-        )
-    if wanted not in model.classes:
-        raise ValueError(f"wanted must be one of the labels {list(model.classes)}, got {wanted!r}")
-    return wanted
-
-
-def _design(model: AuditedModel) -> tuple[list[str], FloatArray, FloatArray]:
-    """Features in the units of the table, and the affine map to what the last step sees."""
-    names = list(dict.fromkeys(column.label for column in model.columns))
-    matrix = np.zeros((len(model.columns), len(names)))
-    for place, column in enumerate(model.columns):
-        matrix[place, names.index(column.label)] = column.slope
-    return names, matrix, np.array([column.offset for column in model.columns])
-
-
-def _features(model: AuditedModel, encoded: Any, names: Sequence[str]) -> pd.DataFrame:
-    """Features of rows that the last step sees; indicators are whole."""
-    table, rows = {}, np.asarray(encoded, dtype=float)
-    for column, values in zip(model.columns, rows.T, strict=True):
-        own = (values - column.offset) / column.slope
-        table[column.label] = np.rint(own) if column.level else own
-    return pd.DataFrame(table)[list(names)]
-
-
-def _levels(model: AuditedModel) -> dict[str, list[str | None]]:
-    """Return the indicators of each categorical column; None is a level without one."""
-    complete = {model.columns[places[0]].sources[0] for places in model.complete_levels()}
-    found: dict[str, list[str | None]] = {}
-    numbers = {one.sources[0] for one in model.columns if one.in_units and not one.level}
-    for column in model.columns:
-        if column.level and column.in_units and column.sources[0] not in numbers:
-            found.setdefault(column.sources[0], []).append(column.label)
-    return {name: own if name in complete else [*own, None] for name, own in found.items()}
-
 
 NOT_PRIVATE = "not private: for you, not for publication"
 SAMPLED = "sampled: at least"
@@ -140,16 +56,15 @@ class AuditInputs:
 
     def named_features(self) -> dict[str, list[int]]:
         """Columns that the last step sees for each feature to report."""
-        return listed_features(self.features, self.model.features)
-
-
-def listed_features(listed: Any, columns: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Places of the columns of each listed feature, by default of each name once."""
-    if listed is None:
-        return columns
-    if not hasattr(listed, "items"):
-        listed = {one if isinstance(one, str) else " + ".join(map(str, one)): one for one in listed}
-    return {name: _places(columns, one) for name, one in listed.items()}
+        own = self.model.features
+        if self.features is None:
+            return own
+        listed = self.features
+        if not hasattr(listed, "items"):
+            listed = {
+                one if isinstance(one, str) else " + ".join(map(str, one)): one for one in listed
+            }
+        return {name: _places(own, one) for name, one in listed.items()}
 
 
 def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
@@ -416,7 +331,14 @@ class CertifiedAnswers:
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Recourse:
         """Least change of each person after which every good model accepts."""
         own = self.inputs
-        return table_recourse(self.problem, own.psi, own.model, rows, changeable, **options)
+        scope = f"every good model ({100 * own.psi / self._least:.2g} % worse at most)"
+        return table_recourse(
+            self.problem, own.psi, own.model, rows, changeable, scope=scope, **options
+        )
+
+    @property
+    def _least(self) -> float:
+        return max(float(self.problem.minimum.value), 1e-300)
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""

@@ -150,7 +150,24 @@ def column_map(
         name: _use(response, moved, size, checked, steps) if apart else _unknown_use(moved, steps)
         for name, response, moved in zip(names, probed, moves, strict=True)
     }
+    whole = [_is_whole_effect(column, uses, checked) for column in checked]
+    checked = tuple(
+        column if alone else replace(column, partial=True)
+        for column, alone in zip(checked, whole, strict=True)
+    )
     return ColumnMap(uses, checked, apart)
+
+
+def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Columns) -> bool:
+    """Whether a number or level of the table is all that its column of the table moves."""
+    if not column.in_units or len(column.sources) > 1 or not uses[column.sources[0]].places:
+        return True
+    use = uses[column.sources[0]]
+    beside = [columns[place].level for place in use.places]
+    levels = [level for level in beside if level]
+    if use.kind not in ("affine", "levels") or len(set(levels)) < len(levels):
+        return False
+    return beside.count("") <= (1 if not column.level or column.level == "missing" else 0)
 
 
 def _unknown_use(moved: Mask, steps: str) -> ColumnUse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import UserList
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,19 +37,25 @@ class StepColumn:
     slope: float = 1.0
     offset: float = 0.0
     in_units: bool = True  # whether v is a number or level of the table; not after a spline
+    partial: bool = False  # whether other columns move with its column of the table, too
     step: str = ""  # step after which it is not; or the name of its function, such as "log()"
 
     @property
     def label(self) -> str:
         """Name in the units of the table: the column, or column=level; else what it is of."""
         if self.in_units:
-            return f"{self.sources[0]}={self.level}" if self.level else self.sources[0]
-        if self.name not in self.sources and not _UNNAMED.fullmatch(self.name):
+            name = f"{self.sources[0]}={self.level}" if self.level else self.sources[0]
+            return f"{name} (one of several terms)" if self.partial else name
+        if self.is_named(self.sources):
             return self.name
         if self.step.endswith("()") and len(self.sources) == 1:
             return f"{self.step[:-2]}({self.feature})"
         own = f"{self.name} of {self.feature}" if len(self.sources) > 1 else self.feature
         return f"{own} (after {self.step.removesuffix('()')})" if self.step else own
+
+    def is_named(self, others: Collection[str]) -> bool:
+        """Whether the step gave it a name of its own, other than those of the table's columns."""
+        return self.name not in others and not _UNNAMED.fullmatch(self.name)
 
     @property
     def feature(self) -> str:

@@ -264,9 +264,12 @@ class AuditedModel:
     def names(self) -> list[str]:
         """Different names of the columns that the last step sees, if possible of the table."""
         labels = [column.label for column in self.columns]
-        if len(set(labels)) < len(labels):
-            labels = [column.name for column in self.columns]
-        return unique_names(labels)
+        tables = set(map(str, self.table.columns))
+        names = [
+            column.name if labels.count(label) > 1 and column.is_named(tables) else label
+            for column, label in zip(self.columns, labels, strict=True)
+        ]
+        return unique_names(names)
 
     @property
     def groups(self) -> dict[str, list[str]]:
@@ -340,7 +343,7 @@ class AuditedModel:
         rows = self._handed(table)
         for step in self.steps:
             rows = _stepped(step, rows)
-        return _dense(rows)
+        return np.asarray(_dense(rows))
 
     def labels(self, codes: ArrayLike) -> NDArray[Any]:
         """Labels of class codes 0, 1, …."""

@@ -330,9 +330,10 @@ def unsampled_because(request: requests.Request) -> str:
 
 
 def orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
-    """Rényi budgets (order, D) that sampled steps must meet in a ledger."""
+    """Rényi budgets (order, D) that sampled steps must meet: a ledger's, and that of (ε, δ)."""
     at = request.cost_at_order
-    return () if at is None else (at,)
+    own = requests.cost_at_order(request.epsilon, request.delta, True)
+    return () if at is None or own is None else tuple({at, own})
 
 
 def noisy_slope(

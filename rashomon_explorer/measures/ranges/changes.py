@@ -166,8 +166,9 @@ class Recourse:
     Parameters
     ----------
     people : pandas.DataFrame
-        One row per person. ``status``: ``"found"``; ``"impossible"`` if some models of the set
-        never accept together, whatever may change; ``"undecided"`` if the search ended early.
+        One row per person. ``status``: ``"found"``; ``"already accepted"`` by every model without
+        a change; ``"impossible"`` if some models of the set never accept together, whatever may
+        change; ``"undecided"`` if the search ended early.
         ``cost`` of the change; ``cost_at_least``, which no change undercuts that all models
         accept; ``worst_score``, below which no model's score is after it. ``one_cost`` and
         ``one_worst_score`` are for the change that is enough for the best model alone: its cost,
@@ -209,3 +210,57 @@ class Recourse:
         for frame in (table, changes, rows):
             frame.attrs.update(view=CURATOR, psi=float(psi))
         return cls(table, changes, rows)
+
+    def __repr__(self) -> str:
+        """One sentence for one person, a table for several."""
+        table = self._described()
+        if len(table) == 1:
+            return f"person {table.index[0]}: {self._sentence(table.iloc[0])}"
+        counts = ", ".join(f"{n:,} {name}" for name, n in table["status"].value_counts().items())
+        title = f"{len(table):,} people: {counts}; to be accepted by {self._scope}"
+        return f"{title}\n{table.head(_MOST_LINES).to_string()}" + (
+            f"\n… {len(table) - _MOST_LINES:,} more" if len(table) > _MOST_LINES else ""
+        )
+
+    @property
+    def _scope(self) -> str:
+        psi = self.people.attrs.get("psi", float("nan"))
+        return str(self.people.attrs.get("scope", f"every model within ψ = {psi:.4g}"))
+
+    def _sentence(self, person: pd.Series) -> str:
+        if person["status"] == "found":
+            return f"{person['change']}; accepted by {self._scope}"
+        if person["status"] == "impossible":
+            return f"no change of these columns is accepted by {self._scope}"
+        words = {"undecided": "the search ended without an answer for"}
+        return f"{words.get(person['status'], person['status'] + ' by')} {self._scope}"
+
+    def _described(self) -> pd.DataFrame:
+        """Status, change in words and cost of each person."""
+        moved = self.changes[[not _is_same(a, b) for a, b in _pairs(self.changes)]]
+        words: dict[Any, list[str]] = {}
+        for _, move in moved.iterrows():
+            text = f"{move['feature']} {_in_words(move['old'])} → {_in_words(move['new'])}"
+            words.setdefault(move["person"], []).append(text)
+        table = self.people[["status", "cost"]].copy()
+        table.insert(1, "change", [", ".join(words.get(person, [])) for person in table.index])
+        table["cost"] = [_in_words(cost) for cost in table["cost"]]
+        return table
+
+
+_MOST_LINES = 20
+
+
+def _pairs(changes: pd.DataFrame) -> Any:
+    return zip(changes["old"], changes["new"], strict=True)
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    """Whether a change for all models is none; a missing new value stands for none."""
+    return bool(pd.isna(new) or (not pd.isna(old) and old == new))
+
+
+def _in_words(value: Any) -> str:
+    if pd.isna(value):
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

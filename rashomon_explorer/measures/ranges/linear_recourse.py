@@ -136,7 +136,7 @@ def recourse(
     check_inner_share(tolerance=tolerance)
     people, names = _people(problem, X, design, feature_names)
     changes = Changes.declared(names, changeable, **declared)
-    model_set = _Set.of(problem, float(psi), design, wanted, float(margin))
+    model_set = WorstScores.of(problem, float(psi), design, wanted, float(margin))
     _check_norms(model_set, people)
     programmes = [_Programme.of(changes, person, model_set) for person in people]
     best = model_set.functionals(problem.minimum.theta[:, None])
@@ -202,7 +202,7 @@ def _people(
     return people, names
 
 
-def _check_norms(model_set: _Set, people: FloatArray) -> None:
+def _check_norms(model_set: WorstScores, people: FloatArray) -> None:
     norms = np.linalg.norm(model_set.design(people)[:, : model_set.n_columns], axis=1)
     longer = norms > model_set.problem.row_norm * (1 + _ROUNDING)
     if longer.any():
@@ -213,7 +213,7 @@ def _check_norms(model_set: _Set, people: FloatArray) -> None:
 
 
 @dataclass(frozen=True)
-class _Set:
+class WorstScores:
     """All models within ψ, and their worst score of rows."""
 
     problem: ConvexProblem
@@ -226,7 +226,7 @@ class _Set:
     @classmethod
     def of(
         cls, problem: ConvexProblem, psi: float, design: Any, wanted: int, margin: float
-    ) -> _Set:
+    ) -> WorstScores:
         """Check the map and the class."""
         if getattr(problem, "scale", None) is not None:
             raise ValueError(
@@ -334,7 +334,7 @@ class _Programme:
 
     changes: Changes
     person: FloatArray
-    model_set: _Set
+    model_set: WorstScores
     cost: FloatArray  # (k,)
     start: FloatArray  # (q,): features without the levels of the groups
     steps: FloatArray  # (q, k): change of the features by each variable
@@ -344,7 +344,7 @@ class _Programme:
     used: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, changes: Changes, person: FloatArray, model_set: _Set) -> _Programme:
+    def of(cls, changes: Changes, person: FloatArray, model_set: WorstScores) -> _Programme:
         """Variables: rise and fall of each number, then a 0 or 1 of each level."""
         eye, numbers = np.eye(len(person)), list(changes.numbers)
         up, down = changes.room(person)
@@ -489,7 +489,7 @@ def _of_best(programmes: Sequence[_Programme], best: FloatArray, margin: float) 
 class _Search:
     """Cutting planes for all people together."""
 
-    model_set: _Set
+    model_set: WorstScores
     programmes: Sequence[_Programme]
     tolerance: float
     pool: _Pool

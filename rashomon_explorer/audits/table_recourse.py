@@ -1,0 +1,633 @@
+"""Recourse in the columns of the table: the least change that every good model accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.audits.column_map import changed_rows, is_number, is_whole
+from rashomon_explorer.audits.models import AuditedModel, linear_scores, row_labels
+from rashomon_explorer.measures.ranges import Recourse
+from rashomon_explorer.measures.ranges.changes import CURATOR
+from rashomon_explorer.measures.ranges.linear_recourse import WorstScores, recourse
+
+_MOST_LEVELS = 200  # different values of a column without numbers
+_COMBINED = 100_000  # combinations of values of columns whose effects add up
+_ENCODED = 3_000  # combinations of one person that the pipeline has to encode
+_MOST_VALUES = 300  # of one column at a time
+_ZOOMS = 4  # each divides the distance of neighbouring values
+_FEWEST = 5
+_MOST_ROUNDS = 200
+_ROUNDING = 1e-8  # of scores: acceptance by less is rounding
+MISSING_COST = 1.0
+"""Cost of giving a value that is missing, beside its distance from the median of the column."""
+
+
+def table_recourse(
+    problem: Any,
+    psi: float,
+    model: AuditedModel,
+    rows: Any,
+    changeable: Sequence[Any] | str,
+    *,
+    wanted: Any = None,
+    costs: Mapping[Any, float] | None = None,
+    bounds: Mapping[Any, tuple[float, float]] | None = None,
+    directions: Mapping[Any, str] | None = None,
+    integers: Sequence[Any] = (),
+    margin: float = 0.0,
+    tolerance: float = 1e-3,
+    scope: str = "every good model",
+) -> Recourse:
+    """Least change of some columns of the table after which every good model accepts.
+
+    Each changed person is accepted by the fitted model's ``predict``, too, or this raises.
+    """
+    wanted = wanted_label(model, wanted)
+    code, cut = model.classes.index(wanted), model.cut(problem.loss.link)
+    theta: Any = model.theta
+    fitted = linear_scores(problem, theta, np.asarray(model.rows, dtype=float))
+    needed = margin + (cut if code else -cut) + _ROUNDING * (1 + float(np.abs(fitted).max()))
+    declared = {"costs": costs, "bounds": bounds, "directions": directions, "integers": integers}
+    columns = _changeable_columns(model, changeable, **declared)
+    people = model.read(rows).set_axis(row_labels(rows), axis=0)
+    worst = WorstScores.of(problem, float(psi), None, code, needed)
+    task = _Task(problem, float(psi), model, people, tuple(columns), code, worst, tolerance)
+    answers = _Answers.nothing(len(people))
+    exact = np.flatnonzero(task.affine_people())
+    if len(exact):
+        task.solve_affine(answers, exact)
+        answers.confirm(task, exact)
+    rest = np.flatnonzero(answers.status == "undecided")
+    if len(rest):
+        _Grid(task, rest).solve(answers)
+        answers.confirm(task, rest)
+    return answers.recourse(task, wanted, scope)
+
+
+def wanted_label(model: AuditedModel, wanted: Any) -> Any:
+    """Label that counts as accepted: the given one, or that of the audit; raise without one."""
+    if model.decision is None:
+        raise TypeError("recourse needs classes to be accepted into: a regression has none")
+    wanted = model.decision.wanted if wanted is None else wanted
+    if wanted is None:
+        raise ValueError(
+            f"recourse needs the class that counts as accepted: pass wanted=, one of the labels "
+            f"{list(model.classes)}"
+        )
+    if wanted not in model.classes:
+        raise ValueError(f"wanted must be one of the labels {list(model.classes)}, got {wanted!r}")
+    return wanted
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One changeable column of the table: which values it may take, and what a change costs."""
+
+    name: str
+    place: int  # in the table
+    kind: str  # of its use
+    additive: bool
+    slopes: FloatArray
+    values: pd.Series  # different values of the table that are present, sorted if numbers
+    number: bool
+    whole: bool
+    cost: float  # of a unit, or of another level
+    low: float
+    high: float
+    direction: str
+    median: float
+
+    def allowed(self, own: float, values: FloatArray) -> Mask:
+        """Whether a person with a value may change to each of the others."""
+        inside = (values >= self.low) & (values <= self.high)
+        if not np.isnan(own):
+            inside |= values == own
+            inside &= values >= own if self.direction == "up" else True
+            inside &= values <= own if self.direction == "down" else True
+        return np.asarray(inside)
+
+    def prices(self, own: Any, values: pd.Series) -> FloatArray:
+        """Cost of each value for a person; from a missing one on, by the distance to the median."""
+        same = np.array([_same(own, value) for value in values])
+        if not self.number:
+            return np.where(same, 0.0, self.cost)
+        numbers = _numbers(values)
+        if pd.isna(own):
+            return np.where(same, 0.0, MISSING_COST + self.cost * np.abs(numbers - self.median))
+        return np.where(same, 0.0, self.cost * np.abs(numbers - float(own)))
+
+    def candidates(self, own: Any, count: int) -> pd.Series:
+        """Values that a person may take, the own one first: of the table, and between them."""
+        if not self.number:
+            return _with_own(own, self.values)
+        low, high = self.low, self.high
+        observed = _numbers(self.values)
+        places = np.unique(
+            np.linspace(0, len(observed) - 1, max(count // 2, 2)).round().astype(int)
+        )
+        between = np.linspace(low, high, max(count - len(places), 2))
+        if self.whole:
+            between = np.rint(between)
+            if high - low <= count:
+                between = np.arange(np.ceil(low), np.floor(high) + 1)
+        return self._series(own, np.concatenate([observed[places], between]))
+
+    def near(self, own: Any, tried: pd.Series, chosen: int, count: int) -> pd.Series:
+        """Values between the neighbours of a chosen one, the own and the chosen one first."""
+        if not self.number or pd.isna(tried.iloc[chosen]):
+            return tried.iloc[[0, chosen]] if chosen else tried.iloc[[0]]
+        numbers, value = _numbers(tried), float(tried.iloc[chosen])
+        below, above = numbers[numbers < value], numbers[numbers > value]
+        low = float(below.max()) if len(below) else value
+        high = float(above.min()) if len(above) else value
+        between = np.linspace(low, high, count)
+        return self._series(own, np.append(np.rint(between) if self.whole else between, value))
+
+    def _series(self, own: Any, values: FloatArray) -> pd.Series:
+        start = np.nan if pd.isna(own) else float(own)
+        values = np.unique(values)
+        values = values[self.allowed(start, values) & (values != start)]
+        return _with_own(own, _as_column(values, self.values))
+
+
+def _numbers(values: pd.Series) -> FloatArray:
+    return np.asarray(values.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+
+
+def _as_column(values: FloatArray, like: pd.Series) -> pd.Series:
+    """Numbers as a column of the same type, if it holds them."""
+    column = pd.Series(values)
+    if pd.api.types.is_bool_dtype(like.dtype):
+        return column.astype(bool).astype(like.dtype)
+    return column.astype(like.dtype) if (values == np.rint(values)).all() else column
+
+
+def _with_own(own: Any, values: pd.Series) -> pd.Series:
+    """Values with a person's own one first."""
+    others = values[[not _same(own, value) for value in values]] if len(values) else values
+    first = pd.Series([own], dtype=object) if pd.isna(own) else pd.Series([own])
+    if pd.isna(own) and is_number(values):
+        first = pd.Series([np.nan])
+    if others.dtype == "category":
+        first = first.astype(others.dtype)
+    return pd.concat([first, others], ignore_index=True) if len(others) else first
+
+
+def _same(one: Any, other: Any) -> bool:
+    if pd.isna(one) or pd.isna(other):
+        return bool(pd.isna(one) and pd.isna(other))
+    return bool(one == other)
+
+
+def _changeable_columns(
+    model: AuditedModel, changeable: Any, *, costs: Any, bounds: Any, directions: Any, integers: Any
+) -> list[_Column]:
+    """Check the changeable columns and what is declared of them."""
+    names = [str(name) for name in model.table.columns]
+    listed = [changeable] if isinstance(changeable, str) else list(changeable)
+    listed = [str(name) for name in listed]
+    if not listed:
+        raise ValueError("changeable must list at least one column of the table")
+    declared = {
+        "changeable": listed,
+        "costs": costs,
+        "bounds": bounds,
+        "directions": directions,
+        "integers": [integers] if isinstance(integers, str) else integers,
+    }
+    for what, given in declared.items():
+        unknown = [name for name in given or () if str(name) not in names]
+        if unknown:
+            raise ValueError(
+                f"unknown column {unknown[0]!r} in {what}; columns: {', '.join(names)}"
+            )
+    if not model.column_map.rows_apart:
+        raise ValueError(
+            "recourse changes one person at a time, and the steps before the model transform a "
+            "row by the other rows beside it"
+        )
+    of = {
+        key: {str(name): value for name, value in dict(given or {}).items()}
+        for key, given in (("costs", costs), ("bounds", bounds), ("directions", directions))
+    }
+    whole = {str(name) for name in declared["integers"] or ()}
+    return [_column(model, name, names.index(name), of, whole) for name in dict.fromkeys(listed)]
+
+
+def _column(
+    model: AuditedModel, name: str, place: int, declared: Any, integers: set[str]
+) -> _Column:
+    use, column = model.column_map.uses[name], model.table.iloc[:, place]
+    if use.kind == "nothing":
+        raise ValueError(f"a change of {name!r} changes nothing that the model uses")
+    values = column.dropna().drop_duplicates().reset_index(drop=True)
+    number = is_number(column)
+    if not number and len(values) > _MOST_LEVELS:
+        raise ValueError(
+            f"recourse cannot change {name!r}: it has {len(values):,} different values without an "
+            f"order{f', and {use.step} makes numbers of them' if use.step else ''}"
+        )
+    spread = median = 1.0
+    low, high = -np.inf, np.inf
+    if number:
+        values = values.iloc[np.argsort(_numbers(values), kind="stable")].reset_index(drop=True)
+        present = _numbers(column.dropna())
+        spread, median = max(float(present.std()), 1e-12), float(np.median(present))
+        low, high = declared["bounds"].get(name, (float(present.min()), float(present.max())))
+        if not low <= high:
+            raise ValueError(f"bounds of {name!r} must be (low, high), got {(low, high)}")
+    elif name in declared["bounds"] or name in declared["directions"]:
+        raise ValueError(f"{name!r} has no numbers to bound: its values are levels")
+    direction = declared["directions"].get(name, "")
+    if direction not in ("", "up", "down"):
+        raise ValueError(f"directions of {name!r} must be 'up' or 'down', got {direction!r}")
+    cost = float(declared["costs"].get(name, 1 / spread if number else 1.0))
+    if not cost > 0:
+        raise ValueError(f"the cost of {name!r} must be > 0, got {cost!r}")
+    whole = name in integers or (number and is_whole(column))
+    own = (use.kind, use.additive, use.slopes, values, number, whole, cost, low, high, direction)
+    return _Column(name, place, *own, median)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Who may change what, and when every good model accepts."""
+
+    problem: Any
+    psi: float
+    model: AuditedModel
+    people: pd.DataFrame
+    columns: tuple[_Column, ...]
+    code: int  # of the wanted class
+    worst: WorstScores
+    tolerance: float
+
+    def encode(self, table: pd.DataFrame) -> FloatArray:
+        """Rows of a table as the last step sees them."""
+        return np.asarray(self.model.encoded(table), dtype=float)
+
+    def affine_people(self) -> Mask:
+        """People whose changes are affine, or of levels: a mixed-integer programme is exact."""
+        known = np.ones(len(self.people), dtype=bool)
+        for column in self.columns:
+            own = self.people.iloc[:, column.place]
+            known &= own.notna().to_numpy() & (column.kind in ("affine", "levels"))
+            if column.kind == "levels":
+                known &= own.isin(column.values.tolist()).to_numpy()
+        return known
+
+    def solve_affine(self, answers: _Answers, places: Any) -> None:
+        """Cheapest changes of people by a mixed-integer programme in the units of the table."""
+        people = self.people.iloc[places]
+        names: list[str] = []
+        levels: dict[str, list[str]] = {}
+        through, parts = [], []
+        for column in self.columns:
+            own = people.iloc[:, column.place]
+            if column.kind == "affine":
+                names.append(column.name)
+                through.append(column.slopes[None])
+                parts.append(_numbers(own)[:, None])
+                continue
+            levels[column.name] = [f"{column.name}={value}" for value in column.values]
+            names += levels[column.name]
+            each = self.encode(changed_rows(people, [0], column.place, column.values))
+            through.append(each - each[:1])
+            parts.append((own.to_numpy()[:, None] == column.values.to_numpy()).astype(float))
+        matrix, features = np.vstack(through).T, np.hstack(parts)
+        rest = self.encode(people) - features @ matrix.T
+        numbers = [column for column in self.columns if column.kind == "affine"]
+        ways: Any = {column.name: column.direction for column in numbers if column.direction}
+        found = recourse(
+            self.problem,
+            self.psi,
+            np.hstack([features, rest]),
+            [column.name for column in self.columns],
+            costs={column.name: column.cost for column in self.columns},
+            bounds={column.name: (column.low, column.high) for column in numbers},
+            directions=ways,
+            integers=[column.name for column in numbers if column.whole],
+            levels=levels,
+            design=(np.hstack([matrix, np.eye(len(matrix))]), np.zeros(len(matrix))),
+            feature_names=[*names, *(f"other {place}" for place in range(len(matrix)))],
+            wanted=self.code,
+            margin=self.worst.margin,
+            tolerance=self.tolerance,
+        )
+        alone = features.copy()
+        listed = found.changes[found.changes["new_for_one"].notna()]
+        for person, name, value in listed[["person", "feature", "new_for_one"]].to_numpy():
+            alone[int(person), names.index(name)] = value
+        table, after = found.people, found.rows.to_numpy()
+        for row, place in enumerate(places):
+            answers.status[place] = table["status"].iloc[row]
+            answers.numbers[place] = table.iloc[row, 1:6].to_numpy(dtype=float)
+            if table["status"].iloc[row] == "found":
+                answers.rows[place] = self._table_values(after[row], names)
+            if not np.isnan(table["one_cost"].iloc[row]):
+                answers.one_rows[place] = self._table_values(alone[row], names)
+
+    def _table_values(self, features: FloatArray, names: list[str]) -> list[Any]:
+        """Values of the changeable columns from the features of the programme."""
+        values = []
+        for column in self.columns:
+            if column.kind == "affine":
+                value = float(features[names.index(column.name)])
+                values.append(round(value) if column.whole else value)
+                continue
+            start = names.index(f"{column.name}={column.values.iloc[0]}")
+            place = int(features[start : start + len(column.values)].argmax())
+            values.append(column.values.iloc[place])
+        return values
+
+    def changed(self, values: Sequence[Sequence[Any]], places: Any = None) -> pd.DataFrame:
+        """Rows of people with other values of the changeable columns."""
+        rows = (self.people if places is None else self.people.iloc[places]).copy()
+        for number, column in enumerate(self.columns):
+            own = rows.iloc[:, column.place]
+            new = pd.Series([each[number] for each in values], index=rows.index)
+            if own.dtype == "category" or _holds(own.dtype, new):
+                new = new.astype(own.dtype)
+            rows.isetitem(column.place, new)  # type: ignore[arg-type]
+        return rows
+
+    def accepts(self, table: pd.DataFrame) -> Mask:
+        """Whether the fitted model gives rows of the table the wanted label."""
+        decision: Any = self.model.decision
+        codes = decision.codes(self.model.original, self.model.taken(table))
+        wanted = 1 - self.code if self.model.reversed else self.code
+        return np.asarray(codes == wanted)
+
+
+def _holds(dtype: Any, values: pd.Series) -> bool:
+    """Whether a type holds values without a change."""
+    try:
+        return bool(values.notna().all() and (values.astype(dtype) == values).all())
+    except (TypeError, ValueError):
+        return False
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Changes of each person so far."""
+
+    status: Any  # (n,)
+    numbers: FloatArray  # (n, 5): cost, least cost, worst score; cost and worst score for one
+    rows: list[list[Any] | None]  # values of the changeable columns
+    one_rows: list[list[Any] | None]  # that are enough for the fitted model alone
+
+    @classmethod
+    def nothing(cls, n: int) -> _Answers:
+        """No change yet."""
+        status = np.full(n, "undecided", dtype=object)
+        return cls(status, np.full((n, 5), np.nan), [None] * n, [None] * n)
+
+    def confirm(self, task: _Task, places: Any) -> None:
+        """Leave people undecided whose changed row the set or the fitted model refuses."""
+        reached = [place for place in places if self.status[place] == "found"]
+        if not reached:
+            return
+        rows: Any = [self.rows[place] for place in reached]
+        table = task.changed(rows, reached)
+        needed = task.worst.margin - _ROUNDING
+        proved = task.worst.worst(task.encode(table), needed)[0]
+        agreed = (proved >= needed) & task.accepts(table)
+        for place, score, accepted in zip(reached, proved, agreed, strict=True):
+            self.numbers[place, 2] = score
+            if not accepted:
+                self.status[place], self.rows[place] = "undecided", None
+                self.numbers[place] = np.nan
+
+    def recourse(self, task: _Task, wanted: Any, scope: str) -> Recourse:
+        """Tables of the changes in the values of the table."""
+        people, index = task.people, task.people.index
+        columns = ["cost", "cost_at_least", "worst_score", "one_cost", "one_worst_score"]
+        table = pd.DataFrame(self.numbers, index=index, columns=columns)
+        table.insert(0, "status", self.status)
+        changes, changed = [], np.zeros(len(people), dtype=bool)
+        for place, (new, alone) in enumerate(zip(self.rows, self.one_rows, strict=True)):
+            for number, column in enumerate(task.columns):
+                old = people.iloc[place, column.place]
+                ends = [old if values is None else values[number] for values in (new, alone)]
+                if all(_same(old, end) for end in ends):
+                    continue
+                changed[place] |= new is not None and not _same(old, ends[0])
+                values = [
+                    np.nan if v is None else e for v, e in zip((new, alone), ends, strict=True)
+                ]
+                changes.append((index[place], column.name, old, *values))
+        already = (table["status"] == "found").to_numpy() & ~changed
+        table.loc[already, "status"] = "already accepted"
+        table["has_label"] = task.accepts(people)
+        names = ["person", "feature", "old", "new", "new_for_one"]
+        listed = pd.DataFrame(changes, columns=names).infer_objects()
+        nothing = [np.nan] * len(task.columns)
+        rows = task.changed([nothing if row is None else row for row in self.rows])
+        for frame in (table, listed, rows):
+            frame.attrs.update(view=CURATOR, psi=task.psi, scope=scope, wanted=repr(wanted))
+        return Recourse(table, listed, rows)
+
+
+@dataclass
+class _Candidates:
+    """Combinations of values that one person may take, with their costs and encoded rows."""
+
+    values: list[pd.Series]  # of each column, the own value first
+    costs: FloatArray  # (combinations,)
+    base: FloatArray  # (columns of the last step,): the person
+    moves: list[FloatArray] | None  # (values, columns of the last step) of each column, or
+    rows: FloatArray | None  # (combinations, columns of the last step)
+    feasible: Mask  # (combinations,): accepted by the models so far
+
+    def scores(self, normal: FloatArray) -> FloatArray:
+        """Score (combinations,) of one model, whose last weight is the constant's if any."""
+        weights, end = normal[: len(self.base)], normal[len(self.base) :].sum()
+        if self.rows is not None:
+            return np.asarray(self.rows @ weights + end)
+        total = np.array(self.base @ weights + end)
+        for move in self.moves or []:
+            total = np.add.outer(total, move @ weights)
+        return np.asarray(total.ravel())
+
+    def choice(self, place: int) -> list[int]:
+        """Place of each column's value in a combination."""
+        shape = [len(values) for values in self.values]
+        return [int(one) for one in np.unravel_index(place, shape)]
+
+    def row(self, place: int) -> FloatArray:
+        """Return the encoded row of a combination."""
+        if self.rows is not None:
+            return self.rows[place]
+        moves = zip(self.moves or [], self.choice(place), strict=True)
+        return np.asarray(self.base + sum(move[at] for move, at in moves))
+
+    def taken(self, place: int) -> list[Any]:
+        """Values of a combination."""
+        return [values.iloc[at] for values, at in zip(self.values, self.choice(place), strict=True)]
+
+    def cheapest(self, feasible: Mask) -> int | None:
+        """Place of the cheapest feasible combination."""
+        if not feasible.any():
+            return None
+        return int(np.where(feasible, self.costs, np.inf).argmin())
+
+
+@dataclass
+class _Grid:
+    """Search over values of the table, whatever the pipeline makes of them.
+
+    Models that refuse a combination remove all that they refuse, for everybody.
+    """
+
+    task: _Task
+    places: Any  # of the people
+    normals: list[FloatArray] = field(default_factory=list)  # models of the set so far
+
+    def solve(self, answers: _Answers) -> None:
+        """Cheapest combinations on a grid, then on finer ones around them."""
+        fitted = self.task.worst.functionals(self.task.model.theta[:, None])  # type: ignore[index]
+        best = self.task.worst.functionals(self.task.problem.minimum.theta[:, None])
+        self.normals = [*fitted, *best]
+        count = self._count(len(self.task.columns))
+        grids = {place: self._start(place, count) for place in self.places}
+        alone = dict(grids)
+        for turn in range(_ZOOMS + 1):
+            reached = self._reached(grids, answers, final=turn == 0)
+            ones = {p: grid.cheapest(self._under(grid, fitted)) for p, grid in alone.items()}
+            for place, at in ones.items():
+                if at is not None:
+                    answers.one_rows[place] = alone[place].taken(at)
+                    answers.numbers[place, 3] = alone[place].costs[at]
+            if turn == _ZOOMS:
+                break
+            fine = 21 if len(self.task.columns) < 3 else 7
+            grids = {p: self._near(p, grids[p], at, fine) for p, at in reached.items()}
+            alone = {
+                p: self._near(p, alone[p], at, fine) for p, at in ones.items() if at is not None
+            }
+
+    def _count(self, columns: int) -> int:
+        """Return how many values of each column are tried."""
+        most = _COMBINED if all(one.additive for one in self.task.columns) else _ENCODED
+        count = min(_MOST_VALUES, int(most ** (1 / columns)))
+        if count < _FEWEST:
+            steps = ", ".join(sorted({one.name for one in self.task.columns if not one.additive}))
+            why = f", because {steps} act together" if steps else ""
+            raise ValueError(
+                f"recourse over {columns} changeable columns has too many combinations{why}: let "
+                "fewer columns change"
+            )
+        return count
+
+    def _start(self, place: int, count: int) -> _Candidates:
+        own = self.task.people.iloc[place]
+        listed = [column.candidates(own.iloc[column.place], count) for column in self.task.columns]
+        return self._grid(place, listed)
+
+    def _near(self, place: int, grid: _Candidates, at: int, count: int) -> _Candidates:
+        own = self.task.people.iloc[place]
+        listed = [
+            column.near(own.iloc[column.place], values, chosen, count)
+            for column, values, chosen in zip(
+                self.task.columns, grid.values, grid.choice(at), strict=True
+            )
+        ]
+        return self._grid(place, listed)
+
+    def _grid(self, place: int, listed: list[pd.Series]) -> _Candidates:
+        """Costs and encoded rows of all combinations of values."""
+        task, person = self.task, self.task.people.iloc[[place]]
+        costs = np.array(0.0)
+        for column, values in zip(task.columns, listed, strict=True):
+            own = person.iloc[0, column.place]
+            costs = np.add.outer(costs, column.prices(own, values))
+        moves: list[FloatArray] | None = None
+        rows = None
+        if all(column.additive for column in task.columns):
+            parts = [
+                changed_rows(person, [0], column.place, values)
+                for column, values in zip(task.columns, listed, strict=True)
+            ]
+            encoded = task.encode(pd.concat([person, *parts]))
+            base, ends = encoded[0], 1 + np.cumsum([0, *(len(part) for part in parts)])
+            moves = [encoded[start:end] - base for start, end in pairwise(ends)]
+        else:
+            table = person
+            for column, values in zip(task.columns, listed, strict=True):
+                table = changed_rows(table, range(len(table)), column.place, values)
+            rows = task.encode(table)
+            base = rows[0]
+        grid = _Candidates(
+            listed, costs.ravel(), base, moves, rows, np.ones(costs.size, dtype=bool)
+        )
+        grid.feasible = self._under(grid, self.normals)
+        return grid
+
+    def _under(self, grid: _Candidates, normals: Any) -> Mask:
+        """Return the combinations that some models accept."""
+        accepted = np.ones(grid.costs.size, dtype=bool)
+        for normal in normals:
+            accepted &= grid.scores(normal) >= self.task.worst.margin
+        return accepted
+
+    def _reached(
+        self, grids: dict[int, _Candidates], answers: _Answers, final: bool
+    ) -> dict[int, int]:
+        """Cheapest combination of each person that the whole set accepts."""
+        reached: dict[int, int] = {}
+        active = list(grids)
+        for _ in progress(range(_MOST_ROUNDS), "recourse"):
+            tried = {place: grids[place].cheapest(grids[place].feasible) for place in active}
+            for place, at in tried.items():
+                if at is None and final:
+                    answers.status[place] = "impossible"
+                    answers.numbers[place, :2] = np.inf
+            asked = {place: at for place, at in tried.items() if at is not None}
+            if not asked:
+                break
+            active = self._ask(grids, asked, reached, answers)
+            if not active:
+                break
+        return reached
+
+    def _ask(
+        self,
+        grids: dict[int, _Candidates],
+        asked: dict[int, int],
+        reached: dict[int, int],
+        answers: _Answers,
+    ) -> list[int]:
+        """Ask the set about one combination of each person; return who is refused."""
+        worst = self.task.worst
+        rows = np.array([grids[place].row(at) for place, at in asked.items()])
+        proved, _, models = worst.worst(rows, worst.margin)
+        refused = []
+        for (place, at), score in zip(asked.items(), proved, strict=True):
+            grid = grids[place]
+            if score >= worst.margin:
+                reached[place], answers.status[place] = at, "found"
+                answers.rows[place] = grid.taken(at)
+                answers.numbers[place, :3] = grid.costs[at], self._least(grid, at), score
+            else:
+                grid.feasible[at] = False
+                refused.append(place)
+        normals = worst.functionals(models)
+        scores = worst.design(rows) @ normals.T
+        new = normals[(scores < worst.margin).any(axis=0)]
+        self.normals += list(new)
+        for place in refused:
+            grids[place].feasible &= self._under(grids[place], new)
+        return refused
+
+    def _least(self, grid: _Candidates, at: int) -> float:
+        """Cost that no change undercuts: known if all values of the table were tried."""
+        finite = all(not one.number for one in self.task.columns)
+        return float(grid.costs[at]) if finite else np.nan
