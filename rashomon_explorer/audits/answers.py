@@ -137,14 +137,27 @@ class CertifiedAnswers:
         )
 
     @cached_property
-    def decided(self) -> pd.DataFrame:
-        """Whether a good model gives each person another label than the fitted one."""
+    def best_decided(self) -> pd.DataFrame:
+        """Label of the best model for each person, and whether another good model flips it."""
         if not self.inputs.model.classes:
             raise TypeError(NO_LABELS)
         found = measures.exact_flips(
             self.problem, self.inputs.psi, self.rows, threshold=self.cut, n_jobs=self.inputs.n_jobs
         )
         return found.set_axis(self.inputs.index, axis=0)
+
+    @cached_property
+    def decided(self) -> pd.DataFrame:
+        """Whether a good model gives each person another label than the fitted one."""
+        return self._beside_fitted(self.best_decided, self.rows)
+
+    def _beside_fitted(self, table: pd.DataFrame, rows: FloatArray) -> pd.DataFrame:
+        """Labels of the fitted model; the best model flips those that it does not share."""
+        scores = linear_scores(self.problem, self.inputs.model.theta, rows)
+        codes = codes_of_scores(scores, self.cut)
+        other = codes != table["label"].to_numpy()
+        flips, known = table["flips"] | other, table["decided"] | other
+        return table.assign(label=codes, flips=flips, decided=known)
 
     @property
     def model_rows(self) -> pd.DataFrame:
@@ -158,15 +171,24 @@ class CertifiedAnswers:
 
     def flips(self) -> pd.DataFrame:
         """Label, whether it can flip, the least ψ at which it does, and the conflict ratio."""
-        found = self.decided
+        return self._flips(self.decided, self.rows)
+
+    def flips_of(self, rows: Any) -> pd.DataFrame:
+        """Flips of the rows of another table."""
+        if not self.inputs.model.classes:
+            raise TypeError(NO_LABELS)
+        encoded = np.asarray(self.inputs.model.encoded(rows), dtype=float)
+        found = measures.exact_flips(self.problem, self.inputs.psi, encoded, threshold=self.cut)
+        found = found.set_axis(row_labels(rows), axis=0)
+        return self._flips(self._beside_fitted(found, encoded), encoded)
+
+    def _flips(self, found: pd.DataFrame, rows: FloatArray) -> pd.DataFrame:
         low = np.full(len(found), self.inputs.psi)
         high = np.full(len(found), np.inf)
         can = found["flips"].to_numpy()
         if can.any():
-            low[can], high[can] = measures.flip_psi(
-                self.problem, self.rows[can], threshold=self.cut
-            )
-            scores = linear_scores(self.problem, self.problem.minimum.theta, self.rows)
+            low[can], high[can] = measures.flip_psi(self.problem, rows[can], threshold=self.cut)
+            scores = linear_scores(self.problem, self.problem.minimum.theta, rows)
             other = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
             low[other] = high[other] = 0.0  # the best model itself
         table = pd.DataFrame(
@@ -176,7 +198,7 @@ class CertifiedAnswers:
                 "decided": found["decided"],
                 "psi_low": low,
                 "psi_high": high,
-                "conflict_ratio": conflict_ratios(self.models, self.rows, found["label"], self.cut),
+                "conflict_ratio": conflict_ratios(self.models, rows, found["label"], self.cut),
             },
             index=found.index,
         )

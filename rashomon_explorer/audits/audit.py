@@ -447,6 +447,23 @@ class Audit:
         self._need(self.task == "classification", NO_LABELS)
         return self.answers.flips()
 
+    def flips_of(self, rows: Any) -> pd.DataFrame:
+        """Per row of another table: the columns of :attr:`flips`.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like of shape (n_people, n_columns)
+            People as the model takes them, such as applicants to whom it was not fitted.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the index of ``rows``. ``.scores``, ``.recourse`` and ``.decide_or_abstain`` take
+            such rows, too.
+        """
+        self._need(self.task == "classification", NO_LABELS)
+        return self.answers.flips_of(rows)
+
     @cached_property
     def coefficients(self) -> pd.DataFrame:
         """Per coefficient, in the units of the table: low, fitted, high, and the settled sign."""

@@ -65,7 +65,7 @@ class Acceptances:
         self.wanted: Mask = np.asarray(model.targets) == model.classes[code]
         fitted = fitted_codes(audit) == code
         if self.exact:
-            table = audit.decided
+            table = audit.answers.best_decided
             best = table["label"].to_numpy() == code
             stays = (table["decided"] & ~table["flips"]).to_numpy()
             every = np.stack([best & stays, best | ~stays])

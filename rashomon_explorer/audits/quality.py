@@ -74,7 +74,7 @@ def accuracy_range(audit: Any) -> tuple[float, float]:
         right = np.asarray(model.labels(audit.answers.label_codes)) == targets
         accuracies = right.mean(axis=1)
         return float(accuracies.min()), float(accuracies.max())
-    table = audit.decided
+    table = audit.answers.best_decided
     right = np.asarray(model.labels(table["label"])) == targets
     stays = (table["decided"] & ~table["flips"]).to_numpy()
     return float((right & stays).mean()), float((right | ~stays).mean())

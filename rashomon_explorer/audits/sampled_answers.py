@@ -95,6 +95,24 @@ class SampledAnswers:
         )
         return answers.marked(table, answers.SAMPLED)
 
+    def flips_of(self, rows: Any) -> pd.DataFrame:
+        """Flips of the rows of another table."""
+        if not self.models.classes:
+            raise TypeError(answers.NO_LABELS)
+        taken = self.inputs.model.taken(rows)
+        codes = likeliest(np.asarray(self.models.best_scores(taken))[None])[0]
+        other = likeliest(np.asarray(self.models.scores(taken))) != codes
+        excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
+        columns = {
+            "label": self.inputs.model.labels(codes),
+            "flips": other.any(axis=0),
+            "decided": other.any(axis=0),
+            "psi_low": 0.0,
+            "psi_high": np.where(other, excess, np.inf).min(axis=0),
+            "conflict_ratio": other.mean(axis=0),
+        }
+        return answers.marked(pd.DataFrame(columns, index=row_labels(rows)), answers.SAMPLED)
+
     def coefficients(self) -> pd.DataFrame:
         """Raise TypeError: the models have no common coefficients."""
         raise TypeError("sampled models have no common coefficients: use .importance")

@@ -68,16 +68,18 @@ def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
     """Count who can flip at each multiple: whoever can at a smaller ψ can at a larger one."""
     if audit.kind != "exact":
         return _sampled_flips(audit, multiples)
-    counts = {1.0: float(audit.decided["flips"].sum())}
-    can = audit.decided["flips"].to_numpy()
+    table, best = audit.decided, audit.answers.best_decided
+    counts = {1.0: float(table["flips"].sum())}
+    other = (table["label"] != best["label"]).to_numpy()  # flipped by the best model
+    can = best["flips"].to_numpy()
     for share in sorted((share for share in multiples if share < 1), reverse=True):
         can = can & _can_flip(audit, share, can)
-        counts[share] = float(can.sum())
-    can = audit.decided["flips"].to_numpy()
+        counts[share] = float((can | other).sum())
+    can = best["flips"].to_numpy()
     for share in sorted(share for share in multiples if share > 1):
         try:
             can = can | _can_flip(audit, share, ~can)
-            counts[share] = float(can.sum())
+            counts[share] = float((can | other).sum())
         except DataError:  # no bounded set is known
             counts[share] = math.nan
     return [counts[share] for share in multiples]

@@ -98,7 +98,8 @@ def test_rates_lie_between_the_people_whom_all_and_some_good_models_accept(found
     assert gap["fitted"] == pytest.approx(no["fitted"] - yes["fitted"])
     assert gap["high"] == pytest.approx(no["high"] - yes["low"])
     assert gap["ratio"] == pytest.approx(min(no["fitted"] / yes["fitted"], yes.fitted / no.fitted))
-    drawn = found.models.labels(found.answers.rows) == "lived"  # all good models
+    drawn = found.models.scores(found.answers.rows) > 0.5  # all good models
+    assert 0.2 < drawn.mean() < 0.8
     mask = (X["crew"] == "no").to_numpy()
     gaps = drawn[:, mask].mean(axis=1) - drawn[:, ~mask].mean(axis=1)
     assert (gap["low"] <= gaps).all() and (gaps <= gap["high"]).all()
@@ -218,3 +219,22 @@ def test_data_and_choice_of_model_are_two_intervals(found, people):
     assert (row["models_low"], row["models_high"]) == (models["low"], models["high"])
     with pytest.raises(ValueError, match="confidence"):
         found.gap_intervals(1.0)
+
+
+def test_people_to_whom_the_model_was_not_fitted_have_the_same_answers(found, people, pipeline):
+    X, _ = people
+    some = X.iloc[[4, 2, 250, 8]]
+    again = found.flips_of(some)
+    pd.testing.assert_frame_equal(again, found.flips.loc[some.index], check_names=False)
+    new = X.assign(age=X["age"].fillna(30) + 0.5, fare=7.25).set_axis(
+        [f"new{i}" for i in range(300)]
+    )
+    table, ranges = found.flips_of(new), found.scores(new)
+    assert table.index.equals(new.index) and ranges.index.equals(new.index)
+    assert (table["label"] == pipeline.predict(new)).all()
+    crosses = (ranges["low"] <= 0.5) & (ranges["high"] > 0.5)
+    assert (table["flips"] == crosses).mean() > 0.99 and 0 < table["flips"].mean() < 1
+    drawn = found.models.scores(pipeline[:-1].transform(new)) > 0.5
+    other = (drawn != (table["label"] == "lived").to_numpy()).any(axis=0)
+    assert table["flips"][other].all() and other.any()
+    assert found.recourse(new[table["label"] == "died"].iloc[:2], ["fare"]).people.index.tolist()

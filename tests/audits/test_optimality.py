@@ -49,7 +49,10 @@ def test_the_excess_of_a_raw_default_fit_is_that_above_newtons_minimum(model):
     other = audit(best, X, Y)
     assert other.optimality.reached and "Your model" not in repr(other)
     assert other.psi == pytest.approx(found.psi)
-    np.testing.assert_array_equal(other.decided["flips"], found.decided["flips"])
+    np.testing.assert_array_equal(other.decided["flips"] | changed, found.decided["flips"])
+    assert (found.flips["label"] == model.predict(X)).all()
+    assert found.tolerances()["flips"].is_monotonic_increasing
+    assert found.summary().loc["accuracy", "value"] == pytest.approx(model.score(X, Y))
 
 
 def test_a_small_excess_is_not_told_and_one_within_psi_is_called_good():
