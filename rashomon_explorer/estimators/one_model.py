@@ -26,17 +26,19 @@ from rashomon_explorer.estimators.rashomon import BaseDraws
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
-from rashomon_explorer.mechanisms.base import Mechanism
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.mechanisms.base import Draws, Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.select import GOALS
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
-from rashomon_explorer.sets import PredictorSet
+from rashomon_explorer.sets import PredictorSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.sets.models.written import as_sklearn, as_text
-from rashomon_explorer.sets.scores import linear_scores
+from rashomon_explorer.sets.scores import linear_scores, released_schema
 
 
 @with_parameters
@@ -51,6 +53,7 @@ class BaseOneModel(BaseDraws):
 
     if TYPE_CHECKING:
         scale_: ColumnMap | None = field(init=False)
+        _released: Any = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseDraws._parameter_constraints,
@@ -62,6 +65,48 @@ class BaseOneModel(BaseDraws):
         """Bound on the expected excess loss, computed before a row is read."""
         planned: Plan = self.plan_
         return planned.population_bound if self.goal == "population" else planned.excess_bound
+
+    def release(self) -> ReleasedSet | ReleasedTrees:
+        """Return the model and its guarantee, without settings of yours: to save and to publish.
+
+        ``release().save(path)`` writes them with the public part of the schema, so that
+        ``load(path).predict(table)`` takes the raw table in another process.
+
+        Raises
+        ------
+        CuratorOnlyError
+            If the fit has no guarantee.
+        """
+        check_is_fitted(self)
+        if not self.guarantee_.holds:
+            raise CuratorOnlyError(f"this model cannot be released: {self.guarantee_}")
+        return self._released
+
+    def _private(
+        self,
+        table: tables.TableAdapter,
+        target: GibbsTarget,
+        public: dict[str, Any],
+        planned: Plan,
+        guarantee: Guarantee,
+        draws: Draws,
+    ) -> dict[str, Any]:
+        """Add the set of this model that :meth:`release` returns."""
+        released = ReleasedSet(
+            coef=draws.coef,
+            feature_names=(*table.feature_names, "intercept"),
+            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
+            link=target.problem.loss.link,
+            row_norm=self._row_norm,
+            target_bounds=self._target_bounds(),
+            plan=replace(planned, options=()),
+            guarantee=guarantee,
+            feature_groups=table.feature_groups,
+            scale=public["scale_"],
+            schema=released_schema(table.schema, table.feature_names),
+        )
+        fitted = super()._private(table, target, public, planned, guarantee, draws)
+        return {**fitted, "_released": released}
 
     def _note(self, planned: Plan) -> str:
         return self._carrier(planned)
@@ -197,7 +242,9 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     Notes
     -----
-    The only data-dependent part of a fitted estimator, and of its pickle, is the released model.
+    A fitted estimator holds no loss and no row: of what was read off rows, only the model is left.
+    It and its pickle also hold your settings: the path of the ledger, a seed, and the whole schema
+    with values that nobody confirmed. Publish ``release().save(path)``, which leaves these out.
 
     See Also
     --------
@@ -213,6 +260,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     ('objective_perturbation', True)
     >>> bool(clf.score(data.X, data.y) > 0.7)
     True
+    >>> clf.release().n_draws
+    1
 
     A tree, on the questions of a schema:
 
@@ -366,7 +415,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
         assert isinstance(drawn.models, DecisionTrees)
-        return {"tree_": drawn.models}
+        released = drawn.release() if drawn.guarantee.holds else None
+        return {"tree_": drawn.models, "_released": released}
 
     @property
     def _declared_rate(self) -> float | None:
@@ -432,7 +482,9 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
 
     Notes
     -----
-    The only data-dependent part of a fitted estimator, and of its pickle, is the released model.
+    A fitted estimator holds no loss and no row: of what was read off rows, only the model is left.
+    It and its pickle also hold your settings: the path of the ledger, a seed, and the whole schema
+    with values that nobody confirmed. Publish ``release().save(path)``, which leaves these out.
 
     See Also
     --------

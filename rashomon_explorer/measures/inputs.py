@@ -265,6 +265,8 @@ def fitted_set(models: Any) -> Any:
     last = models[-1] if isinstance(models, Pipeline) else models
     if hasattr(last, "rashomon_set_"):
         return last.rashomon_set_
+    if hasattr(last, "release"):  # one private model
+        return last.release()
     raise TypeError(
         f"models must be a set of models, got a {type(last).__name__}, which is one model: "
         "penalised_problem(model, X, y) has all models that are about as good, and "

@@ -20,6 +20,7 @@ from plotly.offline import get_plotlyjs
 from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.data.schema import TableSchema
+from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
@@ -189,8 +190,9 @@ def report(
     >>> curators.name, public.name
     ('card.html', 'release.html')
     """
-    if isinstance(models, ReleasedSet | ReleasedTrees):
-        return release_report(models, path, *rows, **options)
+    released = fitted_set(models)
+    if isinstance(released, ReleasedSet | ReleasedTrees):
+        return release_report(released, path, *rows, **options)
     return curator_report(models, path, *rows, **options)
 
 
