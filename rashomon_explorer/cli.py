@@ -25,6 +25,7 @@ from rashomon_explorer.server.settings import (
     Serving,
     is_loopback,
     take_token,
+    token_problem,
 )
 
 if TYPE_CHECKING:
@@ -196,6 +197,8 @@ def _start(options: argparse.Namespace) -> int:
         return _complain(str(error))
     open_to_all = options.no_token or options.demo
     token, new = ("", True) if open_to_all else take_token()
+    if not open_to_all and (problem := token_problem(token, any_host)):
+        return _complain(problem)
     from rashomon_explorer.server.dashboard import serve
 
     serve(

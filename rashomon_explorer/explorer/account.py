@@ -150,6 +150,22 @@ class Cost:
         """Budget that remains if the plan is charged; negative if it is exceeded."""
         return self.account.budget - self.account.after(self.plan.guarantee)
 
+    def explained(self, requested: float) -> str:
+        """Why the cost differs from the requested ε, in one sentence; empty if it does not."""
+        account = self.account
+        if self.text == cost_text(requested):
+            return ""
+        if self.adds > requested:
+            return f"The ledger's rule counts more than the {cost_text(requested)} set here."
+        if account.spent > 0:
+            after = cost_text(account.after(self.plan.guarantee)).removeprefix("ε = ")
+            return (
+                f"It adds {self.text} to the ledger ({number(account.spent)} → {after}), not "
+                f"{cost_text(requested).removeprefix('ε = ')}: charges of the same rows cost less "
+                f"together."
+            )
+        return f"The mechanism needs {self.text} of the {cost_text(requested)} set here."
+
     def shortage(self, remedy: str) -> str:
         """Describe a cost over the budget; ``remedy`` may refer to the affordable ``{most}``."""
         message = f"This adds {self.text}, and ε = {left_text(self.account.left)} remains."

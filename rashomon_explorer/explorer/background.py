@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from rashomon_explorer._utils.progress import ChainState
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.state import EPOCH, Epoch, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
 
 T = TypeVar("T")
@@ -120,13 +120,19 @@ class BackgroundTask:
         page: str,
         find: Callable[[], Any],
         show: Callable[[Any], object],
+        withdraw: Callable[[], object] = lambda: None,
     ) -> Callable[[], None]:
         """Keep a result up to date while its view is visible; return a function to repeat it.
 
         ``show`` receives the result or the exception. The work is repeated when ``needs`` change,
-        once if they change several times while it is running.
+        once if they change several times while it is running. When view, table or set changes,
+        ``withdraw`` removes the result at once, and a result of before is dropped.
         """
         outdated = True
+
+        def show_current(epoch: Epoch, result: Any) -> None:
+            if epoch == state.epoch:
+                show(result)
 
         def start_if_needed(_change: object = None) -> None:
             nonlocal outdated
@@ -134,7 +140,12 @@ class BackgroundTask:
             if outdated and visible and not state.busy and not self.running:
                 outdated = False
                 passes = streamed_table(state.data) is not None
-                self.start(partial(self._attempt, find), show, passes=passes)
+                current = partial(show_current, state.epoch)
+                self.start(partial(self._attempt, find), current, passes=passes)
+
+        def leave(_change: object) -> None:
+            withdraw()
+            mark()
 
         def mark(_change: object = None) -> None:
             nonlocal outdated
@@ -142,7 +153,8 @@ class BackgroundTask:
             start_if_needed()
 
         self._changed = start_if_needed
-        state.observe(mark, [*needs, "view"])
+        state.observe(leave, [*EPOCH])
+        state.observe(mark, [*needs])
         state.observe(start_if_needed, ["page", "phase"])
         return mark
 

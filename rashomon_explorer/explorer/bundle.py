@@ -125,7 +125,8 @@ def readme(contents: Contents, *, pictures: bool = False) -> str:
     parts = [
         f"{kind} of the Rashomon set of {contents.table}, released with differential privacy",
         _what(contents),
-        f"Total privacy cost: {cost_text(contents.total, contents.delta)}. For the models "
+        f"Total privacy cost of these files by themselves: "
+        f"{cost_text(contents.total, contents.delta)}.{_standing(contents)} For the models "
         f"without the aggregates, this means: {attack_in_words(models.guarantee)}.",
         _receipt(contents),
         "Any use of these files is allowed: results computed from them and from public rows cost "
@@ -134,6 +135,18 @@ def readme(contents: Contents, *, pictures: bool = False) -> str:
         "Files (aggregates that were not released are absent):\n\n" + f"{listed}\n{files}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _standing(contents: Contents) -> str:
+    """Describe the ledger after all charges; the total of these files is another number."""
+    account = contents.account
+    if account is None or not account.exists:
+        return ""
+    return (
+        f" The ledger of the table stands at {cost_text(account.spent)} with all its charges; the "
+        "receipt lists what each part added to it, less than its own ε where charges of the same "
+        "rows came before."
+    )
 
 
 def _what(contents: Contents) -> str:

@@ -371,8 +371,10 @@ class DatasetController(ModelInputs):
             raise DataError("no data set is selected: choose one under Data")
         return self.state.data
 
-    def set_status(self, message: str) -> None:
-        self.state.message = message
+    def set_status(self, message: str, detail: str = "") -> None:
+        """Show a message; what is read off the rows goes into its detail, for the curator."""
+        with self.state.hold_trait_notifications():
+            self.state.message, self.state.detail = message, detail
 
 
 def public_constants(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:

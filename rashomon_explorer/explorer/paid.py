@@ -119,6 +119,11 @@ class PaidAction(ABC, Generic[T]):
         quote = Quote(unavailable=reason) if reason else self.planned()
         return replace(quote, account=state.account, label=quote.label or self.verb)
 
+    @property
+    def requested(self) -> float:
+        """The ε that is set for it, which the ledger's rule may count as another one."""
+        return float(self.state.epsilon)
+
     def settings(self) -> tuple[object, ...]:
         """Return the settings of what is sold, which texts of plans round."""
         return (self.state.draw_settings(),)

@@ -325,6 +325,10 @@ class AggregateRelease(PaidAction[Purchase]):
         label = f"Release {plural(len(self.selected.names), 'aggregate')}"
         return Quote(self.selected.plan, label=label)
 
+    @property
+    def requested(self) -> float:
+        return 0.0 if self.selected is None else self.selected.epsilon
+
     def settings(self) -> tuple[object, ...]:
         basket = self.selected
         if basket is None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import traitlets
 
@@ -95,7 +95,19 @@ class Alert:
     failed: str
     reason: str
     kept: str = "Your settings and figures are kept."
-    public: str = ""
+    public: str = "The reason is not part of the release: switch to Curator to read it."
+
+
+EPOCH = ("view", "table_number", "set_number")
+"""Traits that make an `Epoch`."""
+
+
+class Epoch(NamedTuple):
+    """View, table and set for which an output is computed; an output of another one is dropped."""
+
+    view: str
+    table: int
+    models: int
 
 
 class ExplorerState(traitlets.HasTraits):
@@ -162,6 +174,13 @@ class ExplorerState(traitlets.HasTraits):
     page = traitlets.Enum(PAGES, "plan")
     alert = traitlets.Instance(Alert, allow_none=True)
     message = traitlets.Unicode("")
+    detail = traitlets.Unicode("")
+    """Rest of the message, which was read off the rows: for the curator only."""
+
+    @property
+    def epoch(self) -> Epoch:
+        """View, table and set on screen."""
+        return Epoch(self.view, self.table_number, self.set_number)
 
     @property
     def exact_audit(self) -> Any:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
@@ -37,6 +38,9 @@ def _csv(content: bytes, name: str, decimal: str | None = None) -> pd.DataFrame:
 
 def _excel(content: bytes, name: str) -> pd.DataFrame:
     """Read the first sheet that has a table, without empty rows and columns around it."""
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_unpacked(name, sum(one.file_size for one in archive.infolist()))
     sheets = pd.read_excel(
         io.BytesIO(content), sheet_name=None, header=None, keep_default_na=False, na_values=[""]
     )
@@ -76,8 +80,40 @@ def _below_header(cells: pd.DataFrame, where: str) -> tuple[pd.DataFrame, int]:
     return frame.reset_index(drop=True).infer_objects(), line
 
 
+_MOST_CELLS, _MOST_UNPACKED = 20_000_000, 400_000_000
+"""Limits on what an uploaded file unpacks to: cells of a Parquet file, and bytes of any file."""
+
+
+def _check_unpacked(name: str, size: int, cells: int = 0) -> None:
+    """Raise a DataError if a small file unpacks to more than the page holds."""
+    if size <= _MOST_UNPACKED and cells <= _MOST_CELLS:
+        return
+    counted = f" and {cells:,} cells" if cells else ""
+    raise DataError(
+        f"{name} unpacks to {size / 1e6:,.0f} MB{counted}; the page reads "
+        f"{_MOST_UNPACKED / 1e6:,.0f} MB and {_MOST_CELLS:,} cells at most: read it in Python, "
+        "Explorer(chunk_rows(path, target=...))"
+    )
+
+
 def _parquet(content: bytes, name: str) -> pd.DataFrame:
-    frame = pd.read_parquet(io.BytesIO(content))
+    """Read a Parquet file whose footer states a size that fits."""
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(io.BytesIO(content))
+    check_unique(file.schema_arrow.names)
+    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+    columns = [group.column(k) for group in groups for k in range(group.num_columns)]
+    unpacked = sum(one.total_uncompressed_size for one in columns)
+    _check_unpacked(name, unpacked, sum(one.num_values for one in columns))
+    names = {"string", "binary", "large_string", "large_binary"}
+    texts = [one.name for one in file.schema_arrow if str(one.type) in names]
+    # A text that is repeated in many rows is stored once until its copies are counted.
+    frame = ParquetFile(io.BytesIO(content), read_dictionary=texts).read().to_pandas()
+    for _, cells in frame.select_dtypes("category").items():
+        lengths = np.array([*(len(str(one)) for one in cells.cat.categories), 0])  # 0: missing
+        _check_unpacked(name, int(lengths[cells.cat.codes].sum()))
+    frame = frame.astype(dict.fromkeys(set(texts) & set(frame), object))
     return frame.reset_index() if any(frame.index.names) else frame.reset_index(drop=True)
 
 

@@ -45,6 +45,21 @@ def is_loopback(ip: str) -> bool:
     return ip_address(ip).is_loopback
 
 
+SHORTEST_TOKEN = 24
+"""Fewest characters of a token that protects an address others can reach."""
+
+
+def token_problem(token: str, any_host: bool) -> str:
+    """Why a fixed token cannot be used; on this machine alone any token can."""
+    if not any_host or len(token) >= SHORTEST_TOKEN:
+        return ""
+    return (
+        f"{TOKEN_VARIABLE} has {len(token)} characters and can be guessed from the network, "
+        f"expected at least {SHORTEST_TOKEN}: leave it unset for a new one, use a longer one, or "
+        f"serve this machine only (--ip {LOOPBACK} without --any-host)"
+    )
+
+
 def take_token() -> tuple[str, bool]:
     """Return the token and whether it is new; remove it from the kernels' environment."""
     token = os.environ.pop(TOKEN_VARIABLE, "")

@@ -193,3 +193,18 @@ def test_while_models_are_drawn_the_price_beside_the_last_set_is_its_own(cancer_
     job.run()
     page.drawing.pump()
     assert page.state.charged < cost and page.numbers_panel.facts.value != shown
+
+
+def test_a_cost_that_differs_from_its_epsilon_says_why_in_one_sentence(page, action):
+    """Beside the button, for every action; where they agree, there is nothing to say."""
+    panel = action.panel(page)
+    for _ in range(2):
+        cost, requested = panel.action.quote().cost, panel.action.requested
+        words = cost.explained(requested)
+        assert (words == "") == (cost.text == cost_text(requested))
+        assert words.removesuffix(".") in panel.price.value
+        if page.ledger is not None and cost.adds < requested:
+            after = cost_text(page.state.account.after(cost.plan.guarantee)).removeprefix("ε = ")
+            assert f"→ {after}), not" in words and "cost less together" in words
+        press(panel)
+        action.ready(page)

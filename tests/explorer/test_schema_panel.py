@@ -1,6 +1,8 @@
 """The declaration of a table on the page: proposed, marked, corrected, confirmed, saved."""
 
 import io
+import sys
+import zipfile
 from unittest.mock import Mock
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from rashomon_explorer.data import TableSchema, load_csv
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import Explorer, table_files
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.table_editor import TableEditor, remarks
 
@@ -121,7 +123,7 @@ def test_a_dictionary_is_taken_over_from_the_box_or_a_file(panel, explorer):
 
 
 def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
-    monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=ImportError("no pyarrow")))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # not installed
     for name, content, told in (
         ("picture.csv", b"\x89PNG\xff\x81", "is neither UTF-8 text"),
         ("table.ods", b"", "none of .csv, .tsv, .txt, .xlsx"),
@@ -223,7 +225,7 @@ def test_a_table_of_a_european_spreadsheet_is_read_and_its_encoding_is_named(pan
     panel.file.choose("orte.csv", f"größe;ort;ziel\n{rows}".encode("cp1252"))
     assert explorer.state.alert is None and list(panel.table.frame) == ["größe", "ort", "ziel"]
     assert set(panel.table.frame["ort"]) == {"Köln", "Zürich"}
-    assert "Windows-1252" in explorer.state.message
+    assert "Windows-1252" in explorer.state.detail
     panel.file.choose("orte.csv", f"größe;ort;ziel\n{rows}".encode("utf-16"))
     assert set(panel.table.frame["ort"]) == {"Köln", "Zürich"}
 
@@ -237,6 +239,38 @@ def test_the_index_of_a_parquet_file_is_a_column(panel):
     ).to_parquet(content)
     panel.file.choose("clinic.parquet", content.getvalue())
     assert list(panel.table.frame) == ["ward", "sex", "paid"]
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused_first(panel, explorer, monkeypatch):
+    monkeypatch.setattr(table_files, "_MOST_CELLS", 20_000)
+    monkeypatch.setattr(table_files, "_MOST_UNPACKED", 4_000_000)
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    column, bomb = pa.array(np.zeros(1_000, dtype=int)), io.BytesIO()
+    writer = parquet.ParquetWriter(bomb, pa.schema([("a", pa.int64()), ("y", pa.int64())]))
+    for _ in range(11):
+        writer.write_table(pa.table({"a": column, "y": column}))
+    writer.close()
+    panel.file.choose("bomb.parquet", bomb.getvalue())
+    assert "22,000 cells" in explorer.state.alert.reason and panel.table is None
+    sheet = io.BytesIO()
+    with zipfile.ZipFile(sheet, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as entry:
+            entry.write(bytes(5_000_000))
+    panel.file.choose("bomb.xlsx", sheet.getvalue())
+    assert "unpacks to 5 MB" in explorer.state.alert.reason and panel.table is None
+
+
+def test_a_long_text_in_many_rows_of_a_parquet_file_is_counted_before_it_is_copied(panel, explorer):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    content, rows = io.BytesIO(), pa.array(np.zeros(20_000, dtype="int32"))
+    notes = pa.DictionaryArray.from_arrays(rows, pa.array(["x" * 100_000]))
+    parquet.write_table(pa.table({"note": notes, "paid": rows}), content)
+    panel.file.choose("notes.parquet", content.getvalue())
+    assert "unpacks to 2,000 MB" in explorer.state.alert.reason and panel.table is None
 
 
 _ROWS = [
@@ -281,7 +315,7 @@ def test_a_sheet_is_read_from_its_header_on(sheet, real, panel, explorer, monkey
     if explorer.state.alert is not None:
         assert told in explorer.state.alert.reason and panel.table is None
         return
-    assert told in explorer.state.message and "sheet 'data'" in explorer.state.message
+    assert told in explorer.state.detail and "sheet 'data'" in explorer.state.detail
     frame = panel.table.frame
     assert list(frame) == _NAMES and frame.shape == (40, 4)
     assert [frame[name].dtype.kind for name in _NAMES] == ["i", "f", "M", "b"]

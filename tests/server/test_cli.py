@@ -17,6 +17,7 @@ from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.cli import DEFAULT_PORT, main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
+from rashomon_explorer.server.settings import token_problem
 from tests.conftest import free_port
 from tests.patience import LONG, until
 
@@ -218,6 +219,14 @@ PORT, OPEN = "whole number from 1 to 65535, got", "--no-token would expose the r
 def test_a_setting_that_is_none_or_unsafe_is_refused(words, told, command):
     status, _, error = command(*words.split())
     assert status and told in error
+
+
+@pytest.mark.parametrize("words", ["--ip 0.0.0.0", "--any-host"])
+def test_a_token_that_can_be_guessed_is_refused_on_an_open_address(words, command, monkeypatch):
+    monkeypatch.setenv("RASHOMON_EXPLORER_TOKEN", "x" * 23)
+    status, _, error = command("--no-browser", *words.split())
+    assert status and "23 characters" in error and "at least 24" in error
+    assert token_problem("x" * 24, any_host=True) == "" == token_problem("x", any_host=False)
 
 
 def test_a_taken_port_is_an_error_that_says_so(command):

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import textwrap
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import column, region, row
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import UNPAID
+from rashomon_explorer.explorer.state import EPOCH, UNPAID, Epoch
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import own_layout
 from rashomon_explorer.explorer.widgets.controls import CardMenu, MenuEntries
@@ -49,6 +50,12 @@ _NO_TREES = "These models are not trees.<br>Choose <b>sparse trees</b> under Mod
 _MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
 _MOMENT = 0.4
 """Seconds after which an unfinished figure shows a progress message."""
+
+_GLANCE = 0.1
+"""Seconds between looks at whether an unfinished figure is still wanted."""
+
+_UPDATING = "Updating…"
+_OUTDATED = "rx-outdated"
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,7 @@ class FigureCard:
         self.requested = False
         self.call = registry.FigureCall(go.Figure, is_message=True)
         self.cache = registry.MeasureCache()
+        self._shown_for = self.epoch
         self._offering = False
         self.menu = CardMenu(spec.title, self._menu_entries())
         self._enable_entries()
@@ -168,8 +176,11 @@ class FigureCard:
         bar = [self._kinds, *groups, *own]
         parts = [self.view, self.menu, row(bar, "rx-bar")]
         self.widget = own_layout(column(parts, "rx-card", "rx-figure"))
+        pickers = {k: one for k, one in self.controls.items() if hasattr(one, "options")}
+        self._first_options = {name: tuple(one.options) for name, one in pickers.items()}
         if spec.selects:
             _link_selection(self)
+        self.state.observe(self._leave, [*EPOCH])
 
     @cached_property
     def facts(self) -> ipywidgets.HTML:
@@ -191,7 +202,48 @@ class FigureCard:
     @property
     def traits(self) -> list[str]:
         """Traits of the state that the figure follows."""
-        return list(dict.fromkeys(t for need in self.spec.needs for t in NEEDS[need].traits))
+        needs = [trait for need in self.spec.needs for trait in NEEDS[need].traits]
+        return list(dict.fromkeys([*needs, *EPOCH]))
+
+    @property
+    def epoch(self) -> Epoch:
+        """View, table and set that a figure of now is for; the set where it shows models."""
+        epoch, of_models = self.state.epoch, {"models", "drawn", "fitted", "aggregates"}
+        return epoch if of_models & set(self.spec.needs) else epoch._replace(models=0)
+
+    def _leave(self, change: Any) -> None:
+        """Take a figure of another view, table or set from the screen, before any other is made."""
+        if change["name"] == "view":  # which people a curator clicked is not for a release
+            with self.silent():
+                self.view.selected, self.view.clicked, self.view.hovered = [], {}, {}
+        if self._shown_for == self.epoch:
+            return
+        if change["name"] != "set_number":
+            self._reset_controls()
+        if self.state.view == "release":
+            self._withdraw()
+        else:
+            self.widget.add_class(_OUTDATED)
+
+    def _withdraw(self) -> None:
+        """Show what the release shows, or that it is being made; nothing stays of private rows."""
+        if "facts" in vars(self):
+            self.facts.value = ""
+        call = self._attempt()
+        if call is None or not call.is_message:
+            call = self.message(_UPDATING)
+        self._show(call, call.figure(), self.epoch)
+
+    def _reset_controls(self) -> None:
+        """Let no list name what was read off another table, or off rows."""
+        with self.silent():
+            for name, options in self._first_options.items():
+                control = self.controls[name]
+                control.options = options
+                control.disabled = not options
+                control.value = next(
+                    (one[1] if isinstance(one, tuple) else one for one in options), None
+                )
 
     def inputs(self) -> registry.FigureCall | str:
         """Call of the figure with its arguments, or a message; all its needs are there."""
@@ -334,35 +386,41 @@ class FigureCard:
 
     def redraw(self) -> None:
         """Update the figure in this thread."""
-        call = self._attempt()
+        call, epoch = self._attempt(), self.epoch
         if call is None:
             return
         try:
             figure = call.figure()
         except Exception as error:
-            self._show_error(error)
+            self._show_error(error, epoch)
         else:
-            self._show(call, figure)
+            self._show(call, figure, epoch)
 
     async def redraw_in_background(self, outdated: Callable[[], bool] = lambda: False) -> None:
-        """Compute the figure in a worker thread, then show it."""
-        call, slow = self._attempt(), self.spec.slow
+        """Compute the figure in a worker thread; show it where its view, table and set remain."""
+        call, slow, epoch = self._attempt(), self.spec.slow, self.epoch
         if call is None:
             return
         task = asyncio.ensure_future(
             run_in_thread(call.figure, passes=slow and self.session.is_chunked)
         )
-        if slow and call.lines and not (await asyncio.wait({task}, timeout=_MOMENT))[0]:
-            self._kinds.value = _MEASURING
-            if not self.lines:  # no such figure is on screen yet
-                self.view.show(_message_figure(self.spec.title, "Measuring…"))
+        started = time.monotonic()
+        while not (await asyncio.wait({task}, timeout=_GLANCE))[0]:
+            if epoch != self.epoch:  # what is still computed has a cache of its own from now on
+                self.cache = registry.MeasureCache()
+                task.add_done_callback(_ignore_result)
+                return
+            if slow and call.lines and time.monotonic() - started > _MOMENT:
+                self._kinds.value = _MEASURING
+                if not self.lines:  # no such figure is on screen yet
+                    self.view.show(_message_figure(self.spec.title, "Measuring…"))
         try:
-            figure = await task
+            figure = task.result()
         except Exception as error:
             if not outdated():
-                self._show_error(error)
+                self._show_error(error, epoch)
             return
-        self._show(call, figure)
+        self._show(call, figure, epoch)
 
     def _attempt(self) -> registry.FigureCall | None:
         try:
@@ -370,16 +428,21 @@ class FigureCard:
         except Exception as error:
             return _failed(self.spec.title, error)
 
-    def _show_error(self, error: Exception) -> None:
+    def _show_error(self, error: Exception, epoch: Epoch) -> None:
         call = _failed(self.spec.title, error)
-        self._show(call, call.figure())
+        self._show(call, call.figure(), epoch)
 
-    def _show(self, call: registry.FigureCall, figure: go.Figure) -> None:
+    def _show(self, call: registry.FigureCall, figure: go.Figure, epoch: Epoch) -> None:
+        """Send a figure to the browser; the only way there, and closed to one that is late."""
+        if epoch != self.epoch:
+            return
+        whole, self._shown_for = epoch != self._shown_for, epoch
         self.call = call
         for words in self._scope(call) if call.lines else ():
             if words not in str(figure.layout.title.text or ""):
                 registry.add_subtitle(figure, words)
-        self.view.show(figure)
+        self.view.show(figure, whole=whole)
+        self.widget.remove_class(_OUTDATED)
         self._enable_entries()
         self._fill()
 
@@ -483,6 +546,12 @@ class FigureCard:
         return self.by
 
 
+def _ignore_result(task: "asyncio.Future[go.Figure]") -> None:
+    """Let a figure that nobody waits for end without a warning."""
+    if not task.cancelled():
+        task.exception()
+
+
 def _plain(words: str) -> str:
     return unescape(re.sub(r"<[^>]+>", "", words))
 
@@ -538,6 +607,8 @@ def _link_selection(card: FigureCard) -> None:
         return tuple(sorted({one for one in found if type(one) is int and 0 <= one < count}))
 
     def clicked(change: dict[str, Any]) -> None:
+        if card._offering:
+            return
         point, before = change["new"], getattr(state, trait)
         found = places(point.get("ids") or [point.get("id")])
         if not found:
@@ -550,6 +621,8 @@ def _link_selection(card: FigureCard) -> None:
         setattr(state, trait, found)
 
     def selected(change: dict[str, Any]) -> None:
+        if card._offering:
+            return
         setattr(state, trait, places(point.get("id") for point in change["new"]))
 
     card.view.observe(clicked, "clicked")

@@ -152,7 +152,7 @@ class AlertPanel:
         if alert is None:
             self.text.html = ""
             return
-        reason = (self.state.view == "release" and alert.public) or alert.reason
+        reason = alert.public if self.state.view == "release" else alert.reason
         self.text.html = (
             f"<b>{escape(alert.failed)} failed.</b> {escape(reason).replace(chr(10), '<br>')} "
             f'<span class="rx-note">{escape(alert.kept)}</span>'

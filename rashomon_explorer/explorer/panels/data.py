@@ -456,8 +456,8 @@ class SchemaPanel:
             self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
         self.session.set_status(
-            f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns"
-            f"{', ' if written else ''}{written}. {next_step}"
+            f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns. {next_step}",
+            f"The file is {written}." if written else "",
         )
 
     def _edited(self) -> None:

@@ -197,6 +197,8 @@ class PaidPanel(card.Panel):
             shortage = escape(cost.shortage(self.action.remedy))
             return brief, f"<b>Over the budget</b>: {shortage}"
         spends = f"This will spend <b>{cost.text}</b>"
+        if differs := cost.explained(self.action.requested):
+            spends = f"{spends}. {escape(differs.removesuffix('.'))}"
         if quote.weakness:
             why = f"{spends}. {escape(sentence(quote.weakness))}"
             return f"<b>{cost.text}</b> · weak", why
@@ -228,7 +230,7 @@ class DrawPanel(PaidPanel):
             after=[self.progress, self.status],
         )
         self.stop.on_click(self.on("Stopping", action.stop))
-        self.state.observe(self._show_message, "message")
+        self.state.observe(self._show_message, ["message", "detail", "view"])
 
     def lines(self) -> tuple[str, ...]:
         return (
@@ -282,7 +284,8 @@ class DrawPanel(PaidPanel):
         self.confirm_or_start(self.action.offer)
 
     def _show_message(self, _change: object) -> None:
-        self.status.html = self.said.value = escape(self.state.message)
+        detail = self.state.detail if self.state.view == "curator" else ""
+        self.status.html = self.said.value = escape(f"{self.state.message} {detail}".strip())
 
 
 _GOALS = [("The set", "set"), ("One model", "one")]

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer import family, html, messages, selection
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.panels.card import Panel, quiet_button, row, styled
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
+from rashomon_explorer.explorer.state import UNPAID, Epoch, ExplorerState, Favourites
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import (
@@ -115,6 +115,7 @@ class ModelsPanel(Panel):
         self._task = BackgroundTask("the accuracy of the models")
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
+        self._filled_for: Epoch | None = None
         self.compare: Callable[[], object] = lambda: None
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
         bar = row([self.said, inside_only(state)], "rx-pickers")
@@ -155,14 +156,16 @@ class ModelsPanel(Panel):
         for entry in ("Nearest", "Most different", "Side by side"):
             self.menu.enable(entry, listed and self._has_distances)
         if not listed:
+            self._filled_for = None
             self.table.fill(0, [])
             self.said.html = (
                 UNPAID if state.has_no_guarantee else "No models yet. Press <b>Draw</b>."
             )
             return
-        if state.busy and time.monotonic() - self._filled < _OFTEN:
+        same, now = self._filled_for == state.epoch, time.monotonic()
+        if state.busy and same and now - self._filled < _OFTEN:
             return
-        self._filled = time.monotonic()
+        self._filled, self._filled_for = now, state.epoch
         self._fill()
         if state.page == "set" and not state.busy:
             self._measure()
@@ -283,6 +286,8 @@ class ModelsPanel(Panel):
 
     def _edited(self) -> None:
         edit, state = self.table.edit, self.state
+        if not edit:
+            return
         if state.view == "release":
             raise DataError(
                 "stars and notes are part of the curator view: switch to Curator to edit them"
@@ -303,6 +308,8 @@ class ModelsPanel(Panel):
     def _mark(self) -> None:
         curator = self.state.view == "curator"
         favourites = self.state.favourites if curator else Favourites()
+        if not curator:
+            self.table.edit = {}
         self.table.starred = list(favourites.starred)
         self.table.notes = {str(draw): words for draw, words in favourites.notes.items()}
 

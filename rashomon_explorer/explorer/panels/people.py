@@ -57,7 +57,7 @@ class PeopleHeadline:
             "family",
         ]
         self.task = BackgroundTask("the summary of people")
-        self.task.repeat(self.state, needs, "people", self.find, self._show)
+        self.task.repeat(self.state, needs, "people", self.find, self._show, self._withdraw)
         self._offer()
 
     def _offer(self) -> None:
@@ -101,6 +101,9 @@ class PeopleHeadline:
             trees = trees_in(models) is not None  # without a decomposition
             parts += [_enough(session)] if trees else [_width(session), _enough(session)]
         return "".join(f"<li>{part}</li>" for part in parts if part)
+
+    def _withdraw(self) -> None:
+        self._show("")
 
     def _show(self, found: Any) -> None:
         if isinstance(found, Exception):
@@ -205,7 +208,7 @@ class PersonForm:
     """Fields with the features of one person, and the changes that a user tries."""
 
     def __init__(self, session: Session) -> None:
-        self.what_if = session.what_if
+        self.what_if, self.state = session.what_if, session.state
         self.widget = FieldForm(label="Features of this person")
         changed = error_boundary(session.state, "Changing a feature", lambda _: self._on_edit())
         self.widget.observe(changed, "edit")
@@ -215,6 +218,8 @@ class PersonForm:
 
     def refresh(self) -> None:
         """Update the fields; also out of sight, so that a release holds no private row."""
+        if self.state.view == "release":
+            self.widget.edit = {}
         self.widget.fields = [
             {
                 "name": field.name,
@@ -228,6 +233,8 @@ class PersonForm:
 
     def _on_edit(self) -> None:
         edit = self.widget.edit
+        if not edit:
+            return
         try:
             if edit["name"]:
                 self.what_if.change(str(edit["name"]), str(edit["value"]))
@@ -254,7 +261,7 @@ class PeopleTable(Panel):
 
     title = "People, one a row"
     short = "Table of people"
-    needs = ("people",)
+    needs = ("people", "view")
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -263,7 +270,7 @@ class PeopleTable(Panel):
         super().__init__(session.state, self.said, self.table, kind="rx-people-table")
         needs = ["rashomon_set", "outside", "data", "selection", "groups", "group_column", "psi"]
         self.task = BackgroundTask("the table of people")
-        self.task.repeat(self.state, needs, "people", self._find, self._show)
+        self.task.repeat(self.state, needs, "people", self._find, self._show, self._withdraw)
         self.table.observe(self._on_selection, "picked")
 
     def lines(self) -> tuple[str, ...]:
@@ -284,9 +291,14 @@ class PeopleTable(Panel):
         }
         return table.assign(**{f"_{name}": values for name, values in groups.items()})
 
+    def _withdraw(self) -> None:
+        self._show(None)
+
     def _show(self, found: Any) -> None:
         if not isinstance(found, pd.DataFrame):
-            self.table.rows, self.table.columns = [], []
+            with self.table.hold_sync():
+                self.table.rows, self.table.columns, self.table.note = [], [], ""
+            self.refresh()
             self.said.value = _why_not(found, self.state)
             return
         cells = _cells(found)
@@ -306,10 +318,12 @@ class PeopleTable(Panel):
         self.refresh()
 
     def refresh(self) -> None:
-        self.table.picked = [int(person) for person in self.state.people]
+        curator = self.state.view == "curator"
+        self.table.picked = [int(person) for person in self.state.people] if curator else []
 
     def _on_selection(self, _change: object) -> None:
-        self.state.people = tuple(self.table.picked)
+        if self.state.view == "curator":
+            self.state.people = tuple(self.table.picked)
 
 
 def _why_not(found: Any, state: Any) -> str:

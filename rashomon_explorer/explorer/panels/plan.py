@@ -163,7 +163,8 @@ class PlanPanel(Panel):
         if offer is None or state.spent:
             charged = plan.epsilon if state.charged is None else state.charged
             return [fact("Privacy cost", text.cost_text(charged), at)]
-        return [fact("Privacy cost", offer.text, at)]
+        differs = offer.explained(float(state.epsilon))
+        return [fact("Privacy cost", offer.text, f"{at}. {differs}".rstrip(". "))]
 
     def _after(self) -> list[str]:
         offer = draw_cost(self.state)

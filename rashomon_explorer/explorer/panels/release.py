@@ -183,7 +183,7 @@ class TakePanel(Panel):
     """Receipt of the release, and buttons that save files."""
 
     title = "Receipt and bundle"
-    needs = ("rashomon_set", "paid", "account", "view", "phase", "data")
+    needs = ("rashomon_set", "paid", "account", "view", "phase", "data", "set_number")
 
     def __init__(self, aggregates: AggregateRelease) -> None:
         self.aggregates = aggregates
@@ -201,6 +201,7 @@ class TakePanel(Panel):
             "Report for curators",
             "One HTML file that includes private numbers: not for release",
             self._curator_report,
+            epoch=lambda: self.state.epoch,
         )
         self.author = ipywidgets.Text(
             description="Author", placeholder="printed on the reports", continuous_update=False
@@ -210,10 +211,10 @@ class TakePanel(Panel):
         super().__init__(self.state, buttons, self.author, self.receipt)
 
     def _download(
-        self, label: str, hint: str, prepare: Callable[[], Making], *, primary: bool = False
+        self, label: str, hint: str, prepare: Callable[[], Making], **options: Any
     ) -> Download:
         failed = partial(report_failure, self.state, f"“{label}”")
-        return Download(label, hint, prepare, failed, primary=primary)
+        return Download(label, hint, prepare, failed, **options)
 
     def lines(self) -> tuple[str, ...]:
         rows = "explorer.rows, explorer.targets"
@@ -232,6 +233,8 @@ class TakePanel(Panel):
         why = self._why_not()
         for button in (self.bundle, self.saver, self.release_report):
             button.disabled = bool(why)
+        for button in (self.bundle, self.saver, self.release_report, self.curator_report):
+            button.of = f"{self.state.table_number}:{self.state.set_number}"
         drawn = self.state.rashomon_set
         nothing = drawn is None or not drawn.n_draws or self.state.busy
         self.curator_report.disabled = nothing or self.state.view == "release"

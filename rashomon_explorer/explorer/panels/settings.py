@@ -82,7 +82,7 @@ def dials() -> dict[str, Slider]:
     depth = "Splits on a path; the right end is as deep as the leaves allow."
     penalty = "In shares of the rows; costs no privacy."
     good = "A model is good if its loss is at most ψ above the best."
-    cost = "For all draws together; smaller is more private."
+    cost = "Of this draw alone; the button shows what it adds to the ledger."
     shared = "All draws share one privacy cost."
     bound = "Bound on the norm of the coefficients; public."
     shrinks = "Shrinks the coefficients; costs no privacy."

@@ -52,10 +52,13 @@ function render({ model, el }) {
     pressed = true;
     model.send({ type: "asked" });
   });
+  const forget = () => say("");
+  model.on("change:of", forget);
   model.on("change", show);
   model.on("msg:custom", save);
   show();
   return () => {
+    model.off("change:of", forget);
     model.off("change", show);
     model.off("msg:custom", save);
   };

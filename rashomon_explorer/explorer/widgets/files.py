@@ -11,6 +11,7 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer.background import BackgroundTask, run_in_thread
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import script
@@ -41,7 +42,11 @@ Making = Callable[[], FileInTransit | ToPicture]
 
 
 class Download(basic.AnyWidget):
-    """Button that makes a file and sends it to the browser."""
+    """Button that makes a file and sends it to the browser.
+
+    ``epoch`` returns what the file is made for, such as the view: a file that is ready when this is
+    something else is not sent.
+    """
 
     _esm = script("plotly_library.js", "pictures.js", "download.js")
     label = traitlets.Unicode("Save").tag(sync=True)
@@ -49,6 +54,9 @@ class Download(basic.AnyWidget):
     primary = traitlets.Bool(False).tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)
     making = traitlets.Bool(False).tag(sync=True)
+    of = traitlets.Unicode("").tag(sync=True)
+    """Table and set of the button; the name of a saved file goes with them."""
+
     plotly_version = traitlets.Unicode(plotly.__version__).tag(sync=True)
     bundle = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
 
@@ -60,8 +68,10 @@ class Download(basic.AnyWidget):
         failed: Callable[[Exception], object],
         *,
         primary: bool = False,
+        epoch: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(label=label, hint=hint, primary=primary, bundle=shared_bundle())
+        self._epoch = epoch
         self._prepare = prepare
         self._task = BackgroundTask(label, failed, self._lock)
         self._pictures: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
@@ -81,8 +91,9 @@ class Download(basic.AnyWidget):
         except Exception as error:
             self._task.failed(error)
         else:
-            if not self._task.spawn(partial(self._make, make), self._hand_over):
-                self._hand_over(_finished(make(), {}))
+            hand_over = partial(self._hand_over, self._epoch())
+            if not self._task.spawn(partial(self._make, make), hand_over):
+                hand_over(_finished(make(), {}))
 
     def _lock(self) -> None:
         self.making = self._task.running
@@ -109,7 +120,12 @@ class Download(basic.AnyWidget):
         except TimeoutError:
             return pictures
 
-    def _hand_over(self, file: FileInTransit) -> None:
+    def _hand_over(self, epoch: object, file: FileInTransit) -> None:
+        if epoch != self._epoch():
+            raise CuratorOnlyError(
+                "the view, the table or the set changed while the file was made, so it was not "
+                "sent: press the button again"
+            )
         message = {"type": "file", "name": file.name, "mime": file.mime}
         self.send(message, buffers=[file.content])
 

@@ -144,13 +144,15 @@ class PlotlyView(basic.AnyWidget):
     def visible(self) -> bool:
         return self._views > 0
 
-    def show(self, figure: go.Figure) -> int:
+    def show(self, figure: go.Figure, *, whole: bool = False) -> int:
+        """Send a figure, as a patch of the last one where that is shorter and not ``whole``."""
         content = figure.to_dict()
         layout = content.setdefault("layout", {})
         layout.pop("template", None)  # the browser adds the page's template
         layout.setdefault("dragmode", self._drag)  # a zoom by dragging ends in an empty plot
-        new = piece(self.figure, content) if self.visible else content
-        self._apart = self.visible and 2 * size(new) < size(content)
+        grown = self.visible and not whole
+        new = piece(self.figure, content) if grown else content
+        self._apart = grown and 2 * size(new) < size(content)
         with self.hold_sync():  # one message; otherwise the browser redraws the old figure
             self.figure = content
             self.rev += 1
