@@ -138,7 +138,10 @@ def by_index(measure: Function) -> Function:
 
     @wraps(measure)
     def matched(*args: Any, **options: Any) -> Any:
-        bound = parameters.bind(*args, **options)
+        try:
+            bound = parameters.bind(*args, **options)
+        except TypeError:
+            return measure(*args, **options)  # raises with the measure's name
         rows = {name: bound.arguments.get(name) for name in _OF_ROWS}
         rows = {name: values for name, values in rows.items() if values is not None}
         bound.arguments.update(matched_rows(rows))

@@ -10,6 +10,7 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifi
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import model_class_reliance, model_reliance
 from rashomon_explorer.measures.ranges import declared_problem, penalised_problem
+from rashomon_explorer.measures.ranges.ellipsoids import curvature
 from rashomon_explorer.measures.reliance import level_set, pair_losses, switching_loss
 from rashomon_explorer.measures.reliance.class_reliance import SquareClass
 from rashomon_explorer.measures.reliance.level_set import Quadratic, project_to_level_set
@@ -244,7 +245,7 @@ def test_second_derivatives_are_bounded_on_intervals(sign, kappa):
     kappas = kappa * rng.uniform(0.0, 20.0, 25)  # by the weights of the rows
     found = largest_weights(x, 0.7, (low, high), sign, kappas)
     b = low + (high - low) * np.linspace(0, 1, 401)[:, None]
-    each = pair_losses.curvature(b[:, :, None] + 0.7 * x)
+    each = curvature(b[:, :, None] + 0.7 * x)
     own = each[:, np.arange(25), np.arange(25)]
     exact = (sign * (each.sum(axis=2) - own) / 24 - kappas * own).max(axis=0)
     assert (found >= exact).all() and (found - exact).max() < 0.04 * (1 + np.ptp(kappas))
@@ -268,7 +269,7 @@ def test_switched_logistic_against_pairs_and_differences(columns):
     numeric = (one.value(theta[:, None] + step) - one.value(theta[:, None] - step)) / 2e-5
     assert gradient == pytest.approx(numeric, abs=1e-9)
     for weight, found in (
-        (pair_losses.curvature, one.hessian(theta)),
+        (curvature, one.hessian(theta)),
         (majorant, one.weighted(theta, majorant)),
     ):
         expected = (mixed * weight(margins)[:, None]).T @ mixed / len(own)

@@ -1,5 +1,6 @@
 """Brackets of the extremes of linear functions over a Rashomon set."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,11 +15,27 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges import level_set, search
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
+from rashomon_explorer.measures.ranges.sharing import SharedBrackets
 from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses.chunked import is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.rows.workers import resolve_workers
 
 _WIDE = 1e-3
+
+
+def level_set_of(problem: ConvexProblem, psi: float) -> LevelSet:
+    """Level set G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} around the best model."""
+    check_positive(psi=psi)
+    best, level = problem.minimum, problem.minimum.value + float(psi)
+    if isinstance(problem, PenalisedProblem):
+        reach = problem.outer_reach(float(psi))
+        domain, l1 = problem.domain, problem.l1
+        return LevelSet(problem, best.theta, best.value, level, reach, domain, l1)
+    ball = cast(Ball, problem.domain)
+    return LevelSet(
+        problem, best.theta, best.value, level, level_set.BallReach(ball.radius, best.theta), ball
+    )
 
 
 @one_blas_thread()
@@ -30,14 +47,10 @@ def brackets(
     decided: search.Decide | None = None,
 ) -> search.Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
-    check_positive(psi=psi)
-    psi = float(psi)
-    best = problem.minimum
+    among = level_set_of(problem, psi)
     if isinstance(problem, PenalisedProblem):
-        return _of_penalised(problem, psi, directions, tolerance, decided)
-    domain, loss = cast(Ball, problem.domain), problem.evaluator().loss
-    ball = level_set.BallReach(domain.radius, best.theta)
-    among = LevelSet(problem, best.theta, best.value, best.value + psi, ball, domain)
+        return _of_penalised(problem, among, directions, tolerance, decided)
+    loss = problem.evaluator().loss
     if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
         return _by_cuts(among, directions, tolerance, decided)
     found = search.furthest(among, directions, tolerance, decided=decided)
@@ -48,21 +61,18 @@ def brackets(
 
 def _of_penalised(
     problem: PenalisedProblem,
-    psi: float,
+    among: LevelSet,
     directions: FloatArray,
     tolerance: float,
     decided: search.Decide | None,
 ) -> search.Extents:
     """Brackets over all of R^p: infinite for directions that are flat in part."""
-    best = problem.minimum
-    reach, level = problem.reach(psi), best.value + psi
-    among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain, problem.l1)
     finite = np.flatnonzero(problem.row_space.contains(directions))
     subset = search.decided_columns(decided, finite)
     found = search.furthest(among, directions[:, finite], tolerance, decided=subset)
     ends = np.full((2, directions.shape[1]), np.inf)
     ends[:, finite] = found.inner, found.outer
-    points = np.repeat(best.theta[:, None], directions.shape[1], axis=1)
+    points = np.repeat(among.centre[:, None], directions.shape[1], axis=1)
     points[:, finite] = found.points
     return search.Extents(ends[0], ends[1], points)
 
@@ -129,6 +139,21 @@ class Past:
         return np.asarray((inner > need) | (outer < need))
 
 
+_SEARCH, _LEAST = 3e-9, 5e-5  # nominal seconds of a search, per row and parameter, and at least
+SECONDS = 10.0
+"""Nominal seconds of all searches of single people, unless a number is given."""
+
+_PAIRS = 10_000_000  # of models and columns that are compared after a search
+_AT_ONCE = 1.0  # nominal seconds of searches that need no shared models
+
+
+def affordable(problem: ConvexProblem, seconds: float | None) -> int:
+    """Count the searches of about that many nominal seconds, by the size of the table alone."""
+    if seconds is None:
+        return sys.maxsize
+    return 32 + int(seconds / (_LEAST + _SEARCH * problem.n * problem.p))
+
+
 def bracketed(
     problem: ConvexProblem,
     psi: float,
@@ -136,8 +161,58 @@ def bracketed(
     tolerance: float,
     decided: Past | None = None,
     *,
+    seconds: float | None = None,
     n_jobs: int | None = None,
     executor: Any = None,
+) -> search.Extents:
+    """Bracket max a·(ϑ − θ*) for columns a of (p, K), searching as many as ``seconds`` allow.
+
+    A threshold test is decided first by models and tangents that all columns share. Columns that
+    are not searched keep valid brackets: the nearest to their thresholds are searched, or those of
+    the widest brackets.
+    """
+    workers, most = {"n_jobs": n_jobs, "executor": executor}, affordable(problem, seconds)
+    if decided is None and directions.shape[1] <= most:
+        return _searched(problem, psi, directions, tolerance, None, **workers)
+    with one_blas_thread():
+        shared = SharedBrackets.at_best(level_set_of(problem, psi), directions)
+        if isinstance(problem, PenalisedProblem):  # also where no bounded bracket is known
+            flat = ~problem.row_space.contains(directions)
+            shared.inner[flat] = shared.outer[flat] = np.inf
+        if decided is None:
+            widest = np.argsort(-shared.outer, kind="stable")
+            open_ = widest[np.isfinite(shared.outer[widest])]
+        else:
+            open_ = shared.open(decided.need)
+            smooth = isinstance(problem, PenalisedProblem) or not is_kinked(
+                problem.evaluator().loss
+            )
+            if len(open_) > affordable(problem, _AT_ONCE) and smooth:
+                shared.share(decided.need)
+                open_ = shared.open(decided.need)
+    chosen, rest = np.sort(open_[:most]), np.sort(open_[most:])
+    if len(chosen):
+        part = None if decided is None else Past(decided.need[chosen])
+        found = _searched(problem, psi, directions[:, chosen], tolerance, part, **workers)
+        better = found.inner > shared.inner[chosen]
+        shared.inner[chosen[better]] = found.inner[better]
+        shared.take_points(chosen[better], found.points[:, better])
+        shared.outer[chosen] = np.minimum(shared.outer[chosen], found.outer)
+        if len(rest):
+            most_models = max(1, min(_COLUMNS, _PAIRS // len(rest)))
+            shared.try_models(rest, found.points[:, :: -(-len(chosen) // most_models)])
+    return search.Extents(shared.inner, shared.outer, shared.points)
+
+
+def _searched(
+    problem: ConvexProblem,
+    psi: float,
+    directions: FloatArray,
+    tolerance: float,
+    decided: Past | None,
+    *,
+    n_jobs: int | None,
+    executor: Any,
 ) -> search.Extents:
     """Apply :func:`brackets` to the different directions, here or by joblib or an executor."""
     need = np.empty((0, directions.shape[1])) if decided is None else decided.need[None]

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges import level_set
-from rashomon_explorer.measures.ranges.brackets import Past, bracketed
+from rashomon_explorer.measures.ranges.brackets import SECONDS, Past, bracketed
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
@@ -175,6 +175,7 @@ def exact_flips(
     *,
     threshold: float = 0.0,
     tolerance: float = _TOLERANCE,
+    seconds: float | None = SECONDS,
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> pd.DataFrame:
@@ -197,6 +198,10 @@ def exact_flips(
         Score above which the label is 1: log(t/(1 − t)) for a probability t of a logistic loss.
     tolerance : float, default=1e-6
         Where the search for undecided people ends, as a share of the largest score change.
+    seconds : float or None, default=10
+        Nominal seconds for searches of single people; their number follows from the size of the
+        table, so that results do not depend on the machine. Others stay undecided. None searches
+        all.
     n_jobs, executor : optional
         As in :func:`exact_ranges`.
 
@@ -229,7 +234,14 @@ def exact_flips(
 
     columns = directions.reshape(n * others, -1).T
     found = bracketed(
-        problem, psi, columns, tolerance, Past(need), n_jobs=n_jobs, executor=executor
+        problem,
+        psi,
+        columns,
+        tolerance,
+        Past(need),
+        seconds=seconds,
+        n_jobs=n_jobs,
+        executor=executor,
     )
     flips = (found.inner > need).reshape(n, others).any(axis=1)
     # Scores that are the same for all models, as for a row of zeros, never cross.
@@ -246,7 +258,9 @@ def exact_ambiguity(
     psi: float,
     X: ArrayLike,
     *,
+    threshold: float = 0.0,
     tolerance: float = _TOLERANCE,
+    seconds: float | None = SECONDS,
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> ExactAmbiguity:
@@ -259,7 +273,7 @@ def exact_ambiguity(
 
     Parameters
     ----------
-    problem, psi, X, tolerance, n_jobs, executor
+    problem, psi, X, threshold, tolerance, seconds, n_jobs, executor
         As for :func:`exact_flips`.
 
     Returns
@@ -274,7 +288,8 @@ def exact_ambiguity(
     >>> exact_ambiguity(problem, 0.05, [[0.05], [0.9]])
     ExactAmbiguity(lower=0.5, upper=0.5)
     """
-    table = exact_flips(problem, psi, X, tolerance=tolerance, n_jobs=n_jobs, executor=executor)
+    options: dict[str, Any] = {"threshold": threshold, "tolerance": tolerance, "seconds": seconds}
+    table = exact_flips(problem, psi, X, **options, n_jobs=n_jobs, executor=executor)
     possible = table["flips"] | ~table["decided"]
     return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
 

@@ -174,10 +174,11 @@ class LevelSet:
 
     def tangent_limit(self, theta: FloatArray, value: float, gradient: FloatArray) -> float:
         """Upper bound on g·ϑ over the set from the tangent at θ (p,): level − L(θ) + g·θ."""
-        return self.level - value + float(gradient @ theta) + self._error
+        return self.level - value + float(gradient @ theta) + self.error
 
     @property
-    def _error(self) -> float:
+    def error(self) -> float:
+        """Bound on the rounding of an objective."""
         return _ROUNDING * (1 + abs(self.level)) * float(np.sqrt(len(self.centre)))
 
     def outer(
@@ -187,7 +188,7 @@ class LevelSet:
         if self.l1 is not None:
             gradient = matched_subgradient(gradient, theta, self.l1, direction, self.reach.weight)
         step = theta - self.centre[:, None]
-        room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self._error
+        room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self.error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))
 
 

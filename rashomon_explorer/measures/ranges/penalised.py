@@ -14,9 +14,11 @@ from scipy.optimize import linprog
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.measures.ranges.ellipsoids import Ellipsoid, refined_ellipsoid
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere, radius_beyond
 from rashomon_explorer.measures.ranges.sparse import minimise_l1
 from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scikit_learn import weighted_risk
 from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.lower_bounds.smooth import (
@@ -34,6 +36,8 @@ _CONVERGED = 1e-15  # decrease of the objective that a Newton step predicts, rel
 _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
 _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
 
+
+_SHRINKS, _GAIN = 12, 0.05  # rounds of an outer ellipsoid, and the least gain of one
 
 _CLEARLY_CURVED = 1e-6  # share of the largest eigenvalue of a Gram matrix of scaled columns
 _IN_ROW_SPACE = 1e-9  # share of a direction's norm along the flat that counts as rounding
@@ -240,6 +244,42 @@ class PenalisedProblem:
         Flat directions are left out.
         """
         return self._certified.reach(psi + self._rounding)
+
+    def outer_reach(self, psi: float) -> EllipsoidReach:
+        """Ellipsoid of :meth:`reach`, for a logistic loss shrunk by the curvature of every row.
+
+        A level that few rows have makes the first one very long; the rows' own bounds do not.
+        """
+        if psi not in self._outer_reaches:
+            reach = self.reach(psi)
+            if isinstance(self.loss, LogisticLoss):
+                reach = self._shrunk(reach, psi)
+            self._outer_reaches[psi] = reach
+        return self._outer_reaches[psi]
+
+    @cached_property
+    def _outer_reaches(self) -> dict[float, EllipsoidReach]:
+        return {}
+
+    def _shrunk(self, reach: EllipsoidReach, psi: float) -> EllipsoidReach:
+        best, whiten = self.minimum, reach.whiten
+        slope = self.value_and_gradient(best.theta[:, None])[1][:, 0]
+        if self.l1 is not None:  # of the subgradients, the one of least residual
+            free = np.where(best.theta == 0, self.l1, 0.0)
+            slope = slope + np.clip(-slope, -free, free)
+        slack = best.gap + reach.extent * float(np.linalg.norm(whiten.T @ slope))
+        small = refined_ellipsoid(
+            Ellipsoid(np.eye(whiten.shape[1]), reach.extent**2),
+            self.rows @ whiten,
+            self.rows @ best.theta,
+            np.ones(self.n) if self.weights is None else self.weights,
+            (whiten.T * self.ridges) @ whiten,
+            2 * (psi + slack) + 2 * self._rounding,
+            rounds=_SHRINKS,
+            gain=_GAIN,
+        )
+        curvature, vectors = np.linalg.eigh(small.matrix)
+        return EllipsoidReach(whiten @ vectors / np.sqrt(curvature), math.sqrt(small.size))
 
     @cached_property
     def _objective(self) -> _Penalised:

@@ -12,10 +12,16 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
+from rashomon_explorer.measures.ranges.ellipsoids import (
+    Ellipsoid,
+    curvature,
+    least_curvature,
+    lengths,
+    refined_ellipsoid,
+)
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
@@ -26,38 +32,23 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.problem import Problem
 
-_ROUNDS = 60
 _ROUNDING = 1e-12
 
 
 def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
-    """Quadratic that is ≤ 0 on {L ≤ min L + ψ}.
-
-    With h = θ − θ* and d_i ≥ |z_i·h|, a row's loss exceeds its tangent by at least q_i(z_i·h)²
-    with the q_i of :func:`_least_curvature`. So hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean
-    of q_i z_i z_iᵀ by the weights of the fit, and λ the ball's multiplier. Each round lowers the
-    d_i; the first ones are those of another certified bound.
-    """
+    """Quadratic that is ≤ 0 on {L ≤ min L + ψ}, from another certified bound."""
     best, rows = problem.minimum, problem.rows
-    scores, weights = rows @ best.theta, row_weights(problem)
     matrix, reach, slack = _first(problem, psi)
-    distance = np.minimum(
-        np.linalg.norm(rows, axis=1) * problem.domain.diameter, reach * _lengths(rows, matrix)
+    found = refined_ellipsoid(
+        Ellipsoid(matrix, reach**2),
+        rows,
+        rows @ best.theta,
+        row_weights(problem),
+        np.diag(np.broadcast_to(problem.ridge + best.multiplier, (problem.p,))),
+        2 * (psi + slack) + _ROUNDING,
+        distance=np.linalg.norm(rows, axis=1) * problem.domain.diameter,
     )
-    room = 2 * (psi + slack) + _ROUNDING
-    penalty = np.diag(np.broadcast_to(problem.ridge + best.multiplier, (problem.p,)))
-    size = reach**2
-    for _ in range(_ROUNDS):
-        least = weights * _least_curvature(scores, distance)
-        new = (rows.T * (2 * least / problem.n)) @ rows + penalty
-        if np.linalg.eigvalsh(new)[0] <= 1e-12 * np.linalg.norm(new):
-            break
-        closer = np.sqrt(room) * _lengths(rows, new)
-        if (closer >= distance * (1 - 1e-4)).all():
-            break
-        matrix, size = new, room
-        distance = np.minimum(distance, closer)
-    matrix = matrix / size
+    matrix = found.matrix / found.size
     turned = matrix @ best.theta
     return Quadratic(matrix, -turned, float(best.theta @ turned) - 1.0)
 
@@ -85,24 +76,6 @@ def _first(problem: Problem, psi: float) -> tuple[FloatArray, float, float]:
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
     stretched = envelope.vectors * (envelope.curvature + envelope.least_pad)
     return stretched @ envelope.vectors.T, envelope.outer_radius(psi), best.slack + best.gap
-
-
-def _lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """√(zᵀM⁻¹z) (n,): the largest |z·h| subject to hᵀMh ≤ 1."""
-    return np.asarray(np.sqrt(np.einsum("ij,ji->i", rows, np.linalg.solve(matrix, rows.T))))
-
-
-def _least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
-    """Largest q (n,) with loss − tangent ≥ q·t² for all changes |t| ≤ distance of the scores.
-
-    The excess is t²·∫₀¹(1 − u)σ'(a + ut)du, and σ' is even and falls with |a|: t = ±distance, the
-    sign that of a, is the least.
-    """
-    a, d = np.abs(scores), np.maximum(distance, 1e-300)
-    excess = np.log1p(np.exp(-a - d)) - np.log1p(np.exp(-a)) + d * expit(-a)
-    # For small d the difference cancels; half the least σ' is a lower bound.
-    far = (1 - 1e-9) * excess / np.maximum(d, 1e-3) ** 2
-    return np.asarray(np.where(d < 1e-3, pair_losses.curvature(a + d) / 2, far))
 
 
 @dataclass(frozen=True)
@@ -134,7 +107,7 @@ class SwitchedLogistic:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of e_switch at one model (p,)."""
-        return self.weighted(theta, pair_losses.curvature)
+        return self.weighted(theta, curvature)
 
     def weighted(self, theta: FloatArray, weight: pair_losses.Function) -> FloatArray:
         """Mean over i ≠ j of weight(s_ij)·z_ij z_ijᵀ, with z_ij the switched row; (p, p)."""
@@ -374,7 +347,7 @@ class _Lagrangian:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Second derivatives (p, p) at one model (p,)."""
         switched = self.models.switched
-        bent = self.kappas * pair_losses.curvature(switched.rows @ theta) / switched.n
+        bent = self.kappas * curvature(switched.rows @ theta) / switched.n
         own = self.sign * switched.hessian(theta) - (switched.rows.T * bent) @ switched.rows
         return np.asarray(own - np.diag(self.stiff))
 
@@ -413,7 +386,7 @@ class _Lagrangian:
         models, rows = self.models, self.models.switched.rows
         scores = rows @ centre
         away = np.abs(scores - rows @ models.problem.minimum.theta)
-        least = 2 * _least_curvature(scores, away + _lengths(rows, models.outer.matrix))
+        least = 2 * least_curvature(scores, away + lengths(rows, models.outer.matrix))
         curved = np.where(self.kappas > 0, least, pair_losses.majorant(scores))
         above = -(rows.T * (self.kappas / len(rows) * curved)) @ rows
         if self.sign > 0:
@@ -443,7 +416,7 @@ class _Slabs:
         # The ellipsoid's slice at a change t of the coefficient has its centre at t·shift.
         self._shift = -np.linalg.solve(self._metric, across)
         self._furthest = 1 / math.sqrt(matrix[self._column, self._column] + across @ self._shift)
-        self._lengths = _lengths(self._rows, self._metric)
+        self._lengths = lengths(self._rows, self._metric)
 
     def greatest(self, enough: float) -> float:
         """Upper bound over the ellipsoid; slabs are halved until it is at most ``enough``."""
@@ -523,7 +496,7 @@ def largest_weights(
     first, last = (((one - low.min()) / cell).astype(int) for one in intervals)
     centres = low.min() + (np.arange(last.max() + 1) + 0.5) * cell
     moves = coefficient * (values.min() + (np.arange(_BINS) + 0.5) * width)
-    own = pair_losses.curvature(moves[:, None] + centres)
+    own = curvature(moves[:, None] + centres)
     factor = math.exp(cell / 2 + abs(coefficient) * width / 2 + 1e-9)
     mean = sign * (np.bincount(bins, minlength=_BINS) @ own / (n - 1)) * factor**sign
     step, found = max(float(np.ptp(kappas)), 1e-300) / _KAPPAS, np.empty(n)

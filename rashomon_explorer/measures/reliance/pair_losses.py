@@ -134,11 +134,6 @@ def slope(s: FloatArray) -> FloatArray:
     return np.asarray(expit(s))
 
 
-def curvature(s: FloatArray) -> FloatArray:
-    """σ'(s) = σ(s)σ(−s), its second derivative."""
-    return np.asarray(expit(s) * expit(-s))
-
-
 def majorant(s: FloatArray) -> FloatArray:
     """2λ(s) = tanh(s/2)/(2s), the curvature of the upper quadratic that touches at ±s."""
     safe = np.where(np.abs(s) < 1e-4, 1.0, s)
