@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
         RashomonClassifier,
         RashomonRegressor,
         RashomonTreeClassifier,
+        plan_table,
         privacy_leaks,
     )
     from rashomon_explorer.explorer import Explorer
@@ -76,6 +77,7 @@ __all__ = [
     "load_csv",
     "load_dataset",
     "plan",
+    "plan_table",
     "privacy_leaks",
     "propose_schema",
 ]

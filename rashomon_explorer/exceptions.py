@@ -108,6 +108,10 @@ class LargeDeltaWarning(WeakGuaranteeWarning):
     """delta is 1/n or more: the guarantee would allow the publication of one person's record."""
 
 
+class HiddenAnswerWarning(WeakGuaranteeWarning):
+    """The noise of a planned release hides answers whatever the rows say; nothing is spent yet."""
+
+
 class HopelessDrawWarning(UserWarning):
     """Exact draws fail on simulated rows of this shape: the privacy cost may be spent in vain."""
 

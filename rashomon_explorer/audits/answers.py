@@ -56,15 +56,16 @@ class AuditInputs:
 
     def named_features(self) -> dict[str, list[int]]:
         """Columns that the last step sees for each feature to report."""
-        own = self.model.features
-        if self.features is None:
-            return own
-        listed = self.features
-        if not hasattr(listed, "items"):
-            listed = {
-                one if isinstance(one, str) else " + ".join(map(str, one)): one for one in listed
-            }
-        return {name: _places(own, one) for name, one in listed.items()}
+        return listed_features(self.features, self.model.features)
+
+
+def listed_features(listed: Any, columns: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Places of the columns of each listed feature, by default of each name once."""
+    if listed is None:
+        return columns
+    if not hasattr(listed, "items"):
+        listed = {one if isinstance(one, str) else " + ".join(map(str, one)): one for one in listed}
+    return {name: _places(columns, one) for name, one in listed.items()}
 
 
 def _places(own: dict[str, list[int]], entry: Any) -> list[int]:

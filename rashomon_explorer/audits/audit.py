@@ -98,8 +98,10 @@ def audit(
     tolerance : float or str, default="auto"
         How much worse than the best a good model may be:
 
-        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise
-          ``"cv"``;
+        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise of
+          refits and lists of models ``"paired standard error"``: the median over them of the
+          standard error of the difference in loss to the model on the same rows, and of other
+          linear models ``"cv"``;
         - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
           degree of freedom, by default at 95 %, so that ranges of coefficients are profile
           likelihood intervals if the fit has no penalty;
@@ -162,7 +164,7 @@ def audit(
     table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
     choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
     if sampled.is_collection(model):
-        own, models = _collected(model, table, y, tolerance)
+        own, models = _collected(model, table, y, tolerance, random_state)
         inputs = _inputs(own, models.psi, groups, table, features, choice)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
@@ -243,11 +245,14 @@ def _sampled(
     choice: dict[str, Any],
 ) -> Audit:
     """Audit by refits, of a model without a convex objective."""
+    audited = audited.scoring_wanted()
     models = sampled.sample_models(
         audited.original,
         audited.fit_rows,
         audited.targets,
         tolerance=tolerance,
+        classes=audited.classes,
+        decision=audited.decision,
         **weights,
         **choice,
     )
@@ -255,10 +260,14 @@ def _sampled(
     return Audit(models.tolerance, SampledAnswers(inputs, models), table)
 
 
-def _collected(models: Any, table: Any, y: Any, tolerance: Any) -> tuple[Any, sampled.SampledSet]:
+def _collected(
+    models: Any, table: Any, y: Any, tolerance: Any, random_state: Any
+) -> tuple[Any, sampled.SampledSet]:
     """Models that were fitted already, or their predictions, with the best of them."""
     targets = np.asarray(as_pandas(y))
-    found = sampled.collect_models(models, table, targets, tolerance=tolerance)
+    found = sampled.collect_models(
+        models, table, targets, tolerance=tolerance, random_state=random_state
+    )
     if isinstance(found.reference, StoredPredictions):
         rows = pd.DataFrame(index=range(len(targets))) if table is None else as_table(None, table)
         return StoredModel(rows, targets, found.classes), found

@@ -9,7 +9,9 @@ import pandas as pd
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin
 from rashomon_explorer.audits.models import AuditedModel
-from rashomon_explorer.sets import from_estimators
+from rashomon_explorer.audits.refits import AS_GIVEN, floored, recipe
+from rashomon_explorer.audits.sampled import CrossFit, good_models
+from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,22 +20,23 @@ class Comparison(ReprMixin):
 
     excess: float  # its loss above that of the best (or fitted) model
     psi: float  # largest excess of a good model
-    basis: str  # what the loss is
+    basis: str  # what the loss is, and on which rows
     # people with another label, with both; for a regression all people, with both predictions
     changed: pd.DataFrame = field(repr=False)
     n_rows: int
-
-    @property
-    def inside(self) -> bool:
-        """Whether the model is one of the good models."""
-        return self.excess <= self.psi
+    error: float = 0.0  # standard error of the excess, paired over rows
+    inside: bool | None = None  # whether it is one of the good models; None if that is not known
 
     def _title(self) -> str:
-        return f"The other model is {'' if self.inside else 'not '}one of the good models"
+        if self.inside is not None:
+            return f"The other model is {'' if self.inside else 'not '}one of the good models"
+        more = "more" if self.excess > 0 else "less"
+        return f"The other model loses {abs(self.excess):.4g} {more} than the audited one"
 
     def _facts(self) -> list[tuple[str, str]]:
+        error = f" ± {self.error:.2g}" if self.error else ""
         share = self.excess / self.psi
-        facts = [("excess", f"{self.excess:.4g}, {share:.3g} times ψ = {self.psi:.4g}")]
+        facts = [("excess", f"{self.excess:.4g}{error}, {share:.3g} times ψ = {self.psi:.4g}")]
         facts.append(("measured as", self.basis))
         if "fitted label" in self.changed:
             count = f"{len(self.changed):,} of {self.n_rows:,} people get another label"
@@ -47,16 +50,93 @@ class Comparison(ReprMixin):
 def compare(audit: Any, other: Any) -> Comparison:
     """Compare another fitted model with the models of an audit."""
     own = audit.inputs.model
-    second = AuditedModel.from_fit(other, audit.table, own.targets)
-    second = replace(second, reversed=getattr(own, "reversed", False))
+    if own.original is None:
+        raise TypeError(
+            "stored predictions cannot be compared with a model: audit the fitted models, "
+            "audit([model, ...], X, y)"
+        )
+    second = _second(audit, own, other)
+    changed, n_rows = _changes(own, second), len(own.table)
     theta = _parameters(audit.problem, own, second)
-    if theta is None:
-        excess, basis = _loss_difference(own, second), "mean loss on these rows, without penalties"
+    if theta is not None:
+        excess = float(audit.problem.value(theta[:, None])[0]) - audit.problem.minimum.value
+        basis, inside = "the objective of the audited model", bool(excess <= audit.psi)
+        return Comparison(excess, audit.psi, basis, changed, n_rows, inside=inside)
+    collected = audit.kind == "sampled" and "collected" in audit.models.kinds
+    losses = None if collected else _held_out_losses(audit, own, second)
+    if losses is None:
+        name, *losses = _losses(own, second)
+        rows = "the rows given, if neither was fitted to them" if collected else _SEEN
     else:
-        value = float(audit.problem.value(theta[:, None])[0])
-        excess, basis = value - audit.problem.minimum.value, "the objective of the audited model"
-    changed = _changes(own, second)
-    return Comparison(excess, audit.psi, basis, changed, len(own.table))
+        name, *losses = losses
+        rows = "rows that neither was fitted to, by cross-fitting both"
+    confidence = audit.models.confidence if audit.kind == "sampled" else 0.5
+    excess, errors, good = good_models(losses[1][None], losses[0], audit.psi, confidence)
+    judged = audit.kind == "sampled" and rows != _SEEN and name == audit.models.loss
+    return Comparison(
+        excess=float(excess[0]),
+        psi=audit.psi,
+        basis=f"mean {_LOSSES[name]} on {rows}",
+        changed=changed,
+        n_rows=n_rows,
+        error=float(errors[0]),
+        inside=bool(good[0]) if judged else None,
+    )
+
+
+_SEEN = "the rows that it was fitted to: it cannot be fitted again to a part of them"
+_LOSSES = {"log_loss": "log loss", "zero_one": "error rate", "squared": "half squared error"}
+
+
+def _second(audit: Any, own: AuditedModel, other: Any) -> AuditedModel:
+    """Return the other model, decided by the audit's threshold if one was given."""
+    rule: dict[str, Any] = {}
+    if own.decision is not None and own.decision.replaced:
+        rule = {"threshold": own.decision.threshold, "wanted": own.decision.positive}
+    second = AuditedModel.from_fit(other, audit.table, own.targets, **rule)
+    return replace(second, reversed=own.reversed and len(second.classes) == 2)
+
+
+def _held_out_losses(audit: Any, *models: AuditedModel) -> Any:
+    """Name of the loss, and losses of every row by each model fitted without the row's fold.
+
+    None if a model cannot be fitted again.
+    """
+    seed = audit.models.seed if audit.kind == "sampled" else 0
+    fitted = []
+    for model in models:
+        try:
+            fitted.append(
+                CrossFit.begin(
+                    recipe(model.original),
+                    model.fit_rows,
+                    model.targets,
+                    seed=seed,
+                    classes=model.classes,
+                    decision=model.decision,
+                )
+            )
+        except (TypeError, ValueError):  # no estimator of scikit-learn, or not of a part of rows
+            return None
+    name = "zero_one" if any(each.loss == "zero_one" for each in fitted) else fitted[0].loss
+    return name, *(replace(each, loss=name).losses([AS_GIVEN])[0] for each in fitted)
+
+
+def _losses(*models: AuditedModel) -> Any:
+    """Name of the loss, and losses of every row under each model as it is."""
+    several = [fitted_models((model.original,), model.targets) for model in models]
+    name = "zero_one" if any(each.certain for each in several) else None
+    losses = []
+    for model, each in zip(models, several, strict=True):
+        scores = each.scores(model.fit_rows)
+        certain = name == "zero_one"
+        if not certain:
+            scores = floored(scores, len(model.targets), each.classes)
+        values, used = row_losses(
+            scores, model.targets, classes=each.classes, loss=name, certain=certain
+        )
+        losses.append(values[0])
+    return used, *losses
 
 
 def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatArray | None:
@@ -77,18 +157,13 @@ def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatA
     return theta if len(theta) == problem.p else None
 
 
-def _loss_difference(own: AuditedModel, second: AuditedModel) -> float:
-    losses = [
-        from_estimators([model.original], model.fit_rows, model.targets).losses[0]
-        for model in (own, second)
-    ]
-    return float(losses[1] - losses[0])
-
-
 def _changes(own: AuditedModel, second: AuditedModel) -> pd.DataFrame:
-    first, other = (np.asarray(model.original.predict(model.fit_rows)) for model in (own, second))
     index = own.table.index
     if not own.classes:
+        first, other = (
+            np.asarray(model.original.predict(model.fit_rows)) for model in (own, second)
+        )
         return pd.DataFrame({"fitted": first, "other": other}, index=index)
+    first, other = (model.labels(model.codes) for model in (own, second))
     table = pd.DataFrame({"fitted label": first, "other label": other}, index=index)
     return table[first != other]

@@ -159,6 +159,11 @@ _EXACT = {
     **_COMMON,
 }
 _SAMPLED = {
+    "Out of sample": (
+        "Each refit is fitted four times, once without each quarter of the rows, and answers for "
+        "that quarter: whether a label flips does not depend on what a refit remembers. Losses of "
+        "a list of models are those of the rows given."
+    ),
     "Sampled": (
         "Other refits of the model may flip more labels and move scores further: every count and "
         "range is at least what is stated."

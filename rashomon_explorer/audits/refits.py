@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import select_rows, validate_parameter_constraints
@@ -26,10 +27,15 @@ def last_step(model: Any) -> Any:
 
 
 def recipe(model: Any) -> Any:
-    """Unfitted copy of a model; a search is replaced by its best estimator."""
+    """Unfitted copy of a model; a search is replaced by its best estimator, nothing is frozen."""
     if hasattr(model, "best_estimator_"):
         return recipe(model.best_estimator_)
+    if isinstance(model, FrozenEstimator):
+        return recipe(model.estimator)
     copy = clone(model)
+    parts = copy.get_params(deep=True) if hasattr(copy, "get_params") else {}
+    frozen = {name: part for name, part in parts.items() if isinstance(part, FrozenEstimator)}
+    copy.set_params(**{name: recipe(part) for name, part in frozen.items()})
     if isinstance(getattr(model, "steps", None), list):
         copy.steps[-1] = (copy.steps[-1][0], recipe(model.steps[-1][1]))
     return copy
@@ -78,9 +84,10 @@ _ROWWISE = ("predict", "predict_proba", "decision_function", "predict_log_proba"
 
 
 class FixedColumns(BaseEstimator):
-    """Estimator for which some columns, by name, have one value in every row, as if left out.
+    """Estimator for which some columns, by name, have one value in every row.
 
-    The rows keep their columns, so that a pipeline with a ``ColumnTransformer`` still fits.
+    The rows keep their columns, so that a pipeline with a ``ColumnTransformer`` still fits. It
+    differs from a fit without the columns where their number matters, as for ``max_features``.
     """
 
     def __init__(self, model: Any, columns: list[str]) -> None:
@@ -246,9 +253,9 @@ class Refit:
     """What one refit changes."""
 
     kind: str  # "as given" or one of KINDS
-    name: str  # the change, such as "max_depth=4" or "without age"
+    name: str  # the change, such as "max_depth=4" or "constant age"
     setting: tuple[str, Any] | tuple[()] = ()  # hyper-parameter and its value
-    column: str = ""  # that is left out
+    column: str = ""  # that is held constant
     seed: int | None = None  # of the estimator, or of the rows of a bootstrap
 
     def fitted(
@@ -304,10 +311,17 @@ def available_refits(model: Any, X: Any) -> dict[str, list[Refit]]:
             Refit("neighbour", f"{name.rpartition('__')[2]}={_text(value)}", (name, value))
             for name, value in neighbours(model)
         ],
-        "column": [Refit("column", f"without {name}", column=name) for name in columns]
+        "column": [Refit("column", f"constant {name}", column=name) for name in columns]
         if len(columns) > 1 and not issparse(X)
         else [],
     }
+
+
+def count_refits(available: Mapping[str, Sequence[Refit]]) -> float:
+    """Count the different refits; infinite with seeds or bootstraps."""
+    listed = [refit for kind in available.values() for refit in kind]
+    endless = any(refit.kind in ("seed", "bootstrap") for refit in listed)
+    return float("inf") if endless else len(listed)
 
 
 def _text(value: Any) -> str:

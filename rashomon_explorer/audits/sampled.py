@@ -1,8 +1,8 @@
-"""Sets of refits of any estimator, filtered by their loss on held-out rows."""
+"""Sets of refits of any estimator, filtered by their loss on rows that they did not see."""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, Self
 
@@ -14,37 +14,42 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest, read_only_copy
+from rashomon_explorer._utils.arrays import FloatArray, Mask, read_only_copy
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count, check_inner_share
 from rashomon_explorer.audits import refits
+from rashomon_explorer.audits.crossfit import CrossFittedModels, fold_numbers
 from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
 from rashomon_explorer.audits.tolerance import Tolerance, resolve, resolve_losses
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators, from_predictions
 from rashomon_explorer.sets.base import Places
-from rashomon_explorer.sets.models.fitted import FittedModels
-from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
+from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
+from rashomon_explorer.sets.sources.predictions import fitted_models, prediction_kind, row_losses
 
-_BATCH = 25
-_MOST = 400
+_BATCH = 20
+_MOST = 60
+_FOLDS = 4  # each model is fitted to three quarters of the rows, once without each quarter
 _HALF_WIDTH = 0.05
+PAIRED = "paired standard error"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SampledSet(PredictorSet):
-    """Models that are as good as a given one on held-out rows: a sample of all good models.
+    """Models that are as good as a given one: a sample of all good models.
 
     **Curator: computed from private rows, not private.**
     """
 
     kinds: tuple[str, ...]  # kind of each refit, or "collected"; ``names`` holds the change
-    errors: FloatArray  # (n_draws,): standard error of the excess, paired over held-out rows
+    errors: FloatArray  # (n_draws,): standard error of the excess, paired over the rows
     tolerance: Tolerance  # rule that gave ψ
     confidence: float  # a model with a true excess above ψ is kept with at most 1 − confidence
-    n_tried: int  # models before the filter
+    n_tried: int  # different models before the filter
+    measured: str  # the rows on which losses are measured, in words
+    seed: int = 0  # of the switches of :meth:`SampledAnswers.importance`
     stopped: str = ""  # result of ``enough_draws``, if it decided on the number of models
 
     def __post_init__(self) -> None:
@@ -54,7 +59,7 @@ class SampledSet(PredictorSet):
 
     @property
     def refits(self) -> pd.DataFrame:
-        """Kind, held-out loss, excess loss and its standard error of each model, by name."""
+        """Kind, loss, excess loss and its standard error of each model, by name."""
         columns = {
             "kind": list(self.kinds),
             "loss": self.losses,
@@ -65,12 +70,17 @@ class SampledSet(PredictorSet):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many models were kept, and why no more were tried."""
-        kept = (
-            f"sampled, at least: {self.n_draws:,} of {self.n_tried:,} models are shown to be good "
-            f"on held-out rows, each with {100 * self.confidence:.4g} % confidence"
-        )
+        """How many models were kept, on which rows, and why no more were tried."""
+        if self.confidence > 0.5:
+            shown = f"are shown to be good {self.measured}, each with {self._share} confidence"
+        else:
+            shown = f"lose at most ψ more {self.measured}"
+        kept = f"sampled, at least: {self.n_draws:,} of {self.n_tried:,} models {shown}"
         return (kept, *([self.stopped] if self.stopped else []))
+
+    @property
+    def _share(self) -> str:
+        return f"{100 * self.confidence:.4g} %"
 
     def stored(self, X: Any) -> PredictorSet:  # type: ignore[override]
         """Replace the models by their predictions on some rows, as a set that can be saved."""
@@ -85,6 +95,35 @@ class SampledSet(PredictorSet):
         }
 
 
+def paired_standard_errors(
+    losses: FloatArray, baseline: FloatArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Mean difference (n_models,) of losses to a baseline on the same rows, and its error."""
+    n = len(baseline)
+    weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    apart = losses - baseline
+    excess = apart @ weight
+    spread = ((weight * (apart - excess[:, None])) ** 2).sum(axis=1)
+    return excess, np.sqrt(spread * n / max(n - 1, 1))
+
+
+def paired_standard_error(errors: FloatArray, than: str) -> Tolerance:
+    """Rashomon threshold that chance alone makes one model differ from another on these rows.
+
+    It is the median over models of the standard error of the difference in loss to the model that
+    they are compared with. Of two logistic regressions that differ in one coefficient it is about
+    what a likelihood ratio test of 95 % allows.
+    """
+    psi = float(np.median(errors)) if len(errors) else 0.0
+    psi = max(psi, float(np.finfo(float).eps))  # of models that predict the same
+    return Tolerance(
+        psi,
+        PAIRED,
+        f"good models lose at most {psi:.4g} more than {than}: one standard error of the "
+        "difference in loss between two such models on the same rows",
+    )
+
+
 def good_models(
     losses: FloatArray,
     baseline: FloatArray,
@@ -95,16 +134,22 @@ def good_models(
     """Excess over a baseline, its paired error, and which models are good; (n_models,) each.
 
     A model is good if the upper confidence bound of its excess, by Student's t for the differences
-    to the baseline on the same rows, is at most ψ.
+    to the baseline on the same rows, is at most ψ; with confidence .5, if the excess is.
     """
-    n = len(baseline)
-    weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    apart = losses - baseline
-    excess = apart @ weight
-    spread = ((weight * (apart - excess[:, None])) ** 2).sum(axis=1)
-    errors = np.sqrt(spread * n / max(n - 1, 1))
-    reach = float(stdtrit(max(n - 1, 1), confidence))
+    excess, errors = paired_standard_errors(losses, baseline, weights)
+    reach = float(stdtrit(max(len(baseline) - 1, 1), confidence)) if confidence != 0.5 else 0.0
     return excess, errors, np.asarray(excess + reach * errors <= psi)
+
+
+def _confidence(given: float | None, rule: Tolerance) -> float:
+    """Given confidence; by default the paired standard error holds for estimates."""
+    if given is not None:
+        return given
+    return 0.5 if rule.rule == PAIRED else 0.95
+
+
+def _is_paired(tolerance: Any) -> bool:
+    return isinstance(tolerance, str) and tolerance.strip() in ("auto", PAIRED)
 
 
 def sample_models(
@@ -112,63 +157,78 @@ def sample_models(
     X: Any,
     y: ArrayLike,
     *,
-    tolerance: float | str | Tolerance = "cv",
+    tolerance: float | str | Tolerance = "auto",
     kinds: Sequence[str] = KINDS,
     n_models: int | str = "auto",
-    held_out: float = 0.25,
-    confidence: float = 0.95,
+    n_folds: int = _FOLDS,
+    confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
+    classes: tuple[Any, ...] = (),
+    decision: Any = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> SampledSet:
     """Sample models as good as a given one, by refits of any estimator or pipeline.
 
-    Each refit to a part of the rows changes one thing at random: the seed, the rows (a bootstrap),
-    one hyper-parameter (to a neighbour in ``NEIGHBOURS``), or it leaves a column out. It is kept if
-    its loss on the other rows exceeds that of a refit without a change by at most ψ, with
-    confidence. The comparison is paired, and with the model itself rather than with the best refit:
-    the best of many looks better than it is, and refits that are compared with it are not
-    independent. ``"auto"`` stops when the kept ones determine their mean disagreement (for a
-    regression the variance of predictions, as a share of the squared range) to ± 0.05, and at 400.
-    The refit without a change comes first; the reference is ``model`` itself if it is fitted. The
-    models do not depend on ``n_jobs``. **Curator: computed from private rows, not private.**
+    Each refit changes one thing at random: the seed, the rows (a bootstrap), one hyper-parameter
+    (to a neighbour in ``NEIGHBOURS``), or it holds one column constant. It is fitted once without
+    each of ``n_folds`` folds and predicts the fold that it did not see, so that every row has a
+    loss and a label out of sample. It is kept if its loss exceeds that of a refit without a change
+    by at most ψ: by the estimate for ``"auto"``, which is the median standard error of such a
+    difference, and otherwise with confidence .95. The comparison is paired, and with the model
+    itself rather than with the best refit: the best of many looks better than it is, and refits
+    that are compared with it are not independent. ``"auto"`` stops when the kept ones determine
+    their mean disagreement (for a regression the variance of predictions, as a share of the squared
+    range) to ± 0.05, and at 60 different refits. The refit without a change comes first; the
+    reference is ``model`` itself if it is fitted. ``classes`` and ``decision`` are the order of the
+    labels and the rule that gives them, by default the model's. The models do not depend on
+    ``n_jobs``. **Curator: computed from private rows, not private.**
     """
-    check_inner_share(held_out=held_out, confidence=confidence)
+    check_inner_share(**({} if confidence is None else {"confidence": confidence}))
+    check_count(n_folds=n_folds)
     if n_models != "auto":
         check_count(n_models=n_models)  # type: ignore[arg-type]
     X, own, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
     if targets.ndim != 1:
         raise ValueError(f"y must hold one label or target for each row, got shape {targets.shape}")
     seed = int(check_random_state(random_state).randint(2**31))
-    known = random_state if isinstance(random_state, int | np.integer) else None
-    rule = resolve(tolerance, own, X, targets, sample_weight=sample_weight, random_state=known)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    work = _Refits.split(own, X, targets, weight, held_out, seed, n_jobs)
+    work = CrossFit.begin(
+        own,
+        X,
+        targets,
+        seed=seed,
+        weight=weight,
+        n_folds=n_folds,
+        n_jobs=n_jobs,
+        classes=classes,
+        decision=decision,
+    )
+    rule = None if _is_paired(tolerance) else _rule(tolerance, work, random_state)
     available = _requested(own, X, kinds, work)
-    stopped, drawn = _draw(work, available, rule.psi, confidence, n_models)
+    stopped, drawn = _draw(work, available, rule, confidence, n_models)
     tried = [AS_GIVEN, *drawn]
-    losses = work.losses(tried)
-    excess, errors, good = good_models(losses, losses[0], rule.psi, confidence, work.test_weight)
-    kept = [one for one, inside in zip(tried, good, strict=True) if inside]
-    least = float(np.average(losses[0], weights=work.test_weight))
-    models = work.models(kept)
+    rule, excess, errors, good = work.good(tried, rule, confidence)
+    kept = [refit for refit, inside in zip(tried, good, strict=True) if inside]
+    least = float(np.average(work.losses([AS_GIVEN])[0], weights=weight))
+    fitted = FittedModels((model,), work.classes, decision=decision) if _is_fitted(model) else None
     return SampledSet(
-        models=models,
-        reference=FittedModels((model,), work.classes)
-        if _is_fitted(model)
-        else work.models(tried[:1]),
+        models=work.models(kept),
+        reference=fitted or work.models([AS_GIVEN]),
         losses=least + excess[good],
         least=least,
         psi=rule.psi,
         task="classification" if work.classes else "regression",
         classes=work.classes,
-        names=tuple(one.name for one in kept),
+        names=tuple(refit.name for refit in kept),
         loss=work.loss,
-        kinds=tuple(one.kind for one in kept),
+        kinds=tuple(refit.kind for refit in kept),
         errors=errors[good],
         tolerance=rule,
-        confidence=confidence,
+        confidence=_confidence(confidence, rule),
         n_tried=len(tried),
+        measured="on rows that they did not see",
+        seed=seed,
         stopped=stopped,
     )
 
@@ -181,101 +241,165 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
+def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance:
+    """Threshold of a rule other than the paired standard error."""
+    needs_fits = isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES)
+    if isinstance(tolerance, Tolerance) or needs_fits:
+        known = int(random_state) if isinstance(random_state, int | np.integer) else None
+        return resolve(
+            tolerance, work.model, work.X, work.y, sample_weight=work.weight, random_state=known
+        )
+    losses = work.losses([AS_GIVEN])[0]
+    return resolve_losses(tolerance, losses, work.weight, "this model", "cross-validated loss")
+
+
+_FITTED_RULES = ("cv folds", "likelihood", "without")
+
+
 @dataclass(eq=False)
-class _Refits:
-    """Refits of an estimator to some rows with their predictions of the held-out ones."""
+class CrossFit:
+    """Refits of an estimator without each fold, and their predictions of its rows."""
 
     model: Any
-    train: tuple[Any, NDArray[Any], FloatArray | None]
     X: Any
     y: NDArray[Any]
-    test_weight: FloatArray | None
+    weight: FloatArray | None
+    folds: NDArray[np.intp]
     seed: int
     n_jobs: int | None
     classes: tuple[Any, ...] = ()
+    decision: Any = None
     loss: str = ""
-    found: dict[Refit, tuple[Any, FloatArray]] = field(default_factory=dict)
+    fits: dict[Refit, tuple[Any, ...]] = field(default_factory=dict)  # by fold
+    held_out: dict[Refit, tuple[FloatArray, Any]] = field(default_factory=dict)
     failed: dict[Refit, Exception] = field(default_factory=dict)
 
     @classmethod
-    def split(
+    def begin(
         cls,
         model: Any,
         X: Any,
         y: NDArray[Any],
-        weight: FloatArray | None,
-        held_out: float,
+        *,
         seed: int,
-        n_jobs: int | None,
+        weight: FloatArray | None = None,
+        n_folds: int = _FOLDS,
+        n_jobs: int | None = None,
+        classes: tuple[Any, ...] = (),
+        decision: Any = None,
     ) -> Self:
-        """Hold rows out, in the shares of the classes, and refit the model without a change."""
+        """Divide the rows into folds, in the shares of the classes, and refit without a change."""
         from sklearn.base import is_classifier
-        from sklearn.model_selection import train_test_split
 
-        labels = (
-            y if is_classifier(model) and np.unique(y, return_counts=True)[1].min() > 1 else None
-        )
-        train, test = train_test_split(
-            np.arange(len(y)), test_size=held_out, stratify=labels, random_state=seed
-        )
-        own = None if weight is None else weight[train]
-        kept = select_rows(X, train), y[train], own
-        other = None if weight is None else weight[test]
-        work = cls(model, kept, select_rows(X, test), y[test], other, seed, n_jobs)
-        first = AS_GIVEN.fitted(model, *work.train, seed)
-        several = fitted_models((first,), y)
-        work.classes = several.classes
+        folds = fold_numbers(y, n_folds, seed, stratify=is_classifier(model))
+        work = cls(model, X, y, weight, folds, seed, n_jobs, decision=decision)
+        first = tuple(work.fit(AS_GIVEN, fold) for fold in range(folds.max() + 1))
+        several = fitted_models(first, y)
+        work.classes = classes or several.classes
         with refits.on_a_part_of_the_rows():
-            scores = several.scores(work.X)
-        work.loss = row_losses(scores, work.y, classes=work.classes, certain=several.certain)[1]
-        work.found[AS_GIVEN] = first, scores[0]
+            parts = [work.predict(fit, fold) for fold, fit in enumerate(first)]
+        work.fits[AS_GIVEN], work.held_out[AS_GIVEN] = first, work.joined(parts)
+        scores = work.scores([AS_GIVEN])
+        work.loss = row_losses(scores, y, classes=work.classes, certain=several.certain)[1]
         return work
 
+    def fit(self, refit: Refit, fold: int) -> Any:
+        """Fit a copy of the model with a change to the rows outside a fold."""
+        train = np.flatnonzero(self.folds != fold)
+        weight = None if self.weight is None else self.weight[train]
+        return refit.fitted(
+            self.model, select_rows(self.X, train), self.y[train], weight, self.seed
+        )
+
+    def predict(self, fit: Any, fold: int) -> tuple[FloatArray, NDArray[Any] | None]:
+        """Scores, and labels of a classification, of the rows of a fold."""
+        rows = select_rows(self.X, np.flatnonzero(self.folds == fold))
+        models = FittedModels((fit,), self.classes, decision=self.decision)
+        return models.scores(rows)[0], models.labels(rows)[0] if self.classes else None
+
+    def joined(self, parts: Sequence[Any]) -> tuple[FloatArray, NDArray[Any] | None]:
+        """Predictions of all rows from those of each fold."""
+        order = np.argsort(
+            np.concatenate([np.flatnonzero(self.folds == k) for k, _ in enumerate(parts)])
+        )
+        scores = np.concatenate([part[0] for part in parts])[order]
+        return scores, np.concatenate([part[1] for part in parts])[order] if self.classes else None
+
     def evaluate(self, wanted: Sequence[Refit], done: Any = None) -> list[Refit]:
-        """Fit those that are new; return those whose fits succeed."""
+        """Fit those that are new without each fold; return those whose fits succeed."""
         from joblib import Parallel, delayed
 
-        known = self.found.keys() | self.failed.keys()
-        new = [one for one in dict.fromkeys(wanted) if one not in known]
-        arguments = (self.model, self.train, self.X, self.classes, self.seed)
+        known = self.fits.keys() | self.failed.keys()
+        new = [refit for refit in dict.fromkeys(wanted) if refit not in known]
+        folds = range(self.folds.max() + 1)
+        shared = replace(self, fits={}, held_out={}, failed={})
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        results = parallel(delayed(_fit_and_predict)(one, *arguments) for one in new)
-        for place, (one, result) in enumerate(zip(new, results, strict=True), start=1):
-            results_of = self.failed if isinstance(result, Exception) else self.found
-            results_of[one] = result
+        tasks = (delayed(_fit_and_predict)(shared, refit, fold) for refit in new for fold in folds)
+        results = parallel(tasks)
+        for place, refit in enumerate(new, start=1):
+            parts = [next(results) for _ in folds]
+            errors = [part for part in parts if isinstance(part, Exception)]
+            if errors:
+                self.failed[refit] = errors[0]
+            else:
+                self.fits[refit] = tuple(fit for fit, _ in parts)
+                self.held_out[refit] = self.joined([part for _, part in parts])
             if done is not None:
                 done(place)
-        return [one for one in wanted if one in self.found]
+        return [refit for refit in wanted if refit in self.fits]
 
     def scores(self, wanted: Sequence[Refit]) -> FloatArray:
-        """Predictions of the held-out rows."""
-        return np.stack([self.found[one][1] for one in wanted])
+        """Predictions of every row by fits that did not see it."""
+        return np.stack([self.held_out[refit][0] for refit in wanted])
 
     def losses(self, wanted: Sequence[Refit]) -> FloatArray:
-        """Losses of the held-out rows, shape (n_refits, n_rows)."""
+        """Losses of every row under fits that did not see it, shape (n_refits, n_rows)."""
         scores, certain = self.scores(wanted), self.loss == "zero_one"
-        if not certain:
-            scores = floored(scores, len(self.y) + len(self.train[1]), self.classes)
+        if certain:
+            wrong = [self.held_out[refit][1] != self.codes for refit in wanted]
+            return np.stack(wrong).astype(float)
+        scores = floored(scores, len(self.y), self.classes)
         return row_losses(scores, self.y, classes=self.classes, loss=self.loss, certain=certain)[0]
 
-    def models(self, wanted: Sequence[Refit]) -> FittedModels:
+    @property
+    def codes(self) -> NDArray[np.int_]:
+        """Codes of the true labels."""
+        return class_codes(self.y, self.classes, "y")
+
+    def good(
+        self, tried: Sequence[Refit], rule: Tolerance | None, confidence: float | None
+    ) -> tuple[Tolerance, FloatArray, FloatArray, Mask]:
+        """Rule, and the excess, its error and whether it is good, of each refit; as given first."""
+        losses = self.losses(tried)
+        if rule is None:
+            _, errors = paired_standard_errors(losses[1:], losses[0], self.weight)
+            rule = paired_standard_error(errors, "this model")
+        return rule, *good_models(
+            losses, losses[0], rule.psi, _confidence(confidence, rule), self.weight
+        )
+
+    def models(self, wanted: Sequence[Refit]) -> CrossFittedModels:
         """Fitted models."""
-        return FittedModels(tuple(self.found[one][0] for one in wanted), self.classes)
+        return CrossFittedModels.from_fits(
+            [self.fits[refit] for refit in wanted],
+            self.classes,
+            self.decision,
+            self.folds,
+            self.X,
+            [self.held_out[refit] for refit in wanted],
+        )
 
 
-def _fit_and_predict(
-    one: Refit, model: Any, train: Any, X: Any, classes: tuple[Any, ...], seed: int
-) -> Any:
-    """Fitted model and its predictions of other rows, or the error of the fit."""
-    rows, targets, weight = train
+def _fit_and_predict(work: CrossFit, refit: Refit, fold: int) -> Any:
+    """Fitted model and its predictions of the fold, or the error of the fit."""
     try:
-        fitted = one.fitted(model, rows, targets, weight, seed)
-        return fitted, FittedModels((fitted,), classes).scores(X)[0]
+        fit = work.fit(refit, fold)
+        return fit, work.predict(fit, fold)
     except Exception as error:  # one impossible refit must not end a long run
         return error
 
 
-def _requested(model: Any, X: Any, kinds: Sequence[str], work: _Refits) -> dict[str, list[Refit]]:
+def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict[str, list[Refit]]:
     """Refits of the requested kinds; raise if there are none."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or isinstance(kinds, str) or not kinds:
@@ -285,55 +409,60 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: _Refits) -> dict[
         other = Refit("seed", "seed 1", seed=1 if work.seed != 1 else 2)
         if not work.evaluate([other]) or (work.scores([other]) == work.scores([AS_GIVEN])).all():
             available["seed"] = []
-    found = {kind: available[kind] for kind in kinds}
-    if not any(found.values()):
+    requested = {kind: available[kind] for kind in kinds}
+    if not any(requested.values()):
         raise ValueError(
             f"{type(refits.last_step(model)).__name__} has no refits of the kinds {[*kinds]}: use "
             f"one of {[kind for kind, some in available.items() if some]}"
         )
-    return found
+    return requested
 
 
 def _draw(
-    work: _Refits, available: dict[str, list[Refit]], psi: float, confidence: float, n_models: Any
+    work: CrossFit,
+    available: dict[str, list[Refit]],
+    rule: Tolerance | None,
+    confidence: float | None,
+    n_models: Any,
 ) -> tuple[str, list[Refit]]:
-    """Refits in the order of drawing, and why there are no more."""
+    """Different refits in the order of drawing, and why there are no more."""
     stream = refits.draw_refits(available, np.random.default_rng([work.seed, 1]))
-    most = _MOST if n_models == "auto" else int(n_models)
-    drawn: list[Refit] = []
+    most = min(_MOST if n_models == "auto" else int(n_models), refits.count_refits(available))
+    drawn: list[Refit] = []  # with repetitions, as they are drawn
     stopped = ""
-    with tally(most, "refits") as done:
-        while len(drawn) < most:
-            batch = list(islice(stream, min(_BATCH, most - len(drawn))))
-            before = len(drawn)
+    with tally(int(most), "refits") as done:
+        while (left := int(most) - len(set(drawn) | work.failed.keys())) > 0:
+            batch = list(islice(stream, min(_BATCH, left)))
+            before = len(set(drawn))
             drawn += work.evaluate(batch, lambda count, before=before: done(before + count))
-            most -= len(batch) - (len(drawn) - before)
-            if n_models == "auto" and (stopped := _enough(work, drawn, psi, confidence)):
+            if n_models == "auto" and (stopped := _enough(work, drawn, rule, confidence)):
                 break
     if work.failed:
-        one, error = next(iter(work.failed.items()))
+        refit, error = next(iter(work.failed.items()))
         warnings.warn(
-            f"{len(work.failed)} kinds of refits failed and are left out, such as {one.name}: "
+            f"{len(work.failed)} kinds of refits failed and are left out, such as {refit.name}: "
             f"{error}",
             stacklevel=3,
         )
-    return stopped, drawn
+    return stopped, list(dict.fromkeys(drawn))
 
 
-def _enough(work: _Refits, drawn: list[Refit], psi: float, confidence: float) -> str:
+def _enough(
+    work: CrossFit, drawn: list[Refit], rule: Tolerance | None, confidence: float | None
+) -> str:
     """Text of the result of ``enough_draws`` for the good refits; empty if they are too few."""
-    losses = work.losses([AS_GIVEN, *drawn])
-    good = good_models(losses[1:], losses[0], psi, confidence, work.test_weight)[2]
+    good = work.good([AS_GIVEN, *drawn], rule, confidence)[3][1:]
     if good.sum() < 2:
         return ""
-    scores = work.scores([one for one, inside in zip(drawn, good, strict=True) if inside])
+    inside = [refit for refit, kept in zip(drawn, good, strict=True) if kept]
     if work.classes:
-        found = enough_draws("disagreement", likeliest(scores), half_width=_HALF_WIDTH)
+        labels = np.stack([work.held_out[refit][1] for refit in inside])
+        result = enough_draws("disagreement", labels, half_width=_HALF_WIDTH)
     else:
-        low, high = float(work.train[1].min()), float(work.train[1].max())
-        shares = np.clip((scores - low) / max(high - low, 1e-300), 0, 1)
-        found = enough_draws("score_variance", shares, half_width=_HALF_WIDTH)
-    return str(found) if found.enough else ""
+        low, high = float(work.y.min()), float(work.y.max())
+        shares = np.clip((work.scores(inside) - low) / max(high - low, 1e-300), 0, 1)
+        result = enough_draws("score_variance", shares, half_width=_HALF_WIDTH)
+    return str(result) if result.enough else ""
 
 
 def collect_models(
@@ -341,20 +470,23 @@ def collect_models(
     X: Any,
     y: ArrayLike,
     *,
-    tolerance: float | str | Tolerance = "cv",
-    confidence: float = 0.95,
-    kind: str = "probabilities",
+    tolerance: float | str | Tolerance = "auto",
+    confidence: float | None = None,
+    kind: str = "auto",
     classes: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
+    random_state: Any = None,
 ) -> SampledSet:
     """Collect the good ones of fitted models, or of predictions (n_models, n_rows[, n_classes]).
 
-    ``X`` holds rows that no model was fitted to, None for predictions. The best model is the
-    reference and takes the place of the given one of :func:`sample_models`. **Curator: computed
-    from private rows, not private.**
+    ``X`` holds the rows that losses are measured on, None for predictions; the result says so, as
+    nobody knows whether a model was fitted to them. The best model is the reference and takes the
+    place of the given one of :func:`sample_models`. **Curator: computed from private rows, not
+    private.**
     """
-    check_inner_share(confidence=confidence)
+    check_inner_share(**({} if confidence is None else {"confidence": confidence}))
     if isinstance(models, np.ndarray | pd.DataFrame) or not _are_estimators(models):
+        kind = prediction_kind(models, y) if kind == "auto" else kind
         every = from_predictions(models, y, kind=kind, classes=classes, names=names, X=X)
         scores, certain = every.scores(), kind == "labels"
     else:
@@ -365,18 +497,26 @@ def collect_models(
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
     means = losses.mean(axis=1)
     best = int(np.argmin(means))
-    rule = resolve_losses(tolerance, losses[best])
-    _, errors, good = good_models(losses, losses[best], rule.psi, confidence)
-    own = {one.name: getattr(every, one.name) for one in fields(PredictorSet)}
-    own |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
-    own["reference"] = every.models.take(np.array([best]))
+    others = np.delete(losses, best, axis=0)
+    if _is_paired(tolerance):
+        _, differences = paired_standard_errors(others, losses[best])
+        rule = paired_standard_error(differences, "the best of them")
+    else:
+        rule = resolve_losses(tolerance, losses[best])
+    level = _confidence(confidence, rule)
+    _, errors, good = good_models(losses, losses[best], rule.psi, level)
+    fields_of_set = {one.name: getattr(every, one.name) for one in fields(PredictorSet)}
+    fields_of_set |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
+    fields_of_set["reference"] = every.models.take(np.array([best]))
     return SampledSet(
-        **own,
+        **fields_of_set,
         kinds=("collected",) * len(every),
         errors=errors,
         tolerance=rule,
-        confidence=confidence,
+        confidence=level,
         n_tried=len(every),
+        measured="on the rows given, if none was fitted to them",
+        seed=int(check_random_state(random_state).randint(2**31)),
     )[np.flatnonzero(good)]
 
 

@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer import measures
-from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits import answers
+from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.group_rates import group_names, pair_name
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
@@ -22,7 +23,8 @@ from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 from rashomon_explorer.sets.sources.predictions import row_losses
 
-_SWITCHED_MODELS = 32  # each predicts all rows once for every feature
+_SWITCHED_MODELS = 16  # each predicts all rows once for every feature
+_SWITCHES = 5  # of each column for the model in use, as scikit-learn's default
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,11 @@ class SampledAnswers:
     @property
     def score_unit(self) -> str:
         """Unit of scores and gaps."""
-        return "probability" if self.models.classes else "units of the target"
+        if not self.models.classes:
+            return "units of the target"
+        scored = getattr(self.inputs.model, "score_class", "") or repr(self.models.classes[-1])
+        kind = "share labelled" if self.models.loss == "zero_one" else "probability of"
+        return f"{kind} {scored}"
 
     @property
     def has_importance(self) -> bool:
@@ -64,34 +70,44 @@ class SampledAnswers:
         """Scores (n_rows[, n_classes]) of the model in use."""
         return np.asarray(self.models.best_scores(self.model_rows))
 
-    @property
+    @cached_property
     def label_codes(self) -> NDArray[Any]:
         """Codes (n_models, n_rows) of the labels that the models give the people of the fit."""
-        return np.asarray(likeliest(self._scores))
+        return self.models.labels(self.model_rows)
 
     def _codes(self) -> NDArray[Any]:
+        """Codes (n_rows,) of the labels that the model in use gives the people of the fit."""
         if not self.models.classes:
             raise TypeError(answers.NO_LABELS)
-        return np.asarray(likeliest(self._best[None])[0])
+        return self.models.best_labels(self.model_rows)
+
+    @cached_property
+    def _others(self) -> NDArray[np.bool_]:
+        """Whether each model (n_models, n_rows) gives another label than the one in use."""
+        return np.asarray(self.label_codes != self._codes())
 
     @cached_property
     def decided(self) -> pd.DataFrame:
         """Whether some model flips each person's label; one that does proves it."""
-        codes = self._codes()
-        flips = (likeliest(self._scores) != codes).any(axis=0)
+        codes, flips = self._codes(), self._others.any(axis=0)
         table = {"label": codes, "flips": flips, "decided": flips}
         return answers.marked(pd.DataFrame(table, index=self.inputs.index), answers.SAMPLED)
 
+    @property
+    def own_flips(self) -> int | None:
+        """People whose label the same model flips if it is fitted without them; None if unknown."""
+        if not self.models.classes or "as given" not in self.models.kinds:
+            return None
+        return int(self._others[self.models.kinds.index("as given")].sum())
+
     def flips(self) -> pd.DataFrame:
         """Label, whether a model flips it, the least excess of one that does, conflict ratio."""
-        found = self.decided
-        other = likeliest(self._scores) != found["label"].to_numpy()
         excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
-        table = found.assign(
-            label=self.inputs.model.labels(found["label"]),
+        table = self.decided.assign(
+            label=self.inputs.model.labels(self.decided["label"]),
             psi_low=0.0,
-            psi_high=np.where(other, excess, np.inf).min(axis=0),
-            conflict_ratio=other.mean(axis=0),
+            psi_high=np.where(self._others, excess, np.inf).min(axis=0),
+            conflict_ratio=self._others.mean(axis=0),
         )
         return answers.marked(table, answers.SAMPLED)
 
@@ -100,8 +116,8 @@ class SampledAnswers:
         if not self.models.classes:
             raise TypeError(answers.NO_LABELS)
         taken = self.inputs.model.taken(rows)
-        codes = likeliest(np.asarray(self.models.best_scores(taken))[None])[0]
-        other = likeliest(np.asarray(self.models.scores(taken))) != codes
+        codes = self.models.best_labels(taken)
+        other = self.models.labels(taken) != codes
         excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
         columns = {
             "label": self.inputs.model.labels(codes),
@@ -121,15 +137,15 @@ class SampledAnswers:
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the models, and whether a label flips."""
-        own = self.inputs.model.taken(rows)
-        scores, best = np.asarray(self.models.scores(own)), np.asarray(self.models.best_scores(own))
-        return self._ranges(scores, best).set_axis(row_labels(rows), axis=0)
+        return self._ranges(self.inputs.model.taken(rows)).set_axis(row_labels(rows), axis=0)
 
-    def _ranges(self, scores: FloatArray, best: FloatArray) -> pd.DataFrame:
+    def _ranges(self, rows: Any) -> pd.DataFrame:
+        """Ranges of rows as the models take them."""
+        scores, best = np.asarray(self.models.scores(rows)), self.models.best_scores(rows)
         flips = None
         if self.models.classes:
-            codes = likeliest(best[None])[0]
-            flips = np.where((likeliest(scores) != codes).any(axis=0), "yes", "undecided")
+            codes = self.models.best_labels(rows)
+            flips = np.where((self.models.labels(rows) != codes).any(axis=0), "yes", "undecided")
         if scores.ndim == 3:  # the probability of the label in use
             each = np.arange(len(best))
             scores, best = scores[:, each, codes], best[each, codes]
@@ -140,7 +156,7 @@ class SampledAnswers:
 
     def fit_ranges(self) -> pd.DataFrame:
         """Range of the prediction of each person of the fit."""
-        return self._ranges(self._scores, self._best).set_axis(self.inputs.index, axis=0)
+        return self._ranges(self.model_rows).set_axis(self.inputs.index, axis=0)
 
     def people(self) -> pd.DataFrame:
         """Prediction of each person of the fit, and its range over the models and this one."""
@@ -149,7 +165,8 @@ class SampledAnswers:
             table[["best", "drawn_low"]].min(axis=1),
             table[["best", "drawn_high"]].max(axis=1),
         )
-        return table.assign(drawn_low=low, drawn_high=high)
+        table = table.assign(drawn_low=low, drawn_high=high)
+        return table.assign(drawn_flips=self._others.mean(axis=0)) if self.models.classes else table
 
     def groups(self) -> pd.DataFrame:
         """People of each group whose label a model flips, by count and share."""
@@ -180,28 +197,51 @@ class SampledAnswers:
 
     @cached_property
     def _switched(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Mean change of the score, and rise of the loss, by model and feature; in use first."""
+        """Mean change of the score, and rise of the loss, by model and feature; in use first.
+
+        Columns of the table are switched as by scikit-learn's ``permutation_importance``: five
+        times for the model in use, and by the first of these for each other model.
+        """
         if not self.has_importance:
             raise TypeError("stored predictions do not tell what other rows would get")
         models = self.models[: min(_SWITCHED_MODELS, self.models.n_draws)]
-        model, order = self.inputs.model, self.inputs.rng().permutation(len(self.inputs.index))
-        before, moved, rises = self._every(models, model.table), {}, {}
-        losses = self._losses(before)
-        for name, places in progress(self.inputs.named_features().items(), "importance"):
-            table = model.table.copy()
-            for place in places:
-                column = table.iloc[:, place].take(order).set_axis(table.index)
-                table.isetitem(place, column)
-            after = self._every(models, table)
-            change = np.abs(after - before)
-            moved[name] = (change.sum(axis=2) if change.ndim == 3 else change).mean(axis=1)
-            rises[name] = self._losses(after) - losses
+        table, shuffles = self.inputs.model.table, self._shuffles()
+        cases = (
+            (models.best_scores, self._best[None], shuffles),
+            (_changed_scores(models), self._scores[: models.n_draws], shuffles[:1]),
+        )
+        moved, rises = {}, {}
+        for name, places in progress(self._features().items(), "importance"):
+            changes = []
+            for predict, before, orders in cases:
+                tables = (_with_order(table, places, order) for order in orders)
+                after = [
+                    predict(self.inputs.model.taken(one)).reshape(before.shape) for one in tables
+                ]
+                pairs = [(_distance(one, before), self._rise(one, before)) for one in after]
+                changes.append(np.mean(pairs, axis=0))
+            moved[name], rises[name] = np.concatenate(changes, axis=1)
         return pd.DataFrame(moved), pd.DataFrame(rises)
 
-    def _every(self, models: Any, table: pd.DataFrame) -> FloatArray:
-        """Scores of the model in use, then of the others."""
-        rows = self.inputs.model.taken(table)
-        return np.concatenate([models.best_scores(rows)[None], models.scores(rows)])
+    def _features(self) -> dict[str, list[int]]:
+        """Places in the table of the columns of each feature to report; equal names together."""
+        columns: dict[str, list[int]] = {}
+        for place, name in enumerate(self.inputs.model.table.columns):
+            columns.setdefault(str(name), []).append(place)
+        return answers.listed_features(self.inputs.features, columns)
+
+    def _shuffles(self) -> list[NDArray[np.intp]]:
+        """Orders of the rows, those of ``permutation_importance`` with the audit's seed."""
+        stream, order = np.random.RandomState(self.models.seed), np.arange(len(self.inputs.index))
+        shuffles, rows = [], order.copy()
+        for _ in range(_SWITCHES):
+            stream.shuffle(order)
+            rows = rows[order]
+            shuffles.append(rows)
+        return shuffles
+
+    def _rise(self, after: FloatArray, before: FloatArray) -> FloatArray:
+        return self._losses(after) - self._losses(before)
 
     def _losses(self, scores: FloatArray) -> FloatArray:
         certain = self.models.loss == "zero_one"
@@ -222,7 +262,10 @@ class SampledAnswers:
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
-        table = conflicts(self._scores, self._best, self._codes())
+        others = self._others
+        table = conflicts(self._scores, self._best, self._codes()).assign(
+            conflict_ratio=others.mean(axis=0), flips=np.asarray(others.any(axis=0))
+        )
         table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
         return answers.marked(table.set_axis(self.inputs.index, axis=0), answers.SAMPLED)
 
@@ -232,11 +275,31 @@ class SampledAnswers:
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which all models agree with a clear lead; otherwise missing."""
-        model, own = self.inputs.model, self.inputs.model.taken(rows)
-        scores, best = np.asarray(self.models.scores(own)), np.asarray(self.models.best_scores(own))
-        codes = likeliest(best[None])[0]
-        agreed = (likeliest(scores) == codes).all(axis=0)
-        if len(scores) > 1:
+        model, taken = self.inputs.model, self.inputs.model.taken(rows)
+        codes, scores = self.models.best_labels(taken), np.asarray(self.models.scores(taken))
+        agreed = (self.models.labels(taken) == codes).all(axis=0)
+        if len(scores) > 1 and getattr(model.decision, "threshold", None) is None:
             agreed &= measures.decide_or_abstain(scores) == codes
         labels = pd.Series(model.labels(codes), row_labels(rows), dtype=object, name="label")
         return labels.where(agreed, None)
+
+
+def _changed_scores(models: SampledSet) -> Any:
+    """Return the function that predicts changed rows of the fit by models without them."""
+    if isinstance(models.models, CrossFittedModels):
+        return models.models.changed_scores
+    return models.scores
+
+
+def _with_order(table: pd.DataFrame, places: Sequence[int], order: Any) -> pd.DataFrame:
+    """Table with the values of some columns in another order."""
+    changed = table.copy()
+    for place in places:
+        changed.isetitem(place, table.iloc[:, place].array.take(order))
+    return changed
+
+
+def _distance(after: FloatArray, before: FloatArray) -> FloatArray:
+    """Mean size (n_models,) of the change of a score, summed over several classes."""
+    change = np.abs(after - before)
+    return (change.sum(axis=2) if change.ndim == 3 else change).mean(axis=1)

@@ -99,6 +99,12 @@ def _alone(audit: Any) -> bool:
     return bool(audit.kind == "sampled" and audit.models.n_draws < 2)
 
 
+def _remembered(audit: Any) -> str:
+    """How many people get another label from the model itself, fitted without them."""
+    flips = getattr(audit.answers, "own_flips", None)
+    return f", {flips:,} of them from this model fitted without them" if flips else ""
+
+
 def _label_rows(audit: Any, mark: str) -> list[Row]:
     decided = audit.decided
     flips, open_ = int(decided["flips"].sum()), int((~decided["decided"]).sum())
@@ -174,7 +180,7 @@ def findings(audit: Any) -> Lines:
         )
         arbitrary.append(
             f"{least}{flips:,} of {n:,} people ({percent(flips / n)}) get another label from some "
-            "good model"
+            f"good model{_remembered(audit)}"
         )
     else:
         width = widths(audit)

@@ -71,8 +71,14 @@ def resolve(
     return _named(tolerance, rule, *_RULES[rule](case, argument), than)
 
 
-def resolve_losses(tolerance: float | str | Tolerance, losses: FloatArray) -> Tolerance:
-    """Rashomon threshold of a rule that needs only a model's losses on held-out rows."""
+def resolve_losses(
+    tolerance: float | str | Tolerance,
+    losses: FloatArray,
+    weights: FloatArray | None = None,
+    than: str = "the best of them",
+    measured: str = "loss on the rows given",
+) -> Tolerance:
+    """Rashomon threshold of a rule that needs only a model's losses on rows."""
     if isinstance(tolerance, Tolerance):
         return tolerance
     rule, argument = _parsed(tolerance)
@@ -82,7 +88,10 @@ def resolve_losses(tolerance: float | str | Tolerance, losses: FloatArray) -> To
             f"tolerance {tolerance!r} needs a model that can be refitted; for fitted models or "
             "predictions use a number, '1%' or 'cv'"
         )
-    return _named(tolerance, rule, *_RULES[rule](_Losses(losses), argument), "the best of them")
+    weights = np.ones(len(losses)) if weights is None else weights
+    return _named(
+        tolerance, rule, *_RULES[rule](_Losses(losses, weights, measured), argument), than
+    )
 
 
 def _named(tolerance: Any, rule: str, psi: float, meaning: str, than: str) -> Tolerance:
@@ -129,6 +138,7 @@ class _Case:
     sample_weight: ArrayLike | None
     groups: Mapping[str, Sequence[str]]
     seed: int
+    measured: str = "cross-validated loss"
 
     @cached_property
     def classes(self) -> tuple[Any, ...]:
@@ -194,24 +204,21 @@ class _Case:
 
 @dataclass(frozen=True, eq=False)
 class _Losses:
-    """Known losses of one model on held-out rows, in the place of a case."""
+    """Known losses of one model, in the place of a case."""
 
     losses: FloatArray
+    weights: FloatArray  # of each row
+    measured: str  # what the losses are
     problem: None = None
     model: None = None
-
-    @property
-    def weights(self) -> FloatArray:
-        """One for each row."""
-        return np.ones(len(self.losses))
 
     def fold_losses(self, _: Any) -> FloatArray:
         """Return the losses."""
         return self.losses
 
     def mean(self, losses: FloatArray) -> float:
-        """Mean of the losses."""
-        return float(losses.mean())
+        """Weighted mean of the losses."""
+        return float(np.average(losses, weights=self.weights))
 
 
 _Rule = Callable[[Any, Any], tuple[float, str]]
@@ -230,7 +237,7 @@ def _relative(case: _Case, share: float) -> tuple[float, str]:
             f"{100 * share:.4g} % of the best loss on these rows",
         )
     loss = case.mean(case.fold_losses(case.model))
-    return share * loss, f"{100 * share:.4g} % of the model's cross-validated loss, {loss:.4g}"
+    return share * loss, f"{100 * share:.4g} % of the model's {case.measured}, {loss:.4g}"
 
 
 def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
@@ -251,7 +258,7 @@ def _fold_means(case: _Case, _: None) -> tuple[float, str]:
 
 def _standard_error(case: _Case, error: float, mean: float, source: str) -> str:
     words = (
-        f"one standard error of the model's cross-validated loss, {mean:.4g}{source}; another "
+        f"one standard error of the model's {case.measured}, {mean:.4g}{source}; another "
         "sample of this size changes the loss by about as much"
     )
     if not _has_likelihood(case):

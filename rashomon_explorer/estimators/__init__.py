@@ -7,7 +7,7 @@ from rashomon_explorer._utils.imports import lazy_names
 if TYPE_CHECKING:
     from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
     from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
-    from rashomon_explorer.estimators.one_model import DPClassifier, DPRegressor
+    from rashomon_explorer.estimators.one_model import DPClassifier, DPRegressor, plan_table
     from rashomon_explorer.estimators.pipelines import privacy_leaks
     from rashomon_explorer.estimators.private_search import PrivateSearch
     from rashomon_explorer.estimators.scaler import PublicBoundsScaler
@@ -25,6 +25,7 @@ __all__ = [
     "RashomonTreeClassifier",
     "TuningAudit",
     "audit_tuning",
+    "plan_table",
     "privacy_leaks",
 ]
 

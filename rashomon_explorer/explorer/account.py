@@ -18,6 +18,7 @@ from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, gdp, pure,
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import ROUNDING
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
+from rashomon_explorer.privacy.ledger.spending import Spending, counted_guarantees, running_epsilon
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
@@ -43,7 +44,12 @@ class Account:
     @property
     def spent(self) -> float:
         """Total ε of all charges at the budget's δ, as :meth:`Ledger.spent` gives it."""
-        return self.totals.epsilon(self.delta)
+        return self.spending.epsilon()
+
+    @property
+    def spending(self) -> Spending:
+        """Charges that count, and their totals."""
+        return Spending.from_entries(self.charges, self.totals, (self.budget, self.delta))
 
     @property
     def left(self) -> float:
@@ -51,7 +57,7 @@ class Account:
 
     def after(self, guarantee: Guarantee) -> float:
         """Total ε of the ledger after `guarantee` is charged."""
-        return self.totals.plus(guarantee).epsilon(self.delta)
+        return self.spending.plus(guarantee).epsilon()
 
     def adds(self, guarantee: Guarantee) -> float:
         """Increase of the ledger's total ε if `guarantee` is charged: its privacy cost."""
@@ -60,13 +66,20 @@ class Account:
 
     def charged(self, guarantee: Guarantee) -> float | None:
         """Increase of the total ε when `guarantee` was charged; None if no charge has it."""
-        before = replace(self, charges=(), totals=self.totals.cleared())
-        for entry in self.charges:
-            if entry.guarantee == guarantee:
-                return before.adds(guarantee)
-            if entry.counts:
-                before = replace(before, totals=before.totals.plus(entry.guarantee))
-        return None
+        counted = [entry for entry in self.charges if entry.counts]
+        guarantees = [entry.guarantee for entry in counted]
+        if guarantee not in guarantees:
+            return None
+        divergences = [entry.divergence for entry in counted]
+        totals = running_epsilon(
+            counted_guarantees(counted),
+            self.delta,
+            totals=self.totals,
+            divergences=divergences,
+            budget=self.budget,
+        )
+        place = guarantees.index(guarantee)
+        return max(0.0, totals[place + 1] - totals[place])
 
     def affordable(self, plan: Any) -> float:
         """Largest ε of a plan of this kind that the remaining budget allows; 0 if none."""
@@ -74,9 +87,8 @@ class Account:
         columns = getattr(plan, "columns", None)  # if set, η covers only part of the cost
         eta = getattr(plan, "eta", math.inf)
         if isinstance(plan.guarantee.curve, GaussianObjectivePerturbation):
-            # Charged as zCDP with the same (ε, δ).
-            most, priced = zcdp_rho(plan.epsilon, plan.delta), zcdp
-        elif columns is None and math.isfinite(eta):
+            return self._affordable_perturbation(plan, plan.guarantee.curve)
+        if columns is None and math.isfinite(eta):
             most, priced = eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
         elif math.isfinite(plan.guarantee.epsilon(0.0)):
             most, priced = plan.guarantee.epsilon(0.0), pure
@@ -89,9 +101,25 @@ class Account:
         found = bisect(lambda cost: self.affords(priced(cost)), 0.0, most, halvings=_HALVINGS)
         return priced(found).epsilon(plan.delta)
 
+    def _affordable_perturbation(self, plan: Any, curve: GaussianObjectivePerturbation) -> float:
+        """Largest ε whose plan has less noise than fits, with the plan's change of variables."""
+
+        def shrunk(share: float) -> Guarantee:
+            smaller = replace(curve, ratio=share * curve.ratio, mu=share * curve.mu)
+            return replace(plan.guarantee, curve=smaller, rho=math.inf, mu=math.inf)
+
+        share = bisect(lambda share: self.affords(shrunk(share)), 0.0, 1.0, halvings=_HALVINGS)
+        divergence = shrunk(share).renyi
+
+        def exceeds(epsilon: float) -> bool:
+            order = filter_order(epsilon, plan.delta)
+            return order is None or divergence(order) > order * zcdp_rho(epsilon, plan.delta)
+
+        return bisect(exceeds, 0.0, plan.epsilon, halvings=_HALVINGS)
+
     def affords(self, guarantee: Guarantee) -> bool:
         """Whether the budget allows `guarantee`, up to rounding."""
-        return self.after(guarantee) <= self.budget * (1 + ROUNDING)
+        return self.totals.plus(guarantee).epsilon(self.delta) <= self.budget * (1 + ROUNDING)
 
 
 def ledger_path(home: Path, name: str) -> Path:

@@ -22,8 +22,7 @@ from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unre
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.composition import ledger_order, running_epsilon
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.composition import adaptive_epsilon, ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import (
     Excess,
@@ -281,9 +280,8 @@ class Contents:
     @property
     def total(self) -> float:
         """Total ε of the models and aggregates at the models' δ."""
-        every = list(self.guarantees)
-        totals = Totals(order=ledger_order(every)) if self.account is None else self.account.totals
-        return running_epsilon(every, self.delta, totals=totals)[-1]
+        every = self.guarantees
+        return adaptive_epsilon(every, self.delta, order=ledger_order(every))
 
 
 _NO_MODELS = "there are no models to release yet: press Draw"

@@ -330,10 +330,9 @@ def unsampled_because(request: requests.Request) -> str:
 
 
 def orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
-    """Rényi budgets (order, D) that sampled steps must meet: a ledger's, and that of (ε, δ)."""
+    """Rényi budgets (order, D) that sampled steps must meet in a ledger."""
     at = request.cost_at_order
-    own = requests.cost_at_order(request.epsilon, request.delta, True)
-    return () if at is None or own is None else tuple({at, own})
+    return () if at is None else (at,)
 
 
 def noisy_slope(

@@ -34,12 +34,13 @@ def draws_rule(ledger: bool | float | str) -> bool | str:
 def cost_at_order(
     epsilon: float, delta: float, ledger: bool | float | str
 ) -> tuple[float, float] | None:
-    """Rényi order a of a ledger, and a·ρ with ρ the zCDP of (ε, δ); None if it has no order."""
-    own = filter_order(epsilon, delta) if ledger and ledger not in (ZCDP, GDP) else None
-    if own is None:
-        return None
-    order = min(own, float(ledger)) if not isinstance(ledger, bool) else own
-    return order, order * zcdp_rho(epsilon, delta)
+    """Rényi order a of (ε, δ), and a·ρ with ρ its zCDP; None in a ledger without an order.
+
+    A ledger of a larger budget counts at a smaller order, where no divergence is larger: charges
+    whose ε add up to its budget are accepted (docs/ledger-proofs.md).
+    """
+    order = filter_order(epsilon, delta) if ledger and ledger not in (ZCDP, GDP) else None
+    return None if order is None else (order, order * zcdp_rho(epsilon, delta))
 
 
 @dataclass(frozen=True)

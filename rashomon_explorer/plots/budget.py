@@ -14,8 +14,8 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
-from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.privacy.guarantee import Divergence
+from rashomon_explorer.privacy.ledger.spending import counted_guarantees, running_epsilon
 from rashomon_explorer.privacy.ledger.totals import Totals
 
 HEIGHT = 230
@@ -43,7 +43,7 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
     budget, delta = ledger.budget
     entries = [entry for entry in ledger.entries() if entry.counts]
     return budget_bar(
-        [entry.guarantee for entry in entries],
+        counted_guarantees(entries),
         budget,
         delta,
         None if planned is None else planned.guarantee,
@@ -68,7 +68,7 @@ def budget_bar(
     if planned is not None:
         known = [*known, None]
     every = charges if planned is None else [*charges, planned]
-    running = running_epsilon(every, delta, totals=rule, divergences=known)
+    running = running_epsilon(every, delta, totals=rule, divergences=known, budget=budget)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
     figure = theme.new_figure(
@@ -213,15 +213,20 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
 
 
 def charges_table(
-    entries: Sequence[LedgerEntry], delta: float, *, rule: Totals | None = None
+    entries: Sequence[LedgerEntry],
+    delta: float,
+    *,
+    rule: Totals | None = None,
+    budget: float = math.inf,
 ) -> pd.DataFrame:
     """Tabulate the charges of a ledger and the total after each, by the rule of its totals."""
     counted = [entry for entry in entries if entry.counts]
     totals = running_epsilon(
-        [entry.guarantee for entry in counted],
+        counted_guarantees(counted),
         delta,
         totals=rule,
         divergences=[entry.divergence for entry in counted],
+        budget=budget,
     )
     places = accumulate(int(entry.counts) for entry in entries)
     frame = pd.DataFrame(

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +12,7 @@ from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.privacy import conversions, tradeoff
-from rashomon_explorer.privacy.guarantee import (
-    Divergence,
-    Guarantee,
-    bounded_range_draws,
-    gaussian_mu,
-)
+from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range_draws, gaussian_mu
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
 
@@ -507,23 +501,6 @@ def adaptive_epsilon(
     inf
     """
     return Totals.from_charges(charges, order).epsilon(delta)
-
-
-def running_epsilon(
-    charges: Sequence[Guarantee],
-    delta: float,
-    *,
-    totals: Totals | None = None,
-    divergences: Sequence[Divergence | None] | None = None,
-) -> list[float]:
-    """Total ε after none, one, … and all of the charges, by the rule of a ledger's totals."""
-    entered = divergences or [None] * len(charges)
-    steps = accumulate(
-        zip(charges, entered, strict=True),
-        lambda before, charge: before.plus(*charge),
-        initial=(totals or Totals()).cleared(),
-    )
-    return [one.epsilon(delta) for one in steps]
 
 
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:

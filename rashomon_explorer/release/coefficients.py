@@ -108,6 +108,10 @@ class Coefficients(query.Query):
                 f"use {times:.2g} times as many rows, or {times**2:.2g} times the budget rho"
             )
 
+    def hidden(self, public: query.PublicShape, noise: Any) -> str:
+        """Empty: :meth:`check_noise` refuses noise that hides the answer."""
+        return ""
+
     def compute(self, rows: query.Rows) -> FloatArray:
         """Return the second step's parts at the starting model, in units of their sensitivity."""
         return _parts(rows, _start(rows.public))

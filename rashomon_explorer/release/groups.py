@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.query import Coordinates, PublicShape, Query, Rows, Sensitivity
+from rashomon_explorer.release.query import (
+    CONFIDENCE,
+    Coordinates,
+    PublicShape,
+    Query,
+    Rows,
+    Sensitivity,
+)
 from rashomon_explorer.release.statistic import Gap, RateStatistic, Statistic
 
 Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
@@ -168,6 +175,18 @@ class GroupGaps(Query):
             gap = Gap(f"{_SHORT[self.of]} gap{draw}", rates)
             found += [gap] if self._by_draw else [*rates, gap]
         return tuple(found)
+
+    def hidden(self, public: PublicShape, noise: Noise) -> str:
+        """Compare the noise with the smallest group: at most n over the number of groups."""
+        rows = noise.quantile(CONFIDENCE) / self._weight(public)
+        most = public.n_rows / len(public.categories)
+        if rows < most:
+            return ""
+        return (
+            f"the size of at least one of {len(public.categories)} groups, and with it the gap: "
+            f"the noise is ± {rows:.3g} rows, and the smallest group has at most {most:,.0f}. "
+            "Use more rows or budget, release fewer draws, or merge groups"
+        )
 
     @property
     def _by_draw(self) -> bool:

@@ -26,6 +26,7 @@ from rashomon_explorer.trees.tree_class import EXACT
 
 _PUBLIC_PEOPLE = "the people whose labels are asked for are public: not taken from these rows"
 _SIGNED = ("sign", "label_of")
+_SHOWN = 0.1  # least share of the largest gap that an effect must have to be looked for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,6 +141,24 @@ class LeastPsi(query.Query):
             if isinstance(one, statistic.Measured)
         )
 
+    def hidden(self, public: query.PublicShape, noise: Noise) -> str:
+        """Noise above ψ and above a tenth of the largest gap shows neither side of ψ.
+
+        The largest gap between optima is the loss of the model 0, which every part contains.
+        """
+        names, psi = list(self._entries(public)), public.models.psi
+        half = noise.quantile(1 - (1 - query.CONFIDENCE) / len(names))
+        most = largest_gap(public)
+        shown = max(psi, most * _SHOWN)
+        if half <= shown:
+            return ""
+        return (
+            f"{len(names)} of {len(names)} answers at ψ = {psi:.3g}: together the noise is ± "
+            f"{half:.2g}, and no answer exceeds {most:.2g}. Ask about "
+            f"{_most_entries(len(names), half / shown)}, or use {half / shown:.2g} times as many "
+            "rows or as much budget"
+        )
+
     def _signed(self, public: query.PublicShape) -> bool:
         return self._kind in _SIGNED and public.models.n_classes <= 2
 
@@ -192,6 +211,22 @@ def oscillation(public: query.PublicShape) -> float:
         return 2 / public.n_rows  # optima of trees are exact
     constants = posed_constants(public, _radius(public), public.linear.plan.ridge)
     return constants.osc + 4 * constants.gap_tolerance
+
+
+def largest_gap(public: query.PublicShape) -> float:
+    """Bound on a gap between optima: the largest loss of the model 0, or 1 for shares of errors."""
+    if isinstance(public.models, ReleasedTrees):
+        return 1.0
+    models = replace(public.linear, schema=None)
+    public = replace(public, models=models, n_rows=1, has_targets=True, has_groups=False)
+    rows = query.Rows.zeros(public)
+    problem = posed_problem(rows, _radius(public), public.linear.plan.ridge)
+    return float(problem.value(np.zeros((problem.p, 1)))[0])
+
+
+def _most_entries(n_entries: int, times: float) -> str:
+    fewer = int(n_entries / times)
+    return f"{fewer} of them" if fewer else "trees, whose noise is smaller"
 
 
 @dataclass(frozen=True, eq=False)

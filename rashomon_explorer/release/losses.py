@@ -255,6 +255,11 @@ class Excess(ExcessQuery, query.DrawsQuery):
         """One excess per draw, or a single one; none is a mean over rows."""
         return super().coordinates(public)._replace(n_mean=0)
 
+    def hidden(self, public: query.PublicShape, noise: Noise) -> str:
+        """Compare the noise with the largest difference of a row's losses in the ball."""
+        most = self._constants(public, self.radius).osc * public.n_rows
+        return query.hidden_numbers(np.full(len(self.coordinates(public).names), most), noise)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SoftHits(ExcessQuery):

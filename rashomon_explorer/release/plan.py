@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from rashomon_explorer._utils import validation
-from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.exceptions import CuratorOnlyError, HiddenAnswerWarning, warn_stacklevel
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.planning import suggestions
@@ -25,9 +31,6 @@ from rashomon_explorer.release.noise import (
 )
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
 from rashomon_explorer.sets import RashomonSet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
 _GAUSSIAN = "Gaussian mechanism (Theorem 2.7 of Dong, Roth and Su 2022)"
@@ -220,6 +223,26 @@ def paid_models(models: object) -> Paid:
     return models
 
 
+def is_unfitted(models: object) -> bool:
+    """Whether the models are an estimator whose declarations alone answer a query."""
+    return hasattr(models, "declared_set") and not hasattr(models, "rashomon_set_")
+
+
+def _declared_models(estimator: Any, table: Any, n_rows: int) -> Paid:
+    """Return the declared set of an unfitted estimator, for a table or its schema's columns."""
+    labels = np.broadcast_to(0.0, n_rows)  # one number in memory, and never read
+    if not isinstance(table, Integral):
+        return estimator.declared_set(table, labels)
+    if estimator.schema is None:
+        raise ValueError(
+            "an unfitted estimator without a schema does not know its columns: pass the table in "
+            "place of n_rows; only its shape and names are read"
+        )
+    names = [column.name for column in TableSchema.from_schema_or_path(estimator.schema).features]
+    blank = np.broadcast_to(np.nan, (n_rows, len(names)))
+    return estimator.declared_set(pd.DataFrame(blank, columns=names, copy=False), labels)
+
+
 _LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are right to about 2⁻⁵⁰
 
 
@@ -260,10 +283,15 @@ class ReleasePlan:
         names = (query.name for query in self.queries)
         return dict(zip(names, (cost.noise for cost in self.costs), strict=True))
 
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Reasons why the noise hides answers whatever the rows say, by query."""
+        pairs = zip(self.queries, self.costs, strict=True)
+        reasons = {query.name: query.hidden(self.public, cost.noise) for query, cost in pairs}
+        return {name: reason for name, reason in reasons.items() if reason}
+
     def table(self) -> pd.DataFrame:
         """Table of sensitivity, standard deviation of the noise and share of the cost by query."""
-        import pandas as pd
-
         rows = {
             query.name: {
                 "sensitivity": sensitivity.l1 if cost.noise.law == "Laplace" else sensitivity.l2,
@@ -297,12 +325,19 @@ def planned(
     costs, guarantee = release_costs(known, sensitivities, budget, weights, ledger=by_zcdp)
     for query, cost in zip(known, costs, strict=True):
         query.check_noise(public, cost.noise)
-    return ReleasePlan(public, known, sensitivities, costs, guarantee)
+    plan = ReleasePlan(public, known, sensitivities, costs, guarantee)
+    for name, reason in plan.hidden.items():
+        warnings.warn(
+            f"{name}: the noise hides {reason}. Nothing is spent yet",
+            HiddenAnswerWarning,
+            stacklevel=warn_stacklevel(),
+        )
+    return plan
 
 
 def plan_release(
     models: Any,
-    n_rows: int,
+    n_rows: Any,
     *,
     queries: Sequence[str | Query],
     epsilon: float | None = None,
@@ -318,9 +353,11 @@ def plan_release(
 
     Parameters
     ----------
-    models : ReleasedSet, ReleasedTrees, their curator's set or fitted estimator
-    n_rows : int
-        Number of private rows.
+    models : ReleasedSet, ReleasedTrees, their curator's set or estimator
+        An unfitted ``RashomonClassifier`` or ``RashomonRegressor`` for queries without draws.
+    n_rows : int or table
+        Number of private rows, or the table, of which only shape and names are read. An unfitted
+        estimator without a schema needs the table.
     queries, epsilon, delta, rho, mu, standard_error, weights, categories
         As for :func:`~rashomon_explorer.release.release`.
     ledger : bool, default=True
@@ -331,6 +368,11 @@ def plan_release(
     ------
     ValueError
         If a query is refused or does not fit the models, or a number is out of range.
+
+    Warns
+    -----
+    HiddenAnswerWarning
+        If the noise hides answers whatever the rows say; ``hidden`` has the reasons.
 
     Examples
     --------
@@ -346,7 +388,11 @@ def plan_release(
     >>> round(wanted.guarantee.mu, 3)
     0.1
     """
-    validation.check_count(n_rows=n_rows)
-    public = PublicShape(paid_models(models), n_rows, True, bool(categories), tuple(categories))
+    shape = validation.public_shape(n_rows, 2)
+    n = n_rows if shape is None else shape[0]
+    validation.check_count(n_rows=n)
+    unfitted = is_unfitted(models)
+    known = _declared_models(models, n_rows, n) if unfitted else paid_models(models)
+    public = PublicShape(known, n, True, bool(categories), tuple(categories))
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     return planned(public, queries, budget, weights, by_zcdp=ledger)

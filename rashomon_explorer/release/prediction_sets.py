@@ -142,6 +142,10 @@ class ScoreThreshold(query.Query):
 
         return bound
 
+    def hidden(self, public: query.PublicShape, noise: Any) -> str:
+        """Empty: :meth:`check_noise` refuses noise that hides the answer."""
+        return ""
+
     def compute(self, rows: query.Rows) -> FloatArray:
         """Return the numbers (levels + 1,) of rows with scores up to each level."""
         scores = statistic.label_scores(rows.scores, self.over)

@@ -18,6 +18,11 @@ from rashomon_explorer.release import statistic
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
+CONFIDENCE = 0.95
+"""Confidence of the intervals by which an answer is judged to be hidden."""
+
+_MARGIN = 4  # an interval of a quarter of the range shows something
+
 Codes = NDArray[np.intp]
 Baseline = int | tuple[float, ...]
 Paid = ReleasedSet | ReleasedTrees
@@ -281,6 +286,15 @@ class Query(ABC):
     def check_noise(self, public: PublicShape, noise: Any) -> None:  # noqa: B027  # an option
         """Raise an error, before rows are read, if the planned noise does not suit the query."""
 
+    def hidden(self, public: PublicShape, noise: Any) -> str:
+        """Reason why the planned noise hides answers, whatever the rows say; empty if it does not.
+
+        It hides a number if an interval around the middle of its range contains the whole range.
+        """
+        names, low, high, *_ = self.coordinates(public)
+        reach = np.asarray(high, dtype=float) - np.asarray(low, dtype=float)
+        return hidden_numbers(np.broadcast_to(reach, len(names)), noise)
+
     def noisy(self, rows: Rows, noise: Any, add_noise: AddNoise) -> FloatArray:
         """Return the vector with noise; a subclass may choose a later part by an earlier one."""
         sensitivity = self.sensitivity(rows.public)
@@ -298,6 +312,20 @@ class Query(ABC):
             statistic.Measured(name, float(value), noise, float(a), float(b), n_mean, note)
             for name, value, a, b in zip(names, noisy, low, high, strict=True)
         )
+
+
+def hidden_numbers(reach: FloatArray, noise: Any) -> str:
+    """Words for how many numbers (n,) with ranges of this length the noise hides, if any."""
+    half = noise.quantile(CONFIDENCE)
+    n_hidden = int((2 * half >= reach).sum())
+    if not n_hidden or noise.scale == 0:
+        return ""
+    least = float(reach.min())
+    times = _MARGIN * 2 * half / least
+    return (
+        f"{n_hidden} of {len(reach)} numbers: it is ± {half:.2g}, and their range is {least:.2g}. "
+        f"About {times:.0f} times as many rows or as much budget would show something"
+    )
 
 
 def check_task(query: Query, public: PublicShape, task: str) -> None:

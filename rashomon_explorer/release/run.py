@@ -26,7 +26,14 @@ from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.release.encoding import Encoding
 from rashomon_explorer.release.noise import GumbelNoise, on_grid
-from rashomon_explorer.release.plan import Budget, QueryCost, ReleasePlan, paid_models, planned
+from rashomon_explorer.release.plan import (
+    Budget,
+    QueryCost,
+    ReleasePlan,
+    is_unfitted,
+    paid_models,
+    planned,
+)
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows, Sensitivity
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
@@ -126,6 +133,8 @@ def release(
     WeakGuaranteeWarning
         If the draws' plan guarantees so little that they may lie far outside the Rashomon set.
         The aggregates of draws then describe the mechanism, not the set.
+    HiddenAnswerWarning
+        If the noise hides answers whatever the rows say. As an error it leaves the budget unspent.
 
     Examples
     --------
@@ -238,8 +247,7 @@ def _public(
     """Public numbers that may be used before the charge starts: shapes and names, but no values."""
     # Without the schema, a cell that no encoded row has is clipped: a check after the charge would
     # raise an error that depends on a row.
-    unfitted = hasattr(models, "declared_set") and not hasattr(models, "rashomon_set_")
-    paid = models.declared_set(X, y) if unfitted else paid_models(models)  # type: ignore[attr-defined]
+    paid = models.declared_set(X, y) if is_unfitted(models) else paid_models(models)  # type: ignore[attr-defined]
     released = replace(paid, schema=None)
     _refuse_leaky(find_leak(X, y, groups))
     declared = tuple(categories)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
+from rashomon_explorer._utils.arrays import FloatArray, likeliest, read_only_copy
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -83,6 +83,15 @@ class PredictorModels(ModelSet):
             If rows are missing or not accepted, or a prediction is not finite.
         """
         return np.asarray(self.models.scores(scoring.encoded_rows(self, X)))
+
+    def labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Class 0, 1, … of every model for every row: what fitted models predict themselves.
+
+        Of other models the likeliest one, the first on a tie.
+        """
+        if self.classes and isinstance(self.models, fitted.FittedModels):
+            return self.models.labels(scoring.encoded_rows(self, X))
+        return super().labels(X)
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Leaves of each tree, or coefficients above ``tol`` in size, shape (n_draws,)."""
@@ -322,6 +331,13 @@ class PredictorSet(PredictorModels, CuratorSet):
     def best_scores(self, X: Any = None) -> FloatArray:
         """Predictions of the best model, as :meth:`scores` without the first axis."""
         return np.asarray(self.reference.scores(scoring.encoded_rows(self, X))[0])
+
+    def best_labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Class 0, 1, … that the best model gives every row, as :meth:`labels`."""
+        rows = scoring.encoded_rows(self, X)
+        if self.classes and isinstance(self.reference, fitted.FittedModels):
+            return self.reference.labels(rows)[0]
+        return likeliest(self.reference.scores(rows))[0]
 
     def inside(self, psi: float | None = None) -> Self:
         """Keep the models within ψ, as :meth:`CuratorSet.inside`; completeness is preserved."""

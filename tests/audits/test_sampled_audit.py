@@ -42,7 +42,14 @@ def test_every_number_is_marked_as_a_lower_bound(found):
 
 def test_numbers_are_those_of_the_models(found, fitted):
     model, X, _ = fitted
-    labels = np.stack([one.predict(X) for one in found.models.models.estimators])
+    models = found.models.models
+    labels = np.empty((len(models), len(X)), dtype=object)
+    chances = np.empty(labels.shape)
+    for place, fits in enumerate(models.fits):
+        for fold, fit in enumerate(fits):
+            held_out = models.folds == fold
+            labels[place, held_out] = fit.predict(X[held_out])
+            chances[place, held_out] = fit.predict_proba(X[held_out])[:, 1]
     own = model.predict(X)
     flips = found.flips
     assert (flips["label"] == own).all() and 0 < flips["flips"].mean() < 1
@@ -50,7 +57,6 @@ def test_numbers_are_those_of_the_models(found, fitted):
     assert (flips["flips"] == (labels != own).any(axis=0)).all()
     assert (np.isfinite(flips["psi_high"]) == flips["flips"]).all()
     assert (flips["decided"] == flips["flips"]).all()
-    chances = np.stack([one.predict_proba(X)[:, 1] for one in found.models.models.estimators])
     ranges = found.scores(X)
     assert np.allclose(ranges["high"], np.maximum(chances.max(axis=0), ranges["fitted"]))
     assert np.allclose(ranges["fitted"], model.predict_proba(X)[:, 1])

@@ -93,7 +93,7 @@ def test_the_guarantee_states_both_parts_and_is_one_charge(fitted, tmp_path):
     assert guarantee.epsilon(1e-6) <= 1.0 + 1e-9
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0, delta=1e-6)
     classifier(ledger=ledger).fit(X, Y)
-    assert len(ledger.entries()) == 1 and 0.98 < ledger.spent(1e-6) <= 1.0 + 1e-9
+    assert len(ledger.entries()) == 1 and 0.96 < ledger.spent(1e-6) <= 1.0 + 1e-9
     curator = classifier(standardize="private", mechanism="hit_and_run", n_draws=4).fit(X, Y)
     assert not curator.guarantee_.holds
 

@@ -1,11 +1,13 @@
 """Warnings of a fit: once, at the user's line, and no number of the rows in it."""
 
+import math
 import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,6 +19,7 @@ from rashomon_explorer import (
     RashomonClassifier,
     RashomonRegressor,
     TableSchema,
+    plan_table,
 )
 from rashomon_explorer.data import YesNo
 from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
@@ -121,3 +124,17 @@ def test_a_base_rate_is_public_and_of_two_classes(X, labels):
         DPClassifier(base_rate=0.5, classes=[0, 1, 2]).plan(1000, 4)
     with pytest.raises(ValueError, match="base_rate"):
         DPClassifier(base_rate=1.5).plan(1000, 4)
+
+
+def test_a_table_of_plans_is_simulated_seeded_and_says_so():
+    table = plan_table(1_000, 6, [3.0, 0.1], base_rate=0.9)
+    assert table.index.tolist() == [0.1, 3.0, math.inf] and table.attrs["simulated"]
+    assert "no guarantee" in table.attrs["caption"] and "10 % of the rows" in table.attrs["caption"]
+    for score in ("accuracy", "auc"):
+        assert (table[f"{score}_low"] <= table[score]).all()
+        assert (table[score] <= table[f"{score}_high"]).all()
+    assert table["auc"].is_monotonic_increasing and table.loc[0.1, "auc"] < 0.75
+    assert table.loc[math.inf, "accuracy_low"] > 0.85  # the most frequent class has .9
+    pd.testing.assert_frame_equal(table, plan_table(1_000, 6, [0.1, 3.0], base_rate=0.1))
+    with pytest.raises(ValueError, match="base_rate"):
+        plan_table(1_000, 6, base_rate=0.0)

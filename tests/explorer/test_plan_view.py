@@ -8,14 +8,12 @@ import pytest
 
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.account import Account
+from rashomon_explorer.explorer.account import read_account
 from rashomon_explorer.explorer.html import DEFINITIONS
 from rashomon_explorer.explorer.panels.plan import attack_on_all
 from rashomon_explorer.mechanisms.bounds import convex_law, population_risk
 from rashomon_explorer.plots import list_guarantees, prices, text
-from rashomon_explorer.privacy import approximate, best_attack, gdp, zcdp
-from rashomon_explorer.privacy.conversions import filter_order
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy import Ledger, approximate, best_attack, gdp, zcdp
 from tests.explorer.pages import set_state
 
 
@@ -130,8 +128,10 @@ def test_an_excess_above_psi_warns_and_asks_whatever_the_mechanism(cancer_page, 
 
 def test_the_risk_of_all_charges_is_composed_at_every_delta(tmp_path):
     """For Gaussian noise the bound cannot be below the exact trade-off, and is close to it."""
-    totals = Totals.from_charges([zcdp(0.05)] * 3, order=filter_order(20.0, 1e-6))
-    account = Account(tmp_path / "table.ledger", True, 20.0, 1e-6, totals=totals)
+    ledger = Ledger.create(tmp_path / "table.ledger", epsilon=20.0, delta=1e-6)
+    for _ in range(3):
+        ledger.reserve(zcdp(0.05)).start()
+    account = read_account(ledger.path, (20.0, 1e-6))
     found = attack_on_all(account, zcdp(0.05))
     exact = best_attack(gdp(math.sqrt(2 * 4 * 0.05)), 0.05)
     at_one_delta = best_attack(approximate(account.after(zcdp(0.05)), 1e-6), 0.05)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from rashomon_explorer import DPClassifier, RashomonClassifier
+from rashomon_explorer import DPClassifier
 from rashomon_explorer.estimators.feasibility import ledger_rule
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
 from rashomon_explorer.mechanisms.request import ZCDP
@@ -47,7 +47,7 @@ def test_the_order_is_settled_with_the_budget(tmp_path):
     later.reserve(gdp(0.3)).void()
     for charge in CHARGES:
         later.reserve(charge).start()
-    assert later.spent(1e-6) == math.inf
+    assert later.spent() == later.totals.epsilon(1e-6) == math.inf  # no order was settled
     later.set_budget(4.0, 1e-6)
     assert later.order == ORDER
     assert later.totals.divergences.finite == total_divergence(CHARGES)
@@ -56,14 +56,18 @@ def test_the_order_is_settled_with_the_budget(tmp_path):
 
 def test_every_number_of_a_ledger_is_of_the_same_sum(ledger):
     for place, charge in enumerate(CHARGES, 1):
-        assert ledger.epsilon_after(charge) == adaptive_epsilon(CHARGES[:place], 1e-6, order=ORDER)
+        after = ledger.epsilon_after(charge)
         ledger.reserve(charge).start()
+        assert after == ledger.spent()
+        assert ledger.totals.epsilon(1e-6) == adaptive_epsilon(CHARGES[:place], 1e-6, order=ORDER)
         # Each is entered rounded up.
         assert entered_at(charge, ORDER).value > divergence(charge, ORDER).value
         assert entered_at(charge, ORDER).value == pytest.approx(divergence(charge, ORDER).value)
     total = total_divergence(CHARGES)
     assert ledger.totals.divergences.finite == total
-    assert ledger.spent() == zcdp_epsilon(float(total) / ORDER, 1e-6, least=ORDER)
+    by_rule = zcdp_epsilon(float(total) / ORDER, 1e-6, least=ORDER)
+    assert ledger.totals.epsilon(1e-6) == by_rule
+    assert ledger.spent() == pytest.approx(by_rule, rel=0.1)
     assert ledger.remaining == 4.0 - ledger.spent()
     ledger.check()
     export = json.loads(ledger.export(), parse_constant=pytest.fail)
@@ -180,7 +184,9 @@ def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, budget,
             ledger.reserve(sampled, rule="zcdp")
     elif not budget:
         ledger.reserve(sampled, rule="zcdp").start()
-        assert ledger.spent(1e-6) == pytest.approx(zcdp(sampled.rho).epsilon(1e-6))
+        counted = ledger.totals.epsilon(1e-6)
+        assert counted == pytest.approx(zcdp(sampled.rho).epsilon(1e-6))
+        assert ledger.spent(1e-6) < 0.1 * counted  # at the best order
 
 
 def test_a_small_divergence_is_what_is_charged(sampled, tmp_path):
@@ -190,7 +196,9 @@ def test_a_small_divergence_is_what_is_charged(sampled, tmp_path):
     for _ in range(3):
         ledger.reserve(sampled).start()
     assert ledger.totals.unsteady == 3
-    assert ledger.spent() == pytest.approx(3 * entered + conversion(ledger.order, 1e-6))
+    counted = ledger.totals.epsilon(1e-6)
+    assert counted == pytest.approx(3 * entered + conversion(ledger.order, 1e-6))
+    assert ledger.spent() < 0.95 * counted
     both = compose([sampled, gdp(0.1)])
     assert both.renyi(ledger.order) == pytest.approx(entered + ledger.order * 0.005)
     ledger.reserve(both).start()
@@ -210,7 +218,7 @@ def test_guarantees_that_the_rule_covers_pass(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "epsilon", "budget"),
-    [(RashomonClassifier, 1.0, (8.0, 1e-6)), (DPClassifier, 4.0, (100.0, 1e-3))],
+    [(DPClassifier, 1.0, (100.0, 1e-6)), (DPClassifier, 4.0, (100.0, 1e-3))],
 )
 def test_a_fit_is_charged_its_request_in_any_ledger(kind, epsilon, budget, tmp_path):
     """Its own curve says much less at the ledger's δ; without a request it is still refused."""
@@ -233,7 +241,7 @@ def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path):
     ledger = Ledger.create(tmp_path / "four.ledger", epsilon=4.0, delta=1e-6)
     noise, cost = least_noise(1.0, 1e-6, orders=((order, order * zcdp_rho(1.0, 1e-6)),))
     assert least_noise(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
-    assert noise < 50.8 and round(ledger.epsilon_after(cost), 1) == 1.9
+    assert noise < 50.8 and 0.99 < ledger.epsilon_after(cost) <= 1.0
 
 
 def test_delta_pays_for_one_rule_alone(ledger):

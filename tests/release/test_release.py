@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,16 +16,25 @@ from rashomon_explorer.exceptions import (
     CuratorOnlyError,
     DataError,
     FitError,
+    HiddenAnswerWarning,
     LargeDeltaWarning,
     PrivacyLeakWarning,
 )
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
-from rashomon_explorer.release import Excess, GroupGaps, Losses, SoftHits, plan_release, release
-from rashomon_explorer.release.catalogue import REFUSED
+from rashomon_explorer.release import (
+    Excess,
+    GroupGaps,
+    LeastPsi,
+    Losses,
+    SoftHits,
+    plan_release,
+    release,
+)
+from rashomon_explorer.release.catalogue import QUERIES, REFUSED
 from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.multiplicity import MultiplicityQuery
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
+from rashomon_explorer.release.noise import GaussianNoise, GumbelNoise, LaplaceNoise, on_grid
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
 from rashomon_explorer.sets import from_predictions
@@ -377,3 +387,67 @@ def test_rows_error_is_binomial_for_shares_and_an_upper_bound_for_other_means():
     mean = Measured("mean", terms.mean(), GaussianNoise(1e-9), 0.0, 1.0, n_mean=100)
     assert terms.std() / 10 < mean.rows_error
     assert math.isnan(Measured("max", 0.2, GaussianNoise(0.1), 0.0, 1.0).rows_error)
+
+
+ASKED = {
+    **QUERIES,
+    "delta_ambiguity": lambda: MultiplicityQuery("delta_ambiguity", tolerance=0.1),
+    "soft_hits": lambda: SoftHits(width=0.1, radius=4.0),
+    "excess": lambda: Excess(over="each", radius=4.0),
+    "psi_label_of": lambda: LeastPsi(label_of=[[0.4, -0.9]]),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_hopeless_answer_is_told_before_a_charge(name, tmp_path):
+    """Whatever the kind of answer: refused or warned about, and with a filter nothing is spent."""
+    ledger = Ledger.create(tmp_path / "data.ledger")
+    query = ASKED[name]()
+    models = replace(MODELS, plan=replace(MODELS.plan, radius=4.0))
+    settings = {"queries": [query], "epsilon": 1e-4, "delta": 1e-7, "ledger": ledger}
+    if query.noise_kind is GumbelNoise:
+        settings["delta"] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HiddenAnswerWarning)
+        with pytest.raises((HiddenAnswerWarning, ValueError), match=r"noise|score_threshold"):
+            release(models, Unreadable(), Y, GROUPS, categories=("a", "b"), **settings)
+    assert ledger.entries() == []
+    # Negative control: with a large budget nothing is hidden.
+    plan = plan_release(
+        models, N, queries=[query], epsilon=100.0, delta=settings["delta"], categories=("a", "b")
+    )
+    assert plan.hidden == {}
+
+
+@pytest.mark.parametrize("n_draws", [1, 3])
+def test_what_is_told_to_be_hidden_is_hidden_whatever_the_rows_say(n_draws):
+    """Every interval of such a number contains the middle of its range; else some do not."""
+    models = models_of(n_draws=n_draws)
+    public = PublicShape(models, N, True)
+    query = Losses()
+    names, low, high, *_ = query.coordinates(public)
+    for scale, hidden in (
+        (float(np.max(high - low)), True),
+        (float(np.min(high - low)) / 8, False),
+    ):
+        noise = GaussianNoise(scale)
+        assert bool(query.hidden(public, noise)) == hidden
+        ends = query.statistics(np.asarray(low), noise, public)
+        middle = (np.asarray(low) + high) / 2
+        inside = [
+            a <= m <= b for (a, b), m in zip((e.interval() for e in ends), middle, strict=True)
+        ]
+        assert all(inside) == hidden, names
+
+
+def test_a_plan_takes_an_unfitted_estimator_with_a_table_or_a_schema():
+    schema = TableSchema([Numeric("a", (-1, 1)), Numeric("b", (-1, 1))])
+    settings = {"queries": ["psi_avoiding"], "epsilon": 1.0}
+    every = RashomonClassifier(psi=0.02, radius=4.0, classes=(0, 1), schema=schema)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    plans = [plan_release(every, rows, **settings) for rows in (N, table)]
+    assert plans[0].noises == plans[1].noises and plans[0].public.n_rows == N
+    bare = every.set_params(schema=None, row_norm=1.5)
+    assert plan_release(bare, table, **settings).public.columns == ("a", "b")
+    with pytest.raises(ValueError, match="pass the table in place of n_rows"):
+        plan_release(bare, N, **settings)

@@ -264,7 +264,7 @@ SOURCES: dict[Any, list[tuple[Any, dict[str, Any], str]]] = {
         ([LOGISTIC], {"names": ["one", "two"]}, "names must hold one for each of 1 models"),
     ],
     sets.from_predictions: [
-        (np.empty((0, 3)), {}, "none of them 0"),
+        (np.empty((0, 3)), {}, "at least one of each"),
         ([["a", "b"]], {}, "probabilities must be numbers"),
         ([[0.1, 1.2]], {}, "from 0 to 1; for labels or targets write kind='labels'"),
         ([[0.1, math.nan]], {}, "NaN or infinity for model 0, row 1"),

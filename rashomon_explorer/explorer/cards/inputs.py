@@ -29,6 +29,7 @@ from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall, Plot
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
+from rashomon_explorer.privacy.ledger.spending import counted_guarantees
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.linear import groups_by_name
 
@@ -110,7 +111,7 @@ def budget(card: FigureCard) -> FigureCall:
         "planned": Argument.known(
             plan.guarantee if charged and not state.spent else None, "explorer.plan"
         ),
-        "charges": account.guarantees,
+        "charges": counted_guarantees(charges),
         "budget": account.budget,
         "delta": account.delta,
         "rule": account.totals,

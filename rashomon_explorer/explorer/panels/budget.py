@@ -257,7 +257,9 @@ class LedgerPanel(card.Panel):
 
 
 def _listed(account: Account) -> pd.DataFrame:
-    frame = charges_table(account.charges, account.delta, rule=account.totals)
+    frame = charges_table(
+        account.charges, account.delta, rule=account.totals, budget=account.budget
+    )
     before = [0.0, *frame["ε in total"].iloc[:-1]]
     frame["ε added"] = frame["ε in total"] - before
     voided = [] if all(entry.counts for entry in account.charges) else ["state"]

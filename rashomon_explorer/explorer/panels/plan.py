@@ -66,10 +66,10 @@ def _with_the_rest(state: ExplorerState) -> str:
 def attack_on_all(account: Account, planned: Guarantee) -> float:
     """Bound on the members that an attacker finds from all charges and a planned one together.
 
-    The ledger's rule gives a total ε at every δ; each such pair is a bound, and the least holds.
+    The charges have a total ε at every δ; each such pair is a bound, and the least holds.
     """
-    totals = account.totals.plus(planned)
-    epsilons = np.array([totals.epsilon(float(delta)) for delta in _DELTAS])
+    spending = account.spending.plus(planned)
+    epsilons = np.array([spending.epsilon(float(delta)) for delta in _DELTAS])
     epsilons[epsilons > _HUGE] = math.inf
     return 1.0 - float(envelope(FALSE_ALARMS, epsilons, _DELTAS))
 

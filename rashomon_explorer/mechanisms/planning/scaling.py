@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import Fact
-from rashomon_explorer.mechanisms.request import cost_at_order
+from rashomon_explorer.mechanisms.request import GDP, cost_at_order
 from rashomon_explorer.privacy import approximate, compose, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
@@ -102,7 +102,8 @@ class ColumnsPlan:
         if not self.gaussian:
             return self.epsilon * _SAFE - self.cost
         mu = _SAFE * math.sqrt(1 - SHARE) * self._budget
-        return zcdp_epsilon(mu**2 / 2, self.delta) if self.ledger else gdp_epsilon(mu, self.delta)
+        by_zcdp = self.ledger and self.ledger != GDP
+        return zcdp_epsilon(mu**2 / 2, self.delta) if by_zcdp else gdp_epsilon(mu, self.delta)
 
     @property
     def order(self) -> float | None:
@@ -145,7 +146,7 @@ class ColumnsPlan:
         """Total budget, as μ or as ε."""
         if not self.gaussian:
             return self.epsilon
-        if self.ledger:
+        if self.ledger and self.ledger != GDP:
             return math.sqrt(2 * zcdp_rho(self.epsilon, self.delta))
         return gdp_mu(self.epsilon, self.delta)
 

@@ -19,9 +19,10 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_PAPERS
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.request import Offer, Request
+from rashomon_explorer.mechanisms.request import GDP, Offer, Request
 from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.problem.losses import get_loss
 
 GOALS = ("rows", "population")
@@ -328,6 +329,8 @@ def plan_with_private_scaling(
 
 
 def _affordable(scaling: ColumnsPlan, total: Guarantee) -> bool:
+    if scaling.ledger == GDP:
+        return Totals(accounting=GDP).plus(total).epsilon(scaling.delta) <= scaling.epsilon
     if not scaling.ledger:
         return total.epsilon(scaling.delta) <= scaling.epsilon
     return adaptive_epsilon([total], scaling.delta, order=scaling.order) <= scaling.epsilon

@@ -38,7 +38,13 @@ _GOLDEN, _SILVER = 0.618034, 0.754878  # steps that spread a few tables over two
 _NEWTON_STEPS, _RIDGE = 12, 0.1  # of the logistic regression without privacy
 
 
-@lru_cache(maxsize=256)
+class Result(NamedTuple):
+    """Held-out scores of a model, and its gain over a constant one."""
+
+    scores: dict[str, float]
+    gain: float
+
+
 def expected_gain(
     planned: Plan,
     *,
@@ -51,22 +57,16 @@ def expected_gain(
     ``declared``: a schema scales the columns. ``target``: typical mean and deviation of the mapped
     target, ``base_rate``: share of the rows in one of two classes, if they are declared.
     """
-    if not planned.mechanism or planned.law is None or planned.p <= planned.outputs:
+    results = simulated_results(planned, declared, target, base_rate)
+    if not results:
         return None
-    traits = MECHANISMS[planned.mechanism].traits
-    if traits.may_give_up or traits.curator_only:
-        return None
-    n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.gradients) * _ROWS * planned.p)))
-    if n_tables < _FEWEST:
-        return None
-    results = [_simulate(planned, declared, target, base_rate, k) for k in range(n_tables)]
-    share, low, high = _spread([own.gain / max(free.gain, _LEAST_GAIN) for own, free in results])
+    share, low, high = spread([own.gain / max(free.gain, _LEAST_GAIN) for own, free in results])
     first, _ = results[0]
     # The base rate alone determines much of a classifier's accuracy.
     hidden = {"accuracy"} if base_rate is None and len(first.scores) > 1 else set()
     shown = [name for name in first.scores if name not in hidden]
-    spreads = {name: _spread([own.scores[name] for own, _ in results]) for name in shown}
-    tables = f"{n_tables} simulated tables of this shape"
+    spreads = {name: spread([own.scores[name] for own, _ in results]) for name in shown}
+    tables = f"{len(results)} simulated tables of this shape"
     if "AUC" in first.scores:
         tables += f" {rarer_class(base_rate)}"
     return ExpectedGain(
@@ -77,6 +77,20 @@ def expected_gain(
         gain=GAINS.get(tuple(first.scores), "gain in accuracy"),
         scores=tuple((name, *spread) for name, spread in spreads.items()),
     )
+
+
+@lru_cache(maxsize=256)
+def simulated_results(
+    planned: Plan, declared: bool, target: tuple[float, float] | None, base_rate: float | None
+) -> tuple[tuple[Result, Result], ...]:
+    """Results of the private model and of one without privacy on tables; empty if it takes long."""
+    if not planned.mechanism or planned.law is None or planned.p <= planned.outputs:
+        return ()
+    traits = MECHANISMS[planned.mechanism].traits
+    n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.gradients) * _ROWS * planned.p)))
+    if traits.may_give_up or traits.curator_only or n_tables < _FEWEST:
+        return ()
+    return tuple(_simulate(planned, declared, target, base_rate, k) for k in range(n_tables))
 
 
 def rarer_class(base_rate: float | None) -> str:
@@ -91,16 +105,10 @@ def _simulated_rate(base_rate: float) -> float:
     return max(_FEWEST_POSITIVE, min(base_rate, 1 - base_rate))
 
 
-def _spread(values: list[float]) -> tuple[float, float, float]:
+def spread(values: list[float]) -> tuple[float, float, float]:
+    """Median, and quantiles of .1 and .9."""
     middle, low, high = np.quantile(values, [0.5, 0.1, 0.9])
     return float(middle), float(low), float(high)
-
-
-class _Result(NamedTuple):
-    """Held-out scores of a model, and its gain over a constant one."""
-
-    scores: dict[str, float]
-    gain: float
 
 
 def _simulate(
@@ -109,7 +117,7 @@ def _simulate(
     target: tuple[float, float] | None,
     base_rate: float | None,
     table: int,
-) -> tuple[_Result, _Result]:
+) -> tuple[Result, Result]:
     """Results of the private model and of one without privacy on a simulated table."""
     rng = generator([SEED, table])
     law, n = planned.law, min(planned.n, _ROWS)
@@ -221,20 +229,20 @@ def _without_privacy(loss: Loss, rows: FloatArray, targets: FloatArray) -> Float
     return theta[None]
 
 
-def _result(loss: Loss, theta: FloatArray, rows: FloatArray, targets: FloatArray) -> _Result:
+def _result(loss: Loss, theta: FloatArray, rows: FloatArray, targets: FloatArray) -> Result:
     scores = rows @ theta[:, :-1].T + theta[:, -1]
     if loss.labels is None:
         r2 = float(1 - ((targets - scores[:, 0]) ** 2).mean() / targets.var())
-        return _Result({"R²": r2}, r2)
+        return Result({"R²": r2}, r2)
     labels = np.asarray(loss.labels, dtype=float)
     first = np.zeros((len(rows), len(labels) - loss.outputs))
     predicted = labels[np.column_stack([first, scores]).argmax(axis=1)]
     accuracy = float((predicted == targets).mean())
     gain = accuracy - np.unique(targets, return_counts=True)[1].max() / len(targets)
     if loss.outputs > 1:
-        return _Result({"accuracy": accuracy}, float(gain))
+        return Result({"accuracy": accuracy}, float(gain))
     auc = _auc(scores[:, 0], targets > 0)
-    return _Result({"accuracy": accuracy, "AUC": auc}, float(gain) + auc - 0.5)
+    return Result({"accuracy": accuracy, "AUC": auc}, float(gain) + auc - 0.5)
 
 
 def _auc(scores: FloatArray, positive: Mask) -> float:

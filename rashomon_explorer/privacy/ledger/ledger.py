@@ -12,9 +12,10 @@ from typing import Any
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
 from rashomon_explorer.exceptions import FitError, LedgerError
-from rashomon_explorer.privacy.conversions import zcdp_epsilon
+from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
+from rashomon_explorer.privacy.ledger.spending import Spending
 from rashomon_explorer.privacy.ledger.totals import Totals, read_divergence, takes_delta
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 
@@ -65,9 +66,13 @@ def check_covered(guarantee: Guarantee, delta: float, rule: str | None, totals: 
 
 
 def _within_request(guarantee: Guarantee, order: float | None) -> bool:
-    """Whether the cost is within the request, as for a plan that was made for this ledger."""
+    """Whether the cost is within the request, as for a plan that was made for a ledger."""
     epsilon, delta = guarantee.requested or (0.0, 0.0)
-    return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + ROUNDING)
+    planned = filter_order(epsilon, delta)
+    if planned is None:
+        return False
+    order = planned if order is None else max(planned, order)
+    return _charged(guarantee, delta, order) <= epsilon * (1 + ROUNDING)
 
 
 def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
@@ -87,10 +92,11 @@ class Ledger(ReprMixin):
     stores only the path and the file's random name: it can be pickled, copied and shared by
     threads. It raises an error if another ledger's file replaces its own.
 
-    The spent ε is the minimum of the pure sum and the sum of Rényi divergences at one order, which
-    the budget fixes and at which zCDP counts too. (ε, δ) holds for all charges together, even if
-    each was chosen after seeing the earlier results. The pure sum bounds the privacy loss itself;
-    the sum of divergences is a privacy filter (docs/ledger.md).
+    A charge is accepted by the pure sum or by the sum of Rényi divergences at one order, which the
+    budget fixes and at which zCDP counts too. (ε, δ) holds for all charges together, even if each
+    was chosen after seeing the earlier results. The pure sum bounds the privacy loss itself; the
+    sum of divergences is a privacy filter. The spent ε is the total of the charges that were made,
+    at the best order (docs/ledger.md).
 
     Parameters
     ----------
@@ -203,20 +209,27 @@ class Ledger(ReprMixin):
         return self._standing()[1]
 
     def spent(self, delta: float | None = None) -> float:
-        """Total ε spent at δ, by default the budget's, including reservations."""
-        budget, totals = self._standing()
-        return totals.epsilon(rows.ledger_delta(budget) if delta is None else delta)
+        """Total ε of all charges at δ, by default the budget's, including reservations.
+
+        A fit raises it by at most its ``epsilon`` (docs/ledger.md).
+        """
+        return self._spending().epsilon(delta)
 
     @property
     def remaining(self) -> float:
-        """Remaining ε at the budget's δ; infinity without a budget."""
-        budget, totals = self._standing()
-        return math.inf if budget is None else max(0.0, budget[0] - totals.epsilon(budget[1]))
+        """ε at the budget's δ that is left to charges planned at this δ; infinity without a budget.
+
+        In another notion other amounts are left: after a charge at δ > 0, for example, less of pure
+        DP. A refused charge names what is left of its own kind.
+        """
+        spending = self._spending()
+        if spending.budget is None:
+            return math.inf
+        return max(0.0, spending.budget[0] - spending.epsilon())
 
     def epsilon_after(self, guarantee: Guarantee) -> float:
-        """Total ε at the budget's δ if this guarantee were charged too."""
-        budget, totals = self._standing()
-        return totals.plus(guarantee).epsilon(rows.ledger_delta(budget))
+        """Return what :meth:`spent` would be if this guarantee were charged too."""
+        return self._spending().plus(guarantee).epsilon()
 
     def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
         """Whether :meth:`reserve` with the same ``rule`` would accept this charge now."""
@@ -369,7 +382,7 @@ class Ledger(ReprMixin):
     def _facts(self) -> list[Fact]:
         """Facts for the repr, read from the file now; an unreadable ledger is reported as such."""
         try:
-            return rows.ledger_facts(*self._standing())
+            return rows.ledger_facts(self._spending())
         except LedgerError as error:
             return [("unreadable", str(error))]
 
@@ -416,6 +429,11 @@ class Ledger(ReprMixin):
     def _mark(self, number: int, state: str, why: str) -> None:
         with self._writing() as connection:
             rows.mark(connection, number, state, why)
+
+    def _spending(self) -> Spending:
+        with self._reading() as connection:
+            connection.execute("BEGIN")
+            return rows.read_spending(connection)
 
     def _standing(self) -> tuple[rows.Budget | None, Totals]:
         with self._reading() as connection:

@@ -19,6 +19,7 @@ from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp
 from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger import file, totals
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
+from rashomon_explorer.privacy.ledger.spending import Budget, Spending
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
 _CHANGES = {
@@ -174,9 +175,6 @@ def _who() -> str:
     return f"{user} (process {os.getpid()})"
 
 
-Budget = tuple[float, float]  # ε and δ
-
-
 def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
     """Validate a budget (ε, δ); None without epsilon."""
     if epsilon is None:
@@ -323,13 +321,20 @@ def within(epsilon: float, budget: Budget) -> bool:
     return epsilon <= budget[0] * (1 + ROUNDING)
 
 
-def ledger_facts(budget: Budget | None, sums: totals.Totals) -> list[Fact]:
+def read_spending(connection: sqlite3.Connection) -> Spending:
+    """Return the charges that count, with the totals and the budget of the file."""
+    entries, sums = read_entries(connection), file.read_totals(connection)
+    return Spending.from_entries(entries, sums, file.read_budget(connection))
+
+
+def ledger_facts(spending: Spending) -> list[Fact]:
     """Budget, spent and remaining ε for the ledger's repr."""
+    sums, budget = spending.totals, spending.budget
     charges = ("charges", f"{sums.live:,}")
     counts = [("counts", sums.notion)] if sums.accounting else []
     if budget is None:
         return [("budget", "none: all charges are accepted"), charges]
-    spent = sums.epsilon(budget[1])
+    spent = spending.epsilon()
     return [
         ("budget", epsilon_delta_text(*budget)),
         ("spent", f"ε = {rounded_up(spent)}"),
@@ -341,8 +346,8 @@ def ledger_facts(budget: Budget | None, sums: totals.Totals) -> list[Fact]:
 
 def as_text(connection: sqlite3.Connection) -> str:
     """Export budget, spent and remaining ε and all entries as JSON, in one transaction."""
-    budget, sums = file.read_budget(connection), file.read_totals(connection)
-    spent = sums.epsilon(ledger_delta(budget))
+    spending = read_spending(connection)
+    sums, budget, spent = spending.totals, spending.budget, spending.epsilon()
     left = math.inf if budget is None else max(0.0, budget[0] - spent)
     plain = {
         "format": "rashomon-explorer ledger",

@@ -107,10 +107,10 @@ def _planned_delta(models: AnySet | Paid) -> float:
 def _charges(ledger: Ledger, *, public: bool = False) -> Table:
     """Ledger entries; for release those that count, without names, times and notes."""
     entries, budget = ledger.entries(), ledger.budget
-    delta = 0.0 if budget is None else budget[1]
+    epsilon, delta = (math.inf, 0.0) if budget is None else budget
     if public:
         entries = [entry for entry in entries if entry.counts]
-    frame = charges_table(entries, delta, rule=ledger.totals)
+    frame = charges_table(entries, delta, rule=ledger.totals, budget=epsilon)
     if public:
         notions = {"notion": [entry.mechanism for entry in entries]}
         totals = pd.DataFrame({**notions, "ε in total": frame["ε in total"]}, index=frame.index)

@@ -34,6 +34,7 @@ class FittedModels:
     estimators: tuple[Any, ...]
     classes: tuple[Any, ...]
     columns: tuple[str, ...] = ()  # of the frame that they were first given
+    decision: Any = None  # gives labels in the place of ``predict``: an object with ``codes``
 
     def __len__(self) -> int:
         return len(self.estimators)
@@ -79,6 +80,23 @@ class FittedModels:
                 )
         return check_scores(np.stack(each), "predictions")
 
+    def labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Codes (n_models, n_rows) of the labels that the models predict, by their own rules."""
+        if X is None:
+            raise ValueError("fitted models need rows: call labels(X)")
+        if not self.classes:
+            raise TypeError("labels need classes, and these models predict numbers: use scores")
+        each = [self._codes(place, model, X) for place, model in enumerate(self.estimators)]
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.array(each, dtype=int).reshape(len(self), n)
+
+    def _codes(self, place: int, model: Any, X: Any) -> NDArray[np.int_]:
+        if self.decision is None:
+            return class_codes(model.predict(X), self.classes, f"model {place}")
+        labels = np.empty(len(self.decision.classes), dtype=object)
+        labels[:] = self.decision.classes
+        return class_codes(labels[self.decision.codes(model, X)], self.classes, f"model {place}")
+
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Leaves of trees, or number of coefficients above ``tol`` in size."""
         return np.array([self._size(model, tol) for model in self.estimators], dtype=int)
@@ -115,7 +133,7 @@ class FittedModels:
             return np.asarray(model.predict(X), dtype=float)
         if hasattr(model, "predict_proba"):
             return self._probabilities(place, model, X)
-        return one_hot(class_codes(model.predict(X), self.classes, f"model {place}"), self._count)
+        return one_hot(self._codes(place, model, X), self._count)
 
     def _probabilities(self, place: int, model: Any, X: Any) -> FloatArray:
         probabilities = np.asarray(model.predict_proba(X), dtype=float)

@@ -59,14 +59,26 @@ def known_losses(losses: ArrayLike, count: int) -> FloatArray:
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
     """Distinct labels, sorted, as plain values."""
     arrays = [np.ravel(np.asarray(part)) for part in parts]
-    texts = [array for array in arrays if array.dtype.kind in "SU"]
-    others = [array for array in arrays if array.dtype.kind in "biuf"]
-    if texts and others:
+    plain = [array if array.dtype == object else np.unique(array) for array in arrays]
+    labels = list(dict.fromkeys(label for array in plain for label in array.tolist()))
+    missing = [label for label in labels if _is_missing(label)]
+    if missing:
+        raise ValueError(f"labels must not be missing, got {missing[0]!r}: remove the rows")
+    texts = [label for label in labels if isinstance(label, str)]
+    if texts and len(texts) < len(labels):
+        others = [label for label in labels if not isinstance(label, str)]
         raise ValueError(
-            f"labels must all be text or all be numbers, got {_few(texts[0])} and "
-            f"{_few(others[0])}: use one type for all"
+            f"labels must all be text or all be numbers, got {sorted(texts)[:3]} and "
+            f"{others[:3]}: use one type for all"
         )
-    return tuple(np.unique(np.concatenate(arrays)).tolist())
+    return tuple(sorted(labels))
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA
+        return True
 
 
 def _threshold(psi: float | None, losses: FloatArray, least: float) -> float:
@@ -92,7 +104,7 @@ def _model_names(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _few(labels: NDArray[Any]) -> list[Any]:
-    return list(np.unique(labels)[:3].tolist())
+    return list(dict.fromkeys(labels.ravel().tolist()))[:3]
 
 
 def model_losses(
@@ -366,17 +378,31 @@ def from_predictions(
     )
 
 
+def prediction_kind(predictions: Any, y: ArrayLike | None) -> str:
+    """Kind of predictions: labels, probabilities or targets, by their values and those of y."""
+    values, truth = np.asarray(predictions), None if y is None else np.asarray(y)
+    if values.ndim == 3:
+        return "probabilities"
+    if values.dtype.kind not in "fiu" or truth is None or truth.dtype.kind not in "fiub":
+        return "probabilities" if values.dtype.kind == "f" else "labels"
+    few = np.unique(truth)
+    if np.isin(values, few).all() and len(few) < len(truth):
+        return "labels"
+    within = values.min(initial=0) >= 0 and values.max(initial=0) <= 1
+    return "probabilities" if within and len(few) == 2 else "targets"
+
+
 def _probabilities(
     predictions: NDArray[Any], classes: Classes | None, y: ArrayLike | None
 ) -> tuple[FloatArray, Classes]:
-    if (
-        predictions.dtype.kind not in "biuf"
-        or predictions.ndim not in (2, 3)
-        or 0 in predictions.shape
-    ):
+    if predictions.dtype.kind not in "biuf":
         raise ValueError(
-            "probabilities must be numbers of shape (n_models, n_rows) or (n_models, n_rows, "
-            f"n_classes), none of them 0, got {predictions.dtype} of shape {predictions.shape}"
+            f"probabilities must be numbers, got {_few(predictions)}: labels need kind='labels'"
+        )
+    if predictions.ndim not in (2, 3) or 0 in predictions.shape:
+        raise ValueError(
+            "probabilities must have the shape (n_models, n_rows) or (n_models, n_rows, n_classes) "
+            f"with at least one of each, got {predictions.shape}"
         )
     scores = fitted.check_scores(predictions.astype(float), "predictions")
     if scores.min() < 0 or scores.max() > 1:

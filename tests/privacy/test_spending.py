@@ -1,0 +1,181 @@
+"""What a ledger shows as spent: at most the ε of every plan, at least the exact cost of all."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import DPClassifier, DPRegressor, Ledger, RashomonClassifier
+from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.explorer.account import read_account
+from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
+from rashomon_explorer.mechanisms.request import cost_at_order
+from rashomon_explorer.plots.budget import charges_table
+from rashomon_explorer.privacy import Guarantee, gdp, pure, zcdp
+from rashomon_explorer.privacy.composition import least_epsilon
+from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.ledger.spending import Spending, running_epsilon
+from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
+
+DELTA = 1e-6
+BINARY = {"classes": [0, 1], "delta": DELTA}
+LINEAR = BINARY | {"family": "linear"}
+RULES = [
+    {"epsilon": 8.0},
+    {"epsilon": 1.0},
+    {"epsilon": 5.0, "accounting": "rdp", "order": 16.0},
+    {"epsilon": 5.0, "accounting": "gdp"},
+]
+
+
+def planned(kind, ledger, epsilon, **settings):
+    return kind(epsilon=epsilon, ledger=ledger, **settings).plan(3_000, 4)
+
+
+def check_contract(tmp_path, rule, kind, epsilon, **settings):
+    ledger = Ledger.create(
+        tmp_path / f"{len(list(tmp_path.iterdir()))}.ledger", delta=DELTA, **rule
+    )
+    plan = planned(kind, ledger, epsilon, **settings)
+    before = ledger.epsilon_after(plan.guarantee)
+    ledger.reserve(plan.guarantee).start()
+    spent = ledger.spent()
+    assert spent == before == read_account(ledger.path, (9.0, DELTA)).spent
+    assert spent == charges_table(ledger.entries(), DELTA, rule=ledger.totals).iloc[-1, -1]
+    assert plan.epsilon == epsilon and ledger.remaining == rule["epsilon"] - spent
+    assert plan.guarantee.epsilon(DELTA) <= spent * (1 + 1e-9) <= epsilon * (1 + 2e-9)
+    assert spent >= 0.9 * epsilon
+    return spent
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize(
+    ("mechanism", "standardize"),
+    [
+        *itertools.product(["noisy_descent", "objective_perturbation"], [None, "private"]),
+        ("output_perturbation", None),
+        ("last_iterate", None),
+        ("exact", None),
+    ],
+)
+def test_a_fit_is_shown_at_the_epsilon_it_was_planned_for(tmp_path, rule, mechanism, standardize):
+    settings = LINEAR | {"mechanism": mechanism, "standardize": standardize}
+    check_contract(tmp_path, rule, DPClassifier, 0.8, **settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"mechanism": "last_sampled_state"},
+        pytest.param({"mechanism": "noisy_sgd", "loss": "hinge"}, marks=pytest.mark.law),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("standardize", [None, "private"])
+def test_sampled_steps_are_shown_at_their_epsilon_too(tmp_path, settings, standardize):
+    """Counted at the order of a budget of 8 alone they would be shown at 3.37."""
+    pytest.importorskip("dp_accounting")
+    settings = LINEAR | settings | {"standardize": standardize}
+    spent = check_contract(tmp_path, {"epsilon": 8.0}, DPClassifier, 0.5, **settings)
+    assert spent > 0.97 * 0.5
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_every_fit_is_shown_at_most_at_its_epsilon(tmp_path, rule):
+    pytest.importorskip("dp_accounting")
+    mechanisms = ["auto", "noisy_sgd", "smooth_sgd", "langevin_clipped", "localised_gaussian"]
+    mechanisms += ["last_sampled_state", "last_iterate", "objective_perturbation"]
+    cases = [
+        (DPClassifier, LINEAR | {"loss": loss, "mechanism": mechanism, "standardize": scale})
+        for loss in ("logistic", "hinge", "smoothed_hinge")
+        for mechanism in mechanisms
+        for scale in ("auto", None, "private")
+    ]
+    numeric = {"target_bounds": (-1, 1), "delta": DELTA}
+    cases += [(DPRegressor, numeric | {"loss": loss}) for loss in ("squared", "absolute", "huber")]
+    cases += [(RashomonClassifier, BINARY | {"n_draws": 20}), (RashomonTreeClassifier, BINARY)]
+    tried = 0
+    for (kind, settings), epsilon in itertools.product(cases, (0.3, 1.0)):
+        try:
+            check_contract(tmp_path, rule, kind, epsilon, **settings)
+        except SamplerError:
+            continue
+        tried += 1
+    assert tried > 60
+
+
+def tilted(epsilon):
+    """Objective perturbation planned for a ledger, with a jump that has no zCDP."""
+    order, most = cost_at_order(epsilon, DELTA, True)
+    shape = GaussianObjectivePerturbation(0.0, 0.02 * epsilon, True)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        fits = GaussianObjectivePerturbation(middle, shape.jump, True).renyi(order) <= most
+        low, high = (middle, high) if fits else (low, middle)
+    curve = GaussianObjectivePerturbation(low, shape.jump, True)
+    return Guarantee("tradeoff", "tilted", curve=curve, requested=(epsilon, DELTA))
+
+
+PLANS = {
+    "zcdp": lambda epsilon: zcdp(zcdp_rho(epsilon, DELTA)),
+    "gdp": lambda epsilon: gdp(math.sqrt(2 * zcdp_rho(epsilon, DELTA))),
+    "tilted": tilted,
+    "pure": pure,
+}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_charge_raises_the_total_by_more_than_its_epsilon(seed):
+    rng = np.random.default_rng(seed)
+    names = rng.choice(list(PLANS), 6)
+    epsilons = rng.choice([0.01, 0.1, 0.5, 1.5], 6)
+    charges = [PLANS[name](float(epsilon)) for name, epsilon in zip(names, epsilons, strict=True)]
+    totals = running_epsilon(charges, DELTA, totals=Totals(order=4.0))
+    assert np.all(np.diff(totals) <= epsilons * (1 + 1e-6)) and np.all(np.diff(totals) >= 0)
+    spending = Spending(Totals(order=4.0))
+    for charge in charges:
+        spending = spending.plus(charge)
+    assert spending.epsilon(DELTA) == pytest.approx(totals[-1], rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_charges_whose_epsilons_add_up_to_the_budget_are_accepted(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=6.0, delta=DELTA)
+    for share in rng.dirichlet(np.ones(4)):
+        name = rng.choice(["zcdp", "gdp", "tilted"])
+        ledger.reserve(PLANS[name](6.0 * max(float(share), 1e-3) * 0.998)).start()
+    assert 0 < ledger.spent() <= 6.0
+
+
+PARTS = {
+    "Gaussian": [gdp(0.3)] * 8,
+    "pure": [pure(0.2)] * 20,
+    "both": [gdp(0.3)] * 4 + [pure(0.3)] * 3,
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_the_total_is_at_least_what_composition_costs_exactly(parts):
+    pytest.importorskip("dp_accounting")
+    shown = running_epsilon(parts, DELTA, totals=Totals(order=4.0))[-1]
+    assert least_epsilon(parts, DELTA) <= shown <= 1.25 * least_epsilon(parts, DELTA)
+
+
+def test_half_of_the_divergences_would_be_less_than_the_cost():
+    """The control: eight Gaussian releases cost √8·μ exactly."""
+    halves = [zcdp(0.3**2 / 4)] * 8
+    shown = running_epsilon(halves, DELTA, totals=Totals(order=4.0))[-1]
+    assert shown < gdp_epsilon(math.sqrt(8) * 0.3, DELTA)
+
+
+def test_the_noise_of_sampled_steps_is_planned_for_the_order_of_their_epsilon():
+    pytest.importorskip("dp_accounting")
+    noise, guarantee = least_noise(0.5, DELTA, orders=(cost_at_order(0.5, DELTA, True),))
+    total = running_epsilon([guarantee], DELTA, totals=Totals(order=4.0))[-1]
+    assert 0.99 * 0.5 < total <= 0.5 and noise > 50
