@@ -156,6 +156,10 @@ class CrossFittedModels(FittedModels):
             answers[:, held_out] = models.scores(select_rows(X, held_out))
         return answers
 
+    def one_fit_each(self) -> FittedModels:
+        """Return the fits without the first fold, which answer for changed rows, too."""
+        return FittedModels(self.estimators, self.classes, self.columns, self.decision)
+
     def take(self, places: NDArray[np.intp]) -> Self:
         """Return the models at the given indices."""
         labels = None if self.held_out_labels is None else self.held_out_labels[places]

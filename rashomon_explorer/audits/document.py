@@ -139,9 +139,6 @@ def _method(audit: Any) -> list[Block]:
 
 
 _COMMON = {
-    "In-sample": (
-        "Losses and labels are those of the rows of the fit. Losses on new rows will be larger."
-    ),
     "Within one class of models": (
         "Good models are those of the audited kind on the columns that its last step sees; the "
         "steps before it, such as scalers, stay as they were fitted."
@@ -155,6 +152,9 @@ _EXACT = {
     ),
     "Averages": (
         "Conflict ratios and importances are averages over models drawn uniformly from the set."
+    ),
+    "In-sample": (
+        "Losses and labels are those of the rows of the fit. Losses on new rows will be larger."
     ),
     **_COMMON,
 }

@@ -1,10 +1,14 @@
 """Figures of an audit, by the figures of :mod:`rashomon_explorer.plots`."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
+from rashomon_explorer._utils.sklearn_compat import select_rows
+from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.measures import multiplicity_by_person_group
 from rashomon_explorer.plots.figures import FIGURES
 
@@ -54,7 +58,12 @@ def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
     table = multiplicity_by_person_group(
         known["models"], known["X"], known["groups"], measures=measures
     )
-    exact = audit.groups["share"] if audit.kind == "exact" and measures == ["ambiguity"] else None
+    own = audit.groups["share"] if measures == ["ambiguity"] else None
+    exact = own if audit.kind == "exact" else None
+    if own is not None and exact is None:  # by the models' own rules
+        everyone = float(audit.decided["flips"].mean())
+        table["ambiguity"] = own.reindex(table.index).fillna(everyone)
+        table["ambiguity_ratio"] = table["ambiguity"] / max(everyone, 1e-300)
     return "burden", {"table": table, "exact": exact}
 
 
@@ -64,7 +73,12 @@ def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
             "importance needs models that predict changed rows, and this audit has stored "
             "predictions: audit the fitted models, audit([model, ...], X, y)"
         )
-    return "importance", model_arguments(audit)
+    known, models = model_arguments(audit), audit.models
+    if isinstance(getattr(models, "models", None), CrossFittedModels):  # rows that none saw
+        held_out = np.flatnonzero(models.models.folds == 0)
+        known["models"] = replace(models, models=models.models.one_fit_each())
+        known |= {key: select_rows(known[key], held_out) for key in ("X", "y", "targets")}
+    return "importance", known
 
 
 def _profile(audit: Any) -> tuple[str, dict[str, Any]]:

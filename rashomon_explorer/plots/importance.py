@@ -221,10 +221,10 @@ def _with_best(models: Any) -> Any:
             names=(*models.names, "best"),
         )
     if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
-        best = getattr(models.reference, "estimators", ())
+        best, own = getattr(models.reference, "estimators", ()), models.models.one_fit_each()
         return replace(
             models,
-            models=replace(models.models, estimators=(*models.models.estimators, *best)),
+            models=replace(own, estimators=(*own.estimators, *best)),
             losses=np.append(models.losses, models.least),
             names=(*models.names, "best"),
         )

@@ -27,6 +27,8 @@ from sklearn.tree import DecisionTreeClassifier
 from rashomon_explorer import audit
 from rashomon_explorer.audits.crossfit import CrossFittedModels, KnownRows, fold_numbers
 from rashomon_explorer.audits.sampled import sample_models
+from rashomon_explorer.measures import permutation_importance as permutation_losses
+from rashomon_explorer.sets import from_estimators
 
 
 def noisy(n=300, seed=0):
@@ -159,6 +161,17 @@ def test_switches_of_labels_and_targets_are_those_of_scikit_learn(model, scoring
     theirs = permutation_importance(fitted, X, y, scoring=scoring, random_state=1)
     own = found.reliance["fitted"][list(X.columns)]
     assert own.to_numpy() == pytest.approx(factor * theirs.importances_mean)
+
+
+def test_figures_and_measures_that_change_rows_take_one_fit_of_each_model():
+    X, y = table(90)
+    model = encoded(OneHotEncoder(), RandomForestClassifier(4, random_state=0)).fit(X, y)
+    found = audit(model, X, y, n_models=3, tolerance=2.0, random_state=0, groups=X["home"])
+    models = found.models
+    first = from_estimators([fits[0] for fits in models.models.fits], X, y)
+    rises = [permutation_losses(each, X, y, random_state=0) for each in (models, first)]
+    assert rises[0] == pytest.approx(rises[1])
+    assert found.plot("importance").data and found.plot("groups").data
 
 
 def test_features_are_named_as_columns_of_the_table_and_grouped_by_name():

@@ -1,6 +1,7 @@
 """Permutation importance."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ class _Predictors(_Arrays):
     groups = None
 
     def __init__(self, models: PredictorSet, X: Any, y: ArrayLike) -> None:
-        self.models, self.targets = models, y
+        one_fit_each = models.models.one_fit_each()  # type: ignore[union-attr]  # fitted models
+        self.models, self.targets = replace(models, models=one_fit_each), y
         self.rows: Any = X if hasattr(X, "iloc") else np.asarray(X)
         labels = column_labels(self.rows)
         self.names = [f"x{j}" for j in range(self.rows.shape[1])] if labels is None else labels

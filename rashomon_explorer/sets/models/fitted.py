@@ -97,6 +97,10 @@ class FittedModels:
         labels[:] = self.decision.classes
         return class_codes(labels[self.decision.codes(model, X)], self.classes, f"model {place}")
 
+    def one_fit_each(self) -> "FittedModels":
+        """Return the models so that one fit of each answers for all rows, known or changed."""
+        return self
+
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Leaves of trees, or number of coefficients above ``tol`` in size."""
         return np.array([self._size(model, tol) for model in self.estimators], dtype=int)
