@@ -164,7 +164,7 @@ def audit(
     table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
     choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
     if sampled.is_collection(model):
-        own, models = _collected(model, table, y, tolerance, random_state)
+        own, models = _collected(model, table, y, tolerance, threshold, wanted, random_state)
         inputs = _inputs(own, models.psi, groups, table, features, choice)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
@@ -261,18 +261,33 @@ def _sampled(
 
 
 def _collected(
-    models: Any, table: Any, y: Any, tolerance: Any, random_state: Any
+    models: Any,
+    table: Any,
+    y: Any,
+    tolerance: Any,
+    threshold: float | None,
+    wanted: Any,
+    random_state: Any,
 ) -> tuple[Any, sampled.SampledSet]:
     """Models that were fitted already, or their predictions, with the best of them."""
     targets = np.asarray(as_pandas(y))
-    found = sampled.collect_models(
+    collected = sampled.collect_models(
         models, table, targets, tolerance=tolerance, random_state=random_state
     )
-    if isinstance(found.reference, StoredPredictions):
+    if isinstance(collected.reference, StoredPredictions):
+        if threshold is not None:
+            raise TypeError(
+                "threshold= needs fitted models: stored predictions have no rule to replace, pass "
+                "the labels themselves, such as np.where(predictions >= threshold, 'yes', 'no')"
+            )
+        collected = collected.scoring(wanted)
         rows = pd.DataFrame(index=range(len(targets))) if table is None else as_table(None, table)
-        return StoredModel(rows, targets, found.classes), found
-    (best,) = found.reference.estimators  # type: ignore[union-attr]  # fitted models
-    return AuditedModel.from_fit(best, table, targets), found
+        return StoredModel(rows, targets, collected.classes), collected
+    (best,) = collected.reference.estimators  # type: ignore[union-attr]  # fitted models
+    audited = AuditedModel.from_fit(best, table, y, threshold=threshold, wanted=wanted)
+    audited = audited.scoring_wanted()
+    replaced = audited.decision if threshold is not None else None
+    return audited, collected.scoring(audited.classes[-1] if audited.reversed else None, replaced)
 
 
 def _inputs(

@@ -87,6 +87,24 @@ class SampledSet(PredictorSet):
         own = {one.name: getattr(self, one.name) for one in fields(PredictorSet)}
         return PredictorSet(**own).stored(X)
 
+    def scoring(self, wanted: Any, decision: Any = None) -> Self:
+        """Return the set with the wanted one of two classes as the second, which is scored.
+
+        ``decision`` gives the labels of fitted models in the place of their ``predict``.
+        """
+        if wanted is not None and wanted not in self.classes:
+            raise ValueError(f"wanted must be one of the labels {[*self.classes]}, got {wanted!r}")
+        turned = len(self.classes) == 2 and wanted == self.classes[0]
+        classes = self.classes[::-1] if turned else self.classes
+        both: list[Any] = [self.models, self.reference]
+        for place, models in enumerate(both):
+            if isinstance(models, FittedModels):
+                rule = models.decision if decision is None else decision
+                both[place] = replace(models, classes=classes, decision=rule)
+            elif turned:
+                both[place] = replace(models, values=1 - models.values)
+        return replace(self, models=both[0], reference=both[1], classes=classes)
+
     def _at(self, places: Places) -> dict[str, Any]:
         return {
             **super()._at(places),

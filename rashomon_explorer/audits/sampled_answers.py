@@ -102,14 +102,7 @@ class SampledAnswers:
 
     def flips(self) -> pd.DataFrame:
         """Label, whether a model flips it, the least excess of one that does, conflict ratio."""
-        excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
-        table = self.decided.assign(
-            label=self.inputs.model.labels(self.decided["label"]),
-            psi_low=0.0,
-            psi_high=np.where(self._others, excess, np.inf).min(axis=0),
-            conflict_ratio=self._others.mean(axis=0),
-        )
-        return answers.marked(table, answers.SAMPLED)
+        return self._flips(self._codes(), self._others, self.inputs.index)
 
     def flips_of(self, rows: Any) -> pd.DataFrame:
         """Flips of the rows of another table."""
@@ -117,17 +110,20 @@ class SampledAnswers:
             raise TypeError(answers.NO_LABELS)
         taken = self.inputs.model.taken(rows)
         codes = self.models.best_labels(taken)
-        other = self.models.labels(taken) != codes
+        return self._flips(codes, self.models.labels(taken) != codes, row_labels(rows))
+
+    def _flips(self, codes: NDArray[Any], others: NDArray[Any], index: pd.Index) -> pd.DataFrame:
         excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
+        flips = others.any(axis=0)
         columns = {
             "label": self.inputs.model.labels(codes),
-            "flips": other.any(axis=0),
-            "decided": other.any(axis=0),
+            "flips": flips,
+            "decided": flips,
             "psi_low": 0.0,
-            "psi_high": np.where(other, excess, np.inf).min(axis=0),
-            "conflict_ratio": other.mean(axis=0),
+            "psi_high": np.where(others, excess, np.inf).min(axis=0),
+            "conflict_ratio": others.mean(axis=0),
         }
-        return answers.marked(pd.DataFrame(columns, index=row_labels(rows)), answers.SAMPLED)
+        return answers.marked(pd.DataFrame(columns, index=index), answers.SAMPLED)
 
     def coefficients(self) -> pd.DataFrame:
         """Raise TypeError: the models have no common coefficients."""

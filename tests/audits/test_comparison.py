@@ -5,6 +5,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -147,3 +149,28 @@ def test_labels_that_cannot_be_read_are_refused_in_words(y, words):
     truth = np.array(y, dtype=object)
     with pytest.raises(ValueError, match=words):
         audit(np.array([["no", "no", "yes"]] * 2), None, truth, tolerance=5.0)
+
+
+def test_lists_of_models_are_decided_by_their_own_rules_or_by_the_threshold():
+    X, y = noisy(150)
+    fixed = FixedThresholdClassifier(GaussianNB(), threshold=0.3).fit(X, y)
+    models = [GaussianNB().fit(X, y), DecisionTreeClassifier(max_depth=2).fit(X, y), fixed]
+    own = audit(models, X, y, tolerance=5.0)
+    assert own.models.n_draws == 3
+    labels = np.stack([model.predict(X) for model in models])
+    best = labels[own.models.losses.argmin()]
+    assert (own.flips["label"] == best).all()
+    assert (own.flips["flips"] == (labels != best).any(axis=0)).all()
+    found = audit(models[:2], X, y, tolerance=5.0, threshold=0.7, wanted="no")
+    chances = np.stack([model.predict_proba(X)[:, 0] for model in models[:2]])
+    best = int(found.models.losses.argmin())
+    assert (found.flips["label"] == np.where(chances[best] >= 0.7, "no", "yes")).all()
+    assert (found.flips["flips"] == ((chances >= 0.7) != (chances[best] >= 0.7)).any(axis=0)).all()
+    assert found.person_ranges["fitted"].to_numpy() == pytest.approx(chances[best])
+    stored = audit(1 - chances, None, y, tolerance=5.0, wanted="no")
+    assert stored.answers.people()["best"].to_numpy() == pytest.approx(chances[best])
+    assert "probability of 'no'" in stored.answers.score_unit
+    with pytest.raises(TypeError, match="pass the labels themselves"):
+        audit(1 - chances, None, y, threshold=0.7, wanted="no")
+    with pytest.raises(ValueError, match="wanted must be one of the labels"):
+        audit(1 - chances, None, y, wanted="maybe")
