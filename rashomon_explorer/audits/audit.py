@@ -608,10 +608,11 @@ class Audit:
 
         Parameters
         ----------
-        kind : {"people", "coefficients", "groups", "importance", "gaps", "profile"} or str
-            Everyone's range, coefficients per standard deviation, who bears the multiplicity,
-            importances, group gaps, or predictions along the column ``feature=`` of the table; or
-            the name of another figure of a set of models, such as ``"frontier"``.
+        kind : str
+            ``"people"`` (everyone's range), ``"coefficients"`` per standard deviation, ``"groups"``
+            (who bears the multiplicity), ``"importance"``, ``"gaps"``, ``"gap_intervals"`` (data
+            and choice of model), ``"tolerances"``, or ``"profile"`` along the column ``feature=``
+            of the table; or another figure of a set of models, such as ``"frontier"``.
         **arguments
             Arguments of the figure's plot function.
 

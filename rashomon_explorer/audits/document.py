@@ -9,6 +9,7 @@ from typing import Any
 from rashomon_explorer.audits import summary
 from rashomon_explorer.audits.answers import NOT_PRIVATE
 from rashomon_explorer.audits.figures import plot
+from rashomon_explorer.audits.group_rates import accepted_text
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.editions import Page, refuse_existing, write_text
 from rashomon_explorer.report.material import Curator
@@ -80,10 +81,11 @@ def _people(audit: Any) -> list[Block]:
 def _coefficients(audit: Any) -> list[Block]:
     if not audit.has_coefficients:
         raise document.Skip("these models have no common coefficients")
-    label = "Range of each coefficient per standard deviation or level."
+    unit = audit.answers.score_unit
+    label = f"Range of each coefficient ({unit}) per standard deviation or level."
     return [
         Plot(plot(audit, "coefficients"), label, Table(audit.effects, "Standardised coefficients")),
-        Table(audit.coefficients, "Coefficients in the units of the table"),
+        Table(audit.coefficients, f"Coefficients ({unit}) in the units of the table"),
     ]
 
 
@@ -94,9 +96,30 @@ def _groups(audit: Any) -> list[Block]:
     if audit.task == "classification":
         table = Table(audit.groups, "People whose label can flip")
         blocks.append(Plot(plot(audit, "groups"), "Share of each group whose label flips.", table))
+    if audit.has_rates:
+        wanted = accepted_text(audit.inputs.model)
+        note = "base_rate: in the data; low, fitted and high: over the good models."
+        blocks.append(Table(audit.rates, f"Rates of {wanted} by group", note))
+    if audit.has_rates or audit.task == "regression":
+        label = "Each gap between groups: interval for other people, and range over models."
+        intervals = Table(audit.gap_intervals(), "Data and choice of model")
+        blocks.append(Plot(plot(audit, "gap_intervals"), label, intervals))
+    if audit.has_rates:
+        note = "ratio: the smaller rate over the larger one (disparate impact)."
+        blocks.append(Table(audit.rate_gaps, f"Difference in the rate of {wanted}", note))
     if audit.has_gaps:
-        blocks.append(Table(audit.gaps, "Difference in mean score between groups"))
+        title = f"Difference in mean score ({audit.answers.score_unit}) between groups"
+        blocks.append(Table(audit.gaps, title))
     return blocks
+
+
+def _tolerances(audit: Any) -> list[Block]:
+    table = audit.tolerances()
+    note = "level: of the likelihood ratio test of one parameter that has this ψ."
+    numbers = Table(table.reset_index(), "The audit at multiples of its ψ", note)
+    if audit.task == "regression" and not audit.has_coefficients:
+        return [numbers]
+    return [Plot(plot(audit, "tolerances"), "Flips and settled signs against ψ.", numbers)]
 
 
 def _importance(audit: Any) -> list[Block]:
@@ -133,9 +156,23 @@ def _method(audit: Any) -> list[Block]:
         f"# {', '.join(versions)}",
         "from rashomon_explorer import audit",
         "",
-        f"audit(model, X, y, tolerance={audit.psi!r})",
+        f"audit(model, X, y, tolerance={audit.psi!r}{_arguments(audit)})",
     ]
     return [Items(how), Code(lines)]
+
+
+def _arguments(audit: Any) -> str:
+    """Other arguments of the audit, as Python."""
+    groups, decision = audit.inputs.groups, getattr(audit.inputs.model, "decision", None)
+    words = ""
+    if groups is not None:
+        names = str(groups.name).split(" × ")
+        words += f", groups={names[0]!r}" if len(names) == 1 else f", groups={names!r}"
+    if decision is not None and decision.wanted is not None:
+        words += f", wanted={decision.wanted!r}"
+    if decision is not None and decision.replaced:
+        words += f", threshold={decision.threshold!r}"
+    return words
 
 
 _COMMON = {
@@ -172,6 +209,7 @@ _SAMPLED = {
 }
 _SECTIONS: tuple[tuple[str, str, _Make], ...] = (
     ("about", "Summary", _about),
+    ("tolerances", "How much depends on the tolerance", _tolerances),
     ("people", "Whose label can flip", _people),
     ("coefficients", "Coefficients", _coefficients),
     ("groups", "Who bears the multiplicity", _groups),

@@ -9,7 +9,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer.audits.crossfit import CrossFittedModels
+from rashomon_explorer.audits.group_rates import accepted_text
 from rashomon_explorer.measures import multiplicity_by_person_group
+from rashomon_explorer.plots.audits import AUDIT_FIGURES
 from rashomon_explorer.plots.figures import FIGURES
 
 
@@ -24,7 +26,7 @@ def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
             f"kind must be one of {list(_KINDS)}, or a figure of a set such as 'losses', 'pair' "
             f"or 'importance_cloud'; got {kind!r}"
         )
-    spec = FIGURES[name]
+    spec = AUDIT_FIGURES.get(name) or FIGURES[name]
     known = {**known, **arguments}
     if "targets" in spec.parameters and "y" not in arguments:
         known.pop("y", None)  # it names an axis
@@ -49,6 +51,8 @@ def model_arguments(audit: Any) -> dict[str, Any]:
 
 def _people(audit: Any) -> tuple[str, dict[str, Any]]:
     what = "probability" if audit.task == "classification" else "prediction"
+    if scored := getattr(audit.inputs.model, "score_class", ""):
+        what = f"{what} of {scored}"
     return "people_ranges", {"table": audit.answers.people(), "answer": what}
 
 
@@ -89,14 +93,28 @@ def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
     return "profile", known
 
 
+def _gap_unit(audit: Any) -> str:
+    if audit.task == "regression":
+        return "difference in mean prediction"
+    return f"difference in the rate of {accepted_text(audit.inputs.model)}"
+
+
 _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
     "coefficients": lambda audit: (
         "exact",
-        {"exact": audit.effects, "note": "per standard deviation or level"},
+        {
+            "exact": audit.effects,
+            "note": f"{audit.answers.score_unit} per standard deviation or level",
+        },
     ),
     "people": _people,
     "groups": _groups,
     "importance": _importance,
     "gaps": lambda audit: ("gaps", model_arguments(audit)),
     "profile": _profile,
+    "tolerances": lambda audit: ("tolerances", {"table": audit.tolerances()}),
+    "gap_intervals": lambda audit: (
+        "gap_intervals",
+        {"table": audit.gap_intervals(), "unit": _gap_unit(audit)},
+    ),
 }

@@ -68,7 +68,8 @@ class Optimality(ReprMixin):
     def _changes(self) -> str:
         if "best label" not in self.changed:
             return ""
-        return f", and {len(self.changed):,} of {self.n_rows:,} people get another label from it"
+        count = f"{len(self.changed):,} of {self.n_rows:,} people"
+        return f", and the best one gives {count} another label"
 
     def _title(self) -> str:
         return f"The fitted model is {self.text}" if self.reached else f"It {self.text}"

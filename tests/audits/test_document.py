@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -42,6 +43,7 @@ def test_the_report_has_every_section_and_marks_them(found, tmp_path):
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert headings == [
         "Summary",
+        "How much depends on the tolerance",
         "Whose label can flip",
         "Coefficients",
         "Who bears the multiplicity",
@@ -102,3 +104,18 @@ def test_every_curators_report_has_the_facts_about_accuracy(tmp_path):
     assert "EU AI Act, Art. 15" in text
     share = measures.ambiguity(models.labels(X), (models.best_scores(X) > 0.5).astype(int))
     assert f"{round(share * 200)} of 200" in text
+
+
+def test_the_report_has_rates_tolerances_and_the_whole_line_of_code(found, tmp_path):
+    text = unescape(found.report(tmp_path / "audit.html", interactive=False).read_text("utf-8"))
+    assert "Rates of label='lived' by group" in text and "Data and choice of model" in text
+    assert "The audit at multiples of its ψ" in text and "crew: no − yes" in text
+    assert re.search(r"audit\(model, X, y, tolerance=[0-9.e-]+, groups='crew'\)", text)
+    figure = found.plot("gap_intervals")
+    bars = {bar.name: (bar.base[0], bar.base[0] + bar.x[0]) for bar in figure.data[:2]}
+    row = found.gap_intervals().loc["crew: no − yes"]
+    data, models = bars.values()
+    assert data == pytest.approx((row["data_low"], row["data_high"]))
+    assert models == pytest.approx((row["models_low"], row["models_high"]))
+    lines = {line.name: list(line.y) for line in found.plot("tolerances").data}
+    assert lines["people who can flip"] == found.tolerances()["share"].tolist()
