@@ -1,5 +1,6 @@
 """Estimators of linear models drawn privately from a Rashomon set."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +10,10 @@ from scipy.special import log_expit, log_softmax, logsumexp
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import with_parameters
-from rashomon_explorer.estimators.rashomon import BaseRashomon
+from rashomon_explorer.estimators.rashomon import BaseDraws, BaseRashomon
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets.scores import EncodedRows
@@ -120,6 +122,10 @@ def _log_mean(logs: FloatArray) -> FloatArray:
     return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
 
+_USUAL_DEVIATION = 0.2  # of mapped targets, if no typical range is declared: a tenth of the bounds
+_NARROW = 0.25  # largest ψ of a default set, as a share of the loss of the constant model
+
+
 @with_parameters
 class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
@@ -130,7 +136,9 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     Parameters
     ----------
     psi : float, default=0.02
-        Rashomon threshold, in half squared units of the mapped target.
+        Rashomon threshold, in half squared units of the mapped target. The constant model has half
+        the target's variance: by default only one model is drawn if ψ is above a quarter of that,
+        for the typical range of the schema, or for a deviation of a tenth of the bounds.
     epsilon : float, default=1.0
     delta : float, default=1e-6
     n_draws : int or "auto", default="auto"
@@ -182,6 +190,17 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
         **BaseRashomon._parameter_constraints,
         "target_bounds": ["array-like", None],
     }
+
+    def _drawn_for(self, *shape: Any, **fixed: Any) -> Plan:
+        """Plan one model where "auto" is open and the set may hold the constant model."""
+        deviation = (self._typical_target() or (0.0, _USUAL_DEVIATION))[1]
+        wide = self.psi > _NARROW * deviation**2 / 2
+        if not wide or (self.mechanism, self.n_draws) != (AUTO, AUTO):
+            return super()._drawn_for(*shape, **fixed)
+        planned = BaseDraws._drawn_for(self, *shape, **{**fixed, "n_draws": 1})
+        most = _NARROW * deviation**2 / 2
+        why = f"at a ψ above {most:.2g} a set may hold models that tell nothing"
+        return replace(planned, why=f"{why}; {planned.why}")
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:

@@ -24,7 +24,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning import select as planner
 from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
+from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
@@ -361,6 +361,14 @@ class BaseRashomon(BaseDraws):
         "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
         "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
     }
+
+    def _drawn_for(self, *shape: Any, **fixed: Any) -> Plan:
+        """Say why "auto" draws one model."""
+        planned = super()._drawn_for(*shape, **fixed)
+        if self.psi == 0 or self.n_draws != AUTO or planned.n_draws > 1:
+            return planned
+        why = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"
+        return replace(planned, why="; ".join(filter(None, (why, planned.why))))
 
     @predict_in_chunks(a_number)
     def decision_spread(self, X: ArrayLike) -> FloatArray:

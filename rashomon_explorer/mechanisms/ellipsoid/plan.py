@@ -114,8 +114,8 @@ class EllipsoidPlan(Plan):
 
     def _guaranteed(self) -> list[Fact]:
         excess = f"exceeds the least by ≤ {rounded_up(self.centre.excess)} on average"
-        hits = (fact for fact in super()._guaranteed() if fact[0] == "hit rate")
-        return [*hits, ("centre's loss", excess)]
+        others = (fact for fact in super()._guaranteed() if fact[0] != "excess loss")
+        return [*others, ("centre's loss", excess)]
 
     def _technical(self) -> list[Fact]:
         steps = f"mean of {self.centre.n_steps} noisy gradient steps"

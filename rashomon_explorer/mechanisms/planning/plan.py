@@ -215,6 +215,16 @@ class Plan(weakness.BasePlan):
         title = f"{type(self).__name__}: {self.n_draws:,} {kind}"
         return f"{title} on {self.n:,} rows, p = {self.p}"
 
+    def _guaranteed(self) -> list[Fact]:
+        facts = super()._guaranteed()
+        if self.psi > 0 and self.loss == "squared":
+            width = (
+                math.sqrt(2 * self.psi) / 2
+            )  # the constant model has ½σ², targets lie in [−1, 1]
+            held = f"the constant model is within ψ if the targets' deviation is ≤ {width:.0%}"
+            facts.append(("set", f"{held} of the width of their bounds"))
+        return facts
+
     def _cost(self) -> str:
         rule = ", by the ledger's composition rule" if self.ledger else ""
         return f"{super()._cost()}, by {self.certificate}{rule}" if self.guarantee.holds else "none"

@@ -5,10 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
+from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, duration_text
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
@@ -54,16 +57,19 @@ def short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
 KINDS: tuple[Columns, ...] = (signs, categories, short_categories)
 """Kinds of simulated rows that are tried."""
 
+RARE = (0.1, 0.03)
+"""Shares of positive rows that are tried beside usual ones, for two classes."""
 
-def simulated(law: Request, columns: Columns) -> Problem:
-    """Make a table of a law's public shape, the same for all users."""
+
+def simulated(law: Request, columns: Columns, rate: float | None = None) -> Problem:
+    """Make a table of a law's public shape, the same for all users; ``rate`` of it are positive."""
     rng = generator([SEED])
     n, width = min(law.n, _MOST_ROWS), law.p // law.loss_function.outputs
     with_intercept = law.row_norm > 1 and width > 1  # the last entry of every row is a constant 1
     n_columns = width - with_intercept
     features = columns(n, n_columns, rng)
     rows = features * math.sqrt(law.row_norm**2 - with_intercept)
-    targets = _targets(law.loss_function, features / np.linalg.norm(features[0]), rng)
+    targets = _targets(law.loss_function, features / np.linalg.norm(features[0]), rng, rate)
     return Problem(
         np.column_stack([rows, np.ones(n)]) if with_intercept else rows,
         targets,
@@ -75,11 +81,17 @@ def simulated(law: Request, columns: Columns) -> Problem:
     )
 
 
-def _targets(loss: Loss, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _targets(
+    loss: Loss, rows: FloatArray, rng: np.random.Generator, rate: float | None
+) -> FloatArray:
     """Draw targets that a random linear model predicts with typical accuracy."""
     scores = rows @ rng.standard_normal((rows.shape[1], loss.outputs)) * _SLOPE
     if loss.labels is None:
         return np.asarray(np.tanh(scores[:, 0] + rng.standard_normal(len(rows))))
+    if rate is not None:
+        positive: float = rate  # for the closure
+        shift = bisect(lambda b: bool(expit(scores + b).mean() < positive), -30, 30, halvings=30)
+        scores = scores + shift
     noise = rng.gumbel(size=(len(rows), len(loss.labels)))
     scores = np.column_stack([np.zeros((len(rows), len(loss.labels) - loss.outputs)), scores])
     return np.asarray(loss.labels)[np.argmax(scores + noise, axis=1)]
@@ -146,26 +158,37 @@ class Feasibility(ReprMixin):
         return [("draws", "likely" if self.likely else "unlikely"), ("why", self.in_words)]
 
 
-def preflight(planned: Plan) -> Feasibility | None:
-    """Try the exact sampler briefly on simulated rows of a plan's public shape."""
+def preflight(planned: Plan, *, rare: bool = True) -> Feasibility | None:
+    """Try the exact sampler briefly on simulated rows of a plan's public shape.
+
+    ``rare``: with few positive rows, too. Automatic selection has a margin instead.
+    """
     law = None if planned.along_path else planned.law
     if law is None or not 0 < planned.beta < math.inf:
         return None
     two_stages = isinstance(planned, EllipsoidExactPlan)
-    found = _on_ellipsoid(planned) if two_stages else _tried(law, float(planned.beta))
+    found = _on_ellipsoid(planned) if two_stages else _tried(law, float(planned.beta), rare=rare)
     return None if found is None else replace(found, n_draws=planned.n_draws)
 
 
 def is_infeasible(planned: Plan) -> bool:
-    """Whether exact draws failed on all kinds of simulated rows, not only on the worst."""
+    """Whether exact draws failed on all kinds of simulated rows with one share of positive rows."""
     worst = preflight(planned)
     if worst is None or worst.likely:
         return False
     law = planned.law
     if law is None or isinstance(planned, EllipsoidExactPlan):
         return True
-    found = (_tried_on(law, float(planned.beta), columns) for columns in KINDS)
-    return not any(one is None or one.likely for one in found)
+    trials = (
+        [_tried_on(law, float(planned.beta), one, rate) for one in KINDS] for rate in _rates(law)
+    )
+    return any(all(one is not None and not one.likely for one in kinds) for kinds in trials)
+
+
+def _rates(law: Request) -> tuple[float | None, ...]:
+    """Shares of positive rows to try; None for labels as they come."""
+    loss = law.loss_function
+    return (None, *RARE) if loss.labels is not None and loss.outputs == 1 else (None,)
 
 
 def feasibility_suggestions(planned: Plan) -> str:
@@ -214,11 +237,11 @@ def _answers(law: Request, eta: float) -> bool:
     return found is not None and found.likely
 
 
-def _tried(law: Request, beta: float) -> Feasibility | None:
+def _tried(law: Request, beta: float, *, rare: bool = True) -> Feasibility | None:
     """Try all kinds of tables until one fails, and return the worst result."""
     worst: Feasibility | None = None
-    for columns in KINDS:
-        found = _tried_on(law, beta, columns)
+    for rate, columns in product(_rates(law) if rare else (None,), KINDS):
+        found = _tried_on(law, beta, columns, rate)
         if found is None:
             return None
         if worst is None or found.proposals_each > worst.proposals_each:
@@ -229,11 +252,13 @@ def _tried(law: Request, beta: float) -> Feasibility | None:
 
 
 @lru_cache(maxsize=256)
-def _tried_on(law: Request, beta: float, columns: Columns) -> Feasibility | None:
+def _tried_on(
+    law: Request, beta: float, columns: Columns, rate: float | None = None
+) -> Feasibility | None:
     from rashomon_explorer.mechanisms.rejection.candidates import Candidates  # slow to import
     from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 
-    problem = simulated(law, columns)
+    problem = simulated(law, columns, rate)
     try:
         target = GibbsTarget(problem, beta, law.psi)
         candidates = Candidates(target)
@@ -300,8 +325,8 @@ def _about(proposals: float) -> str:
     return f"{float(f'{proposals:.1g}'):,.0f}"
 
 
-ALWAYS_CAME = 16
-"""Number of parameters up to which exact draws succeeded on all tables tried."""
+ALWAYS_CAME, WIDEST = 16, 16.0
+"""Numbers of parameters and radii up to which exact draws succeeded on all tables tried."""
 
 _SMOOTH = ("logistic", "squared", "softmax")
 """Losses to which this applies: hinge and absolute loss may fail at p = 3."""
@@ -309,7 +334,8 @@ _SMOOTH = ("logistic", "squared", "softmax")
 
 def is_tried(planned: Plan) -> bool:
     """Whether `infeasibility_message` runs the sampler on simulated rows, which is slow."""
-    may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
+    wide = planned.loss == "logistic" and planned.radius is not None and planned.radius > WIDEST
+    may_stay_away = planned.p > ALWAYS_CAME or wide or planned.loss not in _SMOOTH
     return may_stay_away and not planned.along_path
 
 
@@ -321,7 +347,7 @@ def is_likely(planned: Plan) -> bool:
 
 def is_hopeless(planned: Plan) -> bool:
     """Whether exact draws are too uncertain for automatic selection; makes no suggestions."""
-    found = None if planned.along_path else preflight(planned)
+    found = None if planned.along_path else preflight(planned, rare=False)
     return found is not None and not found.sure
 
 

@@ -261,6 +261,23 @@ def test_a_plan_begins_with_what_to_expect_and_one_model_has_no_line_on_hits():
     assert "not private" in curator.privacy_sentence and "ε = 1" not in str(curator)
 
 
+@pytest.mark.parametrize(("psi", "several"), [(0.02, False), (0.004, True)])
+def test_a_regression_draws_no_set_that_may_hold_the_constant_model(psi, several):
+    """Targets with a tenth of the bounds' width as deviation: half the variance is .02."""
+    model = RashomonRegressor(epsilon=20.0, target_bounds=(0, 10), psi=psi)
+    planned = model.plan(40_000, 10)
+    assert (planned.n_draws > 1) == several
+    assert ("models that tell nothing" in planned.why) == (not several)
+    width = math.sqrt(2 * psi) / 2
+    assert f"deviation is ≤ {width:.0%} of the width" in str(planned)
+    assert model.set_params(n_draws=20).plan(40_000, 10).n_draws == 20
+
+
+def test_one_model_by_default_says_that_no_set_is_guaranteed():
+    assert "no set of 5 models has a guaranteed" in RashomonClassifier().plan(3_000, 8).why
+    assert "no set of 5" not in RashomonClassifier(n_draws=1).plan(3_000, 8).why
+
+
 def test_a_ridge_s_own_cost_is_in_its_promise():
     """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
     one, rng = regularised(epsilon=30.0, ridge=2.0), np.random.default_rng(3)

@@ -34,7 +34,7 @@ def foretold(monkeypatch, **changed):
     monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     found = replace(preflight(_plan(500, 18)), **changed)
     for room in (beforehand, feasibility):
-        monkeypatch.setattr(room, "preflight", lambda planned: found)
+        monkeypatch.setattr(room, "preflight", lambda planned, **_: found)
     monkeypatch.setattr(feasibility, "_tried_on", lambda *_: found)
     monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
 
@@ -151,3 +151,19 @@ def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely(
     assert preflight(planned).likely and "draws are expected to fail" in planned.why
     clf = RashomonClassifier(**settings, n_draws=1, radius=2 * planned.radius)
     assert not preflight(clf.plan(4_000, 18)).likely
+
+
+def test_a_named_mechanism_is_tried_with_few_positive_rows():
+    """14,558 rows of which 89 % are of one class: every draw of the widest ball failed."""
+    settings = {"mechanism": "unthresholded", "family": "linear", "standardize": None}
+    planned = DPClassifier(**settings, row_norm=1.4).plan(14_558, 9)
+    assert planned.radius == 16.0 and "draws are expected to fail" in planned.why
+    wide = DPClassifier(**settings, row_norm=1.4, radius=32.0).plan(14_558, 9)
+    assert not preflight(wide).likely and "exact draws failed" in preflight(wide).in_words
+    assert preflight(wide, rare=False).likely  # the control: as many rows of both classes
+    shares = [
+        (feasibility.simulated(wide.law, columns, rate).targets > 0).mean()
+        for rate in feasibility.RARE
+        for columns in feasibility.KINDS
+    ]
+    np.testing.assert_allclose(shares, np.repeat(feasibility.RARE, 3), atol=0.02)
