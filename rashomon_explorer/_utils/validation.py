@@ -6,6 +6,8 @@ from functools import wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 LEAST_SHARE, MOST_EPSILON = 1e-12, 1e9
 
 
@@ -34,6 +36,13 @@ def _is_number(value: object) -> bool:
     return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
 
 
+def plain_number(value: Any) -> Any:
+    """Return a number of NumPy as Python's, which files and exact sums need; others unchanged."""
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(value) if isinstance(value, np.floating) else value
+
+
 def check_positive(**values: float) -> None:
     """Raise if a value is not finite and > 0."""
     _check(values, lambda value: value > 0 and is_finite(value), "finite and > 0")
@@ -52,7 +61,7 @@ def check_nonnegative_or_infinite(**values: float) -> None:
 def check_epsilon(epsilon: float) -> None:
     """Raise if ε is outside the supported range, which includes shares of small budgets."""
     check_positive(epsilon=epsilon)
-    if not LEAST_SHARE <= epsilon <= MOST_EPSILON:
+    if not LEAST_SHARE <= plain_number(epsilon) <= MOST_EPSILON:  # 1e9 overflows half precision
         raise ValueError(
             f"epsilon must be from {LEAST_SHARE:g} to {MOST_EPSILON:g}, usually 0.1 to 10, "
             f"got {quote_value(epsilon)}"

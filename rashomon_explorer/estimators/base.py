@@ -34,7 +34,7 @@ from rashomon_explorer._utils.containers import as_pandas, check_readable
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
-from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer._utils.validation import accepts_table, plain_number
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.data.encoder import ENCODED_NORM, USUAL_NORM, warn_unconfirmed
@@ -416,6 +416,14 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     def _numeric(self) -> bool:
         """Whether targets must be numbers."""
         return False
+
+    @property
+    def _epsilon(self) -> float:
+        return plain_number(self.epsilon)
+
+    @property
+    def _delta(self) -> float:
+        return plain_number(self.delta)
 
     @property
     def _row_norm(self) -> Any:

@@ -280,7 +280,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         self, n_samples: int, n_features: int, n_classes: int | None = None
     ) -> PenaltyPlan:
         known, box, options = self._planning_inputs(n_samples, n_features)
-        warn_large_delta(self.delta, n_samples)
+        warn_large_delta(self._delta, n_samples)
         planned = penalty_mechanisms.plan_mechanism(
             known, box.d, mechanism=self.mechanism, **options
         )
@@ -295,8 +295,8 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         known, box = self.constants(n_samples), self._box(n_features)
         refit = None
         if self.refit is not None:
-            share = self.epsilon * self.refit_share
-            refit = refit_plan(known, n_features + 1, self._row_norm, share, self.delta)
+            share = self._epsilon * self.refit_share
+            refit = refit_plan(known, n_features + 1, self._row_norm, share, self._delta)
         options = {name: getattr(self, name) for name in _OF_THE_BUDGET}
         options["n_draws"] = 1 if self.n_draws == AUTO else self.n_draws
         return known, box, {**options, "refit": refit, "ledger": self.ledger is not None}
@@ -334,7 +334,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(self).__name__}, {many}{model}",
-            parameters={**planned.parameters, "epsilon": self.epsilon, "delta": self.delta},
+            parameters={**planned.parameters, "epsilon": self._epsilon, "delta": self._delta},
             draw=lambda guarantee: {**public, **self._drawn(table, planned, guarantee)},
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rashomon_explorer import exceptions
 from rashomon_explorer._utils.sklearn_compat import Interval, validate_parameter_constraints
-from rashomon_explorer._utils.validation import MOST_EPSILON
+from rashomon_explorer._utils.validation import MOST_EPSILON, plain_number
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
@@ -83,7 +83,9 @@ class NumberRange(Interval):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether a value is a number in the interval."""
-        return not isinstance(val, bool | np.bool_) and bool(super().is_satisfied_by(val))
+        return not isinstance(val, bool | np.bool_) and bool(
+            super().is_satisfied_by(plain_number(val))
+        )
 
 
 class _EpsilonRange(NumberRange):

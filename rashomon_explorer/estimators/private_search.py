@@ -230,13 +230,13 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
     def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
-        suggestions.warn_large_delta(self.delta, n_samples)
+        suggestions.warn_large_delta(self._delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         request = SearchRequest(
             n_samples - held_out,
             held_out,
-            self.epsilon,
-            self.delta,
+            self._epsilon,
+            self._delta,
             len(candidates),
             self.mean_fits,
         )

@@ -125,7 +125,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             If values of the schema were read off the rows and nobody confirmed them.
         """
         # With a ledger no value is read to plan; private scaling belongs to draws.
-        pending = PendingLedger(Path(), self.epsilon, self.delta)
+        pending = PendingLedger(Path(), self._epsilon, self._delta)
         declared = clone(self).set_params(ledger=pending, standardize=None)
         table = declared._table(X, y)
         if table.unconfirmed:
@@ -176,7 +176,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
         if not mechanism_traits(self.mechanism).stays_inside:
             suggestions.warn_if_weak(planned, "this plan")
-            suggestions.warn_large_delta(self.delta, n_samples)
+            suggestions.warn_large_delta(self._delta, n_samples)
         return planned
 
     def _plan_with_scaling(
@@ -185,16 +185,16 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         """Plan the draws, with private centres and spreads if these are requested."""
         feasibility.check_budget(self)
         shape = n_samples, n_features, loss, in_chunks
-        planned = self._drawn_for(*shape, self.epsilon, self.delta)
+        planned = self._drawn_for(*shape, self._epsilon, self._delta)
         if n_features == 0 or self.standardize is None:
             return planned
         scaling = ColumnsPlan(
             n_samples,
             n_features,
             self._row_norm,
-            self.epsilon,
-            self.delta,
-            ledger=feasibility.ledger_rule(self.ledger, self.delta),
+            self._epsilon,
+            self._delta,
+            ledger=feasibility.ledger_rule(self.ledger, self._delta),
         )
         declared = self._declared
         shares = None if declared is None else declared.scale_shares
@@ -224,7 +224,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             "p": (n_features + 1) * loss.outputs,
             "loss": loss,
             "row_norm": row_bound(self._row_norm, intercept=True),
-            "ledger": feasibility.ledger_rule(self.ledger, self.delta),
+            "ledger": feasibility.ledger_rule(self.ledger, self._delta),
             "epsilon": epsilon,
             "delta": delta,
             "in_chunks": in_chunks,

@@ -250,12 +250,12 @@ default=None
                 n_labels=trees.n_labels,
                 psi=self.psi,
                 leaf_penalty=self.leaf_penalty,
-                epsilon=self.epsilon,
-                delta=self.delta,
+                epsilon=self._epsilon,
+                delta=self._delta,
                 n_draws=n_draws,
                 hit_rate=self.hit_rate,
                 walk_rounding=trees.rounding(n * tree_class.dearest(self.costs)),
-                ledger=draws_rule(ledger_rule(self.ledger, self.delta)),
+                ledger=draws_rule(ledger_rule(self.ledger, self._delta)),
                 max_depth=self.max_depth,
                 questions=() if questions is None else questions.declared,
                 base_rate=self._base_rate or None,
@@ -273,7 +273,7 @@ default=None
         )
         if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
             warn_if_weak(planned, "this plan")
-        warn_large_delta(self.delta, n)
+        warn_large_delta(self._delta, n)
         return planned
 
     def _questions(self, names: Sequence[str]) -> tree_questions.ThresholdQuestions:

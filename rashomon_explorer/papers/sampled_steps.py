@@ -80,6 +80,8 @@ class LastSampledState(one_model.DescentMechanism):
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
         planned: LastSampled = self.settings
+        # A simulated table has fewer rows than the planned one.
+        planned = replace(planned, batch_size=min(planned.batch_size, problem.n))
         *_, last = chain(planned).batches(GibbsTarget(problem, planned.beta, psi=0.0), rng)
         return np.asarray(last.theta[:, 0])
 

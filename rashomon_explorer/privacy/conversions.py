@@ -204,8 +204,17 @@ def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> fl
         return 0.0
     if not orders.size:
         return 1.0
-    exponents = (orders - 1) * (divergences - epsilon + conversion(orders, 1.0, np))
-    return math.exp(min(0.0, float(exponents.min())))
+    return float(renyi_profile(orders, divergences, np.array(epsilon)))
+
+
+def renyi_profile(orders: FloatArray, divergences: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """δ of :func:`renyi_delta` for an array of ε."""
+    if not divergences.any():
+        return np.zeros_like(epsilon)
+    offsets = divergences + conversion(orders, 1.0, np)
+    exponents = (orders - 1) * (offsets - np.asarray(epsilon)[..., None])
+    # Positive, because pure DP does not follow for any δ.
+    return np.exp(np.clip(exponents.min(axis=-1), math.log(math.ulp(0.0)), 0.0))
 
 
 def pure_renyi(epsilon: float, order: float) -> float:

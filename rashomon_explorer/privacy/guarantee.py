@@ -99,6 +99,11 @@ class Guarantee(ReprMixin):
 
     def __post_init__(self) -> None:
         """Reject negative numbers, which would refund budget, and NaN, which passes comparisons."""
+        for name in ("pure_epsilon", "rho", "mu", "approximate_epsilon", "approximate_delta"):
+            object.__setattr__(self, name, validation.plain_number(getattr(self, name)))
+        if self.requested is not None:
+            requested = tuple(map(validation.plain_number, self.requested))
+            object.__setattr__(self, "requested", requested)
         validation.check_nonnegative_or_infinite(
             pure_epsilon=self.pure_epsilon,
             rho=self.rho,
@@ -205,7 +210,7 @@ class Guarantee(ReprMixin):
 
     @cached_property
     def _orders(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        table = np.array(self.orders)
+        table = np.reshape(np.array(self.orders), (-1, 2))
         return table[:, 0], table[:, 1]
 
     def with_seed(self) -> Guarantee:

@@ -640,6 +640,13 @@ def test_a_last_state_on_sampled_rows_is_charged_as_the_chain_that_runs(ridge, l
     assert planned.excess <= offer.excess
 
 
+def test_a_batch_larger_than_a_simulated_table_is_all_of_it():
+    """At 20,000 rows a batch has 1,250, and a simulated table 1,000."""
+    planned = DPClassifier(mechanism="last_sampled_state", classes=[0, 1]).plan(20_000, 3)
+    assert planned.settings.batch_size == 1_250 and planned.settings.rate == 1 / 16
+    assert planned.guarantee.epsilon(1e-6) <= 1.0
+
+
 def test_a_batch_errs_by_no_more_than_the_bound_counts_on():
     """The mean over all batches of the square distance of gradients, at the worst model."""
     asked = request_of(**{**SAMPLED, "n": 7}, p=1)

@@ -1,11 +1,13 @@
 """Guarantees as values, and conversions to (ε, δ): bounds that agree, labels that are true."""
 
+import inspect
 import json
 import math
 import re
 from itertools import pairwise
 
 import jsonschema
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting import dp_event, pld
@@ -15,7 +17,15 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.privacy import best_attack, compose, pure, rdp, zcdp
+from rashomon_explorer.privacy import (
+    affordable_repeated_eta,
+    best_attack,
+    compose,
+    pure,
+    rdp,
+    repeated_bounded_range,
+    zcdp,
+)
 from rashomon_explorer.privacy.conversions import (
     gdp_delta,
     gdp_epsilon,
@@ -316,3 +326,28 @@ def test_no_event_claims_more_than_is_proved():
             guarantee.to_dp_event()
     assert 1 / gdp(0.3).to_dp_event().noise_multiplier >= 0.3
     assert gdp(0.0).to_dp_event() == dp_event.NoOpDpEvent()
+
+
+def test_every_attribute_of_a_guarantee_can_be_read():
+    """Tools that list attributes read all of them, also those that are absent here."""
+    for guarantee in (pure(1.0), zcdp(0.1), rdp([2.0], [0.1]), no_guarantee("none")):
+        assert dict(inspect.getmembers(guarantee))["notion"] == guarantee.notion
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-30, 1e-100, 1e-300])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0])
+def test_what_a_budget_allows_costs_the_budget_at_any_delta(epsilon, delta):
+    """Conversions and their inverses, against 60 digits for Gaussian DP."""
+    mu, rho = gdp_mu(epsilon, delta), zcdp_rho(epsilon, delta)
+    for proved in (
+        gdp(mu),
+        zcdp(rho),
+        repeated_bounded_range(affordable_repeated_eta(epsilon, delta, 5), 5),
+    ):
+        assert 0.99 * epsilon <= proved.epsilon(delta) <= epsilon * (1 + 1e-9)
+        assert 0 <= proved.delta(epsilon) <= delta * (1 + 1e-6)
+    with mpmath.workdps(60):
+        exact = mpmath.ncdf(-epsilon / mpmath.mpf(mu) + mpmath.mpf(mu) / 2) - mpmath.exp(
+            epsilon
+        ) * mpmath.ncdf(-epsilon / mpmath.mpf(mu) - mpmath.mpf(mu) / 2)
+        assert exact <= delta * (1 + 1e-9) and gdp(mu / 2).delta(epsilon) < exact

@@ -1,5 +1,6 @@
 """A charge is on the disk before rows are read, and voided only before anything ran under it."""
 
+import json
 import os
 import pickle
 import sqlite3
@@ -315,3 +316,43 @@ def test_mechanisms_of_diffprivlib_are_charged_their_epsilon(tmp_path):
     with ledger.charge(pure(0.5), note="diffprivlib: mean"):
         mean = tools.mean(np.array([31.0, 47.0, 52.0]), epsilon=0.5, bounds=(18, 90))
     assert np.isfinite(mean) and ledger.remaining == 0.5
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        "value",
+        [float("nan"), np.float32("inf"), {1}, object(), [{"deep": float("-inf")}]],
+        ids=str,
+    )
+    def test_one_that_is_not_json_is_refused_before_the_charge(self, ledger, value):
+        with pytest.raises(ValueError, match=r"must be JSON values.*Nothing was charged"):
+            ledger.reserve(pure(0.1), parameters={"a": value})
+        assert ledger.entries() == []
+
+    def test_numbers_of_numpy_are_numbers(self, ledger):
+        ledger.reserve(pure(np.float32(0.5)), parameters={"a": np.float32(0.5), "n": np.int64(3)})
+        (entry,) = ledger.entries()
+        assert entry.parameters == {"a": 0.5, "n": 3} and ledger.spent() == 0.5
+
+    def test_a_file_of_an_earlier_version_with_nan_is_exported(self, ledger):
+        ledger.reserve(pure(0.1), parameters={"a": [7.0], "b": 1})
+        with sqlite3.connect(ledger.path) as connection:
+            connection.execute("DROP TRIGGER charges_keep")
+            connection.execute("""UPDATE charges SET parameters = '{"a": [NaN], "b": 1}'""")
+        exported = json.loads(ledger.export(), parse_constant=pytest.fail)
+        assert exported["entries"][0]["parameters"] == {"a": [None], "b": 1}
+
+
+@pytest.mark.parametrize("number", [np.float64, np.float32, np.float16, np.int64, np.uint8])
+@pytest.mark.parametrize(
+    "settings", [{}, {"family": "trees"}, {"family": "linear", "standardize": "private"}], ids=str
+)
+def test_a_budget_of_numpy_is_that_of_the_same_number(tmp_path, number, settings):
+    X = np.random.default_rng(0).integers(0, 2, (300, 2)) * 0.5
+    ledger = Ledger.create(tmp_path / "n.ledger", epsilon=number(2), delta=np.float32(1e-6))
+    known = {"classes": [0, 1], "delta": float(np.float32(1e-6)), "ledger": ledger}
+    rows = X * 2 if settings.get("family") == "trees" else X
+    fitted = DPClassifier(epsilon=number(1), **known, **settings).fit(rows, (X[:, 0] > 0) * 1)
+    plain = DPClassifier(epsilon=1.0, **known, **settings).plan(np.int64(300), 2)
+    assert fitted.guarantee_.epsilon(1e-6) == plain.guarantee.epsilon(1e-6)
+    assert ledger.spent() <= 1.0 + 1e-9

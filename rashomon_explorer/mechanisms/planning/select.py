@@ -7,10 +7,9 @@ from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import Any, cast
 
-import numpy as np
-
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import duration_text, hit_rate_text, rounded_up
+from rashomon_explorer._utils.validation import plain_number
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
@@ -117,7 +116,7 @@ def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Pla
     "auto".
     """
     # A bound in single precision would reduce the precision of all results.
-    plain = {k: float(x) if isinstance(x, np.floating) else x for k, x in settings.items()}
+    plain = {name: plain_number(value) for name, value in settings.items()}
     if mechanism != AUTO:
         return _named(mechanism, **plain)
     kinds = ((name, MECHANISMS[name]) for name in MECHANISMS if name not in OF_PAPERS)

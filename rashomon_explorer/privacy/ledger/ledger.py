@@ -285,8 +285,8 @@ class Ledger(ReprMixin):
             been seen, belongs to another ledger, or was already extended. Also if the ledger's
             rule costs much more than the guarantee's own curve, and ``rule`` is None.
         ValueError
-            If ``parameters`` has the key ``"extends"``, which the ledger writes, or ``rule`` is
-            unknown.
+            If ``parameters`` has the key ``"extends"``, which the ledger writes, or a value that is
+            not JSON, such as NaN; or ``rule`` is unknown.
         """
         parameters = dict(parameters or {})
         if charge.EXTENDS in parameters:
@@ -298,6 +298,7 @@ class Ledger(ReprMixin):
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"expected a Guarantee, such as pure(epsilon=0.5), got {guarantee!r}")
+        rows.json_text(parameters)
         # Before the file is locked, because it may take time.
         budget, totals = self._standing()
         check_covered(guarantee, rows.ledger_delta(budget), rule, totals)

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, left_text, rounded_up
@@ -42,13 +44,30 @@ def insert_charge(
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
         "VALUES (?, ?, ?, ?, ?, ?)",
-        (_now(), _who(), note, json.dumps(parameters), json.dumps(guarantee.to_dict()), sums.leaks),
+        (_now(), _who(), note, json_text(parameters), json.dumps(guarantee.to_dict()), sums.leaks),
     )
     number = int(cursor.lastrowid or 0)
     if entered is not None:
         totals.write_divergence(connection, number, entered)
     file.write_totals(connection, sums)
     return number
+
+
+def json_text(parameters: dict[str, Any]) -> str:
+    """JSON text of a charge's parameters; a ValueError if a value has none."""
+    try:
+        return json.dumps(parameters, default=_plain_value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            "parameters must be JSON values: text, finite numbers, true, false, null, lists and "
+            f"dictionaries of them, got {parameters!r} ({error}). Nothing was charged"
+        ) from error
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def settle_order(connection: sqlite3.Connection, order: float) -> None:

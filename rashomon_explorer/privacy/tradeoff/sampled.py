@@ -188,6 +188,10 @@ class PoissonSampled(curves.TradeOff):
             return np.zeros_like(epsilon)
         return np.asarray(np.max([curve.delta(epsilon) for curve in self._directions], axis=0))
 
+    def epsilon(self, delta: float) -> float:
+        """Upper bound on the least ε at δ, for either order of the neighbours."""
+        return max(curve.epsilon(delta) for curve in self._directions) if self.rate else 0.0
+
     @cached_property
     def _directions(self) -> list[curves.TradeOff]:
         directions: list[curves.TradeOff] = [
@@ -239,6 +243,10 @@ class _Direction(curves.TradeOff):
         return np.clip(mass - lost + off, 0.0, 1.0)[()]
 
     _profile = delta
+
+    def renyi(self, order: float) -> float:
+        """Bound on D_a of the first distribution from the second."""
+        return poisson_renyi(self.of.sigma, self.of.rate, self.first, self.second, order)
 
     @property
     def relation(self) -> str:

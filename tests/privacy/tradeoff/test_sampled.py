@@ -377,3 +377,43 @@ def test_curves_compose_with_gaussians_and_are_dropped_beside_parts_without_mu()
     # Adaptively chosen charges count no curve.
     assert adaptive_epsilon([SAMPLED], 1e-6) == pytest.approx(zcdp(5.0).epsilon(1e-6))
     assert adaptive_epsilon([ALONE], 1e-6) == math.inf
+
+
+def quadrature_epsilon(sigma, rate, steps, delta):
+    """Least ε of the Rényi divergences of replace-one densities, by quadrature in 30 digits."""
+    m, best = 1 / mpmath.mpf(sigma), mpmath.inf
+
+    def density(x, mean):
+        plain = (1 - rate) * mpmath.exp(-(x**2) / 2) + rate * mpmath.exp(-((x - mean) ** 2) / 2)
+        return plain / mpmath.sqrt(2 * mpmath.pi)
+
+    with mpmath.workdps(30):
+        for order in map(mpmath.mpf, ("2.3", "3", "4.1", "5", "6", "8", "12", "33")):
+            far = order * m + 12
+            moment = mpmath.quad(
+                lambda x, a=order: density(x, m) ** a * density(x, -m) ** (1 - a),
+                mpmath.linspace(-far, far, 9),
+            )
+            divergence = steps * mpmath.log(moment) / (order - 1)
+            offset = -mpmath.log(delta) + order * mpmath.log(1 - 1 / order) - mpmath.log(order - 1)
+            best = min(best, divergence + offset / (order - 1))
+    return float(best)
+
+
+@pytest.mark.parametrize("delta", [3e-10, 1e-20, 1e-300])
+def test_where_the_grid_ends_renyi_divergences_bound_the_cost(delta):
+    """The grid alone has no finite ε there, because its errors add to δ."""
+    curve = PoissonSampled(sigma=1.0, rate=0.01, steps=1000)
+    epsilon = curve.epsilon(delta)
+    assert epsilon <= 1.005 * quadrature_epsilon(1.0, 0.01, 1000, delta)
+    assert curve.delta(epsilon * (1 + 1e-3)) <= 10 * delta
+    assert 0 < curve.delta(2 * epsilon) < delta or delta == 1e-300
+    assert epsilon < PoissonSampled(sigma=0.5, rate=0.01, steps=1000).epsilon(delta)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-14, 1e-100, 1e-300])
+def test_below_the_grid_the_bound_stays_above_the_exact_cost(delta):
+    """Sums over all rows are Gaussian, μ = 2√T/σ; twice the noise would be below it."""
+    exact = Gaussian(2 * math.sqrt(50) / 20.0).epsilon(delta)
+    assert exact <= PoissonSampled(20.0, 1 - 1e-12, 50).epsilon(delta) <= 1.15 * exact
+    assert PoissonSampled(40.0, 1 - 1e-12, 50).epsilon(delta) < exact
