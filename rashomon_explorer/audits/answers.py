@@ -26,6 +26,7 @@ NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
 _RELIANCE_MODELS = 32  # each needs all pairs of rows
+_RELIANCE_WORK = 10**9  # rows × parameters³, of a quick bound of every feature
 _RELIANCE_ROWS = 20_000  # of a logistic model; with more, a bound takes minutes a feature
 _RELIANCE_ENDS = {
     "lower": "low",
@@ -184,11 +185,12 @@ class CertifiedAnswers:
         return self._flips(self._beside_fitted(found, encoded), encoded)
 
     def _flips(self, found: pd.DataFrame, rows: FloatArray) -> pd.DataFrame:
-        low = np.full(len(found), self.inputs.psi)
+        low = np.where(found["decided"], self.inputs.psi, 0.0)
         high = np.full(len(found), np.inf)
         can = found["flips"].to_numpy()
         if can.any():
             low[can], high[can] = measures.flip_psi(self.problem, rows[can], threshold=self.cut)
+            high[can] = np.minimum(high[can], self.inputs.psi)
             scores = linear_scores(self.problem, self.problem.minimum.theta, rows)
             other = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
             low[other] = high[other] = 0.0  # the best model itself
@@ -333,7 +335,8 @@ class CertifiedAnswers:
         problem = self.problem
         known = problem.l1 is None and not problem.row_space.flat.size
         squared = problem.loss.name == "squared"
-        few = problem.loss.name == "logistic" and problem.n <= _RELIANCE_ROWS
+        small = problem.n <= _RELIANCE_ROWS and problem.n * problem.p**3 <= _RELIANCE_WORK
+        few = problem.loss.name == "logistic" and small
         return bool(known and problem.loss.outputs == 1 and (squared or few))
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:

@@ -30,6 +30,7 @@ from rashomon_explorer.audits.answers import (
     with_sign,
 )
 from rashomon_explorer.audits.comparison import Comparison, compare
+from rashomon_explorer.audits.draws import usual_number
 from rashomon_explorer.audits.group_rates import (
     NO_RATES,
     accepted_code,
@@ -57,7 +58,7 @@ from rashomon_explorer.sets.models.fitted import StoredPredictions
 _NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
 _NO_IMPORTANCE = "stored predictions do not tell what other rows would get"
 _MODELS = 200
-"""Models drawn from an exact set for averages over it, unless a number is given."""
+"""Models drawn from an exact set for averages, unless a number is given or the table is large."""
 
 
 @by_index
@@ -188,6 +189,8 @@ def audit(
         random_state=random_state,
         **weights,
     )
+    if n_models == "auto":
+        choice["n_models"] = usual_number(problem, _MODELS)
     inputs = _inputs(audited, found.psi, groups, table, features, choice)
     return Audit(found, CertifiedAnswers(inputs, problem), table)
 

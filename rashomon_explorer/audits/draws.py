@@ -21,6 +21,16 @@ _ROUNDING = 1e-12  # least length of an interval, relative to the first
 _STEPS = 2  # of each chain, per parameter
 
 
+_POINT = 1.65e-9  # nominal seconds of one step of a chain, per row and parameter
+_SECONDS, _FEWEST = 5.0, 16  # nominal seconds of all chains, and the least number of models
+
+
+def usual_number(problem: Any, most: int) -> int:
+    """Count the models that are drawn in a few seconds, by the size of the table alone."""
+    size = problem.n * problem.p * (_STEPS * problem.p + 10)
+    return min(most, max(_FEWEST, int(_SECONDS / (_POINT * size))))
+
+
 @one_blas_thread()
 def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
     """Models (n_models, p) of {L ≤ min L + psi}, uniform in the limit: not private.

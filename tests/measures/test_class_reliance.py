@@ -383,3 +383,23 @@ def test_least_squares_of_scikit_learn_has_the_range_of_the_same_problem_in_a_ba
     labels = RidgeClassifier().fit(X, y > 0)
     with pytest.raises(TypeError, match="only linear and logistic regressions are bounded"):
         model_class_reliance(penalised_problem(labels, X, y > 0), psi=0.005)
+
+
+@pytest.mark.parametrize("form", ["difference", "ratio"])
+def test_quick_ranges_hold_the_searched_ones(form):
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(60, 3))
+    labels = (rows[:, 0] + rng.logistic(size=60) > 0).astype(int)
+    problem = penalised_problem(LogisticRegression().fit(rows, labels), rows, labels)
+    every, few, one = (
+        model_class_reliance(problem, psi=0.02, form=form, seconds=seconds)
+        for seconds in (None, 0.0, 0.02)
+    )
+    assert (few["lower"] <= every["lower_attained"] + 1e-9).all()
+    assert (few["upper"] >= every["upper_attained"] - 1e-9).all()
+    assert (few["lower_attained"] >= every["lower"] - 1e-9).all()
+    assert (few["upper_attained"] <= every["upper"] + 1e-9).all()
+    assert (few["upper"] - few["upper_attained"] > every["upper"] - every["upper_attained"]).any()
+    first = (every["best"] - (form == "ratio")).abs().idxmax()
+    searched = [name for name in every.index if not one.loc[name].equals(few.loc[name])]
+    assert searched == [] or first in searched

@@ -135,3 +135,14 @@ def test_a_regression_has_ranges_within_a_budget():
     few = m.exact_score_ranges(problem, 0.01, X, seconds=0.0)
     exact = m.exact_score_ranges(problem, 0.01, X)
     assert (few["high_outer"] >= exact["high"] - 1e-6).all()
+
+
+def test_a_least_psi_within_a_budget_is_valid(monkeypatch):
+    problem, _, rows = case("logistic")
+    every = m.flip_psi(problem, rows[:60], seconds=None)
+    monkeypatch.setattr(brackets, "_LEAST", 1e9)
+    few = m.flip_psi(problem, rows[:60], seconds=0.0)
+    assert (few.lower <= every.upper).all() and (few.upper >= every.lower).all()
+    nearest = np.argsort(every.upper)[:5]
+    np.testing.assert_allclose(few.upper[nearest], every.upper[nearest], rtol=0.02)
+    assert (few.lower == 0).any()

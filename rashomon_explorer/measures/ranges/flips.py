@@ -11,7 +11,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges import level_set
-from rashomon_explorer.measures.ranges.brackets import SECONDS, Past, bracketed
+from rashomon_explorer.measures.ranges.brackets import SECONDS, Past, affordable, bracketed
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
@@ -150,6 +150,7 @@ class _Search:
 
 
 _TOLERANCE = 1e-6
+_CROSSING = 4.0  # of a least crossing, in searches
 
 
 class ExactAmbiguity(NamedTuple):
@@ -368,7 +369,12 @@ class FlipPsi(NamedTuple):
 
 
 def flip_psi(
-    problem: ConvexProblem, x: ArrayLike, *, threshold: float = 0.0, tolerance: float = 0.01
+    problem: ConvexProblem,
+    x: ArrayLike,
+    *,
+    threshold: float = 0.0,
+    tolerance: float = 0.01,
+    seconds: float | None = SECONDS,
 ) -> FlipPsi:
     """Smallest ψ at which some model of the Rashomon set gives a person another label.
 
@@ -390,6 +396,9 @@ def flip_psi(
         Score above which the label is 1, as in :func:`exact_flips`.
     tolerance : float, default=0.01
         Where the search ends: upper ≤ (1 + tolerance)·lower.
+    seconds : float or None, default=10
+        Nominal seconds for searches, as in :func:`exact_flips`: people nearest to the boundary are
+        searched. The others get 0 and the excess loss of a model that flips them.
 
     Returns
     -------
@@ -421,9 +430,15 @@ def flip_psi(
     n, others, p = directions.shape
     columns, each = directions.reshape(-1, p).T, np.repeat(beyond, others)
     zero = _largest_crossing(problem, columns, each, threshold)
-    found = least_crossings(problem, columns, zero, tolerance, each)
-    ends = np.stack(found).reshape(2, n, others).min(axis=2).T
-    for row, (lower, upper) in enumerate(progress(ends, "least ψ of flips", total=n)):
+    ends = np.column_stack([np.zeros(n), np.where(directions.any(axis=(1, 2)), zero, np.inf)])
+    needed = (each - problem.minimum.theta @ columns).reshape(n, others).min(axis=1)
+    share = None if seconds is None else seconds / _CROSSING
+    chosen = np.argsort(needed, kind="stable")[: affordable(problem, share)]
+    asked = (chosen[:, None] * others + np.arange(others)).ravel()
+    found = least_crossings(problem, columns[:, asked], zero, tolerance, each[asked])
+    ends[chosen] = np.stack(found).reshape(2, len(chosen), others).min(axis=2).T
+    for row in progress(chosen.tolist(), "least ψ of flips", total=len(chosen)):
+        lower, upper = ends[row]
         if upper <= LEAST * zero:
             ends[row] = 0.0, LEAST * zero
         elif upper > (1 + tolerance) * lower:

@@ -37,6 +37,7 @@ _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check s
 _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
 
 
+_TIGHT = 1.2  # of a quadratic's squared extent: an ellipsoid within it is not shrunk
 _SHRINKS, _GAIN = 12, 0.05  # rounds of an outer ellipsoid, and the least gain of one
 
 _CLEARLY_CURVED = 1e-6  # share of the largest eigenvalue of a Gram matrix of scaled columns
@@ -252,7 +253,7 @@ class PenalisedProblem:
         """
         if psi not in self._outer_reaches:
             reach = self.reach(psi)
-            if isinstance(self.loss, LogisticLoss):
+            if isinstance(self.loss, LogisticLoss) and reach.extent**2 > _TIGHT * 2 * psi:
                 reach = self._shrunk(reach, psi)
             self._outer_reaches[psi] = reach
         return self._outer_reaches[psi]

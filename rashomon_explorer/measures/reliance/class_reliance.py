@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,8 @@ class SquareClass:
     within: Quadratic
     ball: Quadratic
     floor: float  # smallest e_orig of any linear model
+    quick: bool = False  # ranges are closed forms, and always quick
+    seconds: ClassVar[float] = 1e-6  # nominal, of one range
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> SquareClass:
@@ -169,6 +171,7 @@ def model_class_reliance(
     feature_names: Sequence[str] | None = None,
     form: set_reliance.Form = "difference",
     draws: ArrayLike | None = None,
+    seconds: float | None = 5.0,
 ) -> pd.DataFrame:
     """Smallest and largest model reliance over the whole Rashomon set {L ≤ min L + ψ}.
 
@@ -200,6 +203,11 @@ def model_class_reliance(
     draws : array-like of shape (n_draws, p), optional
         Models such as ``rashomon_set.coef``, to compare with the range; those outside the set are
         excluded.
+    seconds : float or None, default=5
+        Nominal seconds for ranges under logistic loss; their number follows from the size of the
+        table, so that results do not depend on the machine. Features beyond it, those of least
+        reliance of the best model, get ends that are further apart, still attained and proved.
+        None searches all.
 
     Returns
     -------
@@ -247,8 +255,11 @@ def model_class_reliance(
     with one_blas_thread():
         make, first = _CLASSES[problem.loss.name], next(iter(groups.values()))
         models = make(problem, psi, first, ratio=form == "ratio")
+        order = best.iloc[0].abs().sort_values(ascending=False, kind="stable").index
+        most = len(order) if seconds is None else int(seconds / models.seconds)
+        quick = set(order[most:])
         ranges = {
-            name: _range(models.on(columns), form)
+            name: _range(replace(models.on(columns), quick=name in quick), form)
             for name, columns in progress(groups.items(), "class reliance")
         }
     table = pd.DataFrame(ranges).T.rename_axis(index="feature")
