@@ -19,6 +19,7 @@ from rashomon_explorer.release.noise import GaussianNoise, Noise
 _STEPS = (0.1, 0.2, 0.7)  # shares of the cost
 _PARTS = (0.5, 0.3, 0.2)  # of a step, for the gradient, the Hessian and the second moments
 _CLEAR = 3.0  # least ratio of the smallest curvature to the noise in it
+_SMALL = 1e-4  # below it the growth is 1 to within rounding
 _BENT = 1.0  # largest ratio of the error of the last step to the standard error
 
 
@@ -35,10 +36,10 @@ class Coefficients(query.Query):
     - noise: that of the gradient, and of the Hessian times the last step.
 
     How the draws were made does not enter, so every mechanism's draws will do. The intervals leave
-    out the bias by clipping and by the ridge: θ* is not the minimiser without them. A coefficient
-    is NaN, with the reason, where the noise hides the curvature, the last step is too long for
-    its linear approximation, or the minimiser may lie on the sphere of the ball
-    (docs/theory/inference.md §29).
+    out the bias by clipping and by the ridge: θ* is not the minimiser without them. After a long
+    last step an interval is wider by a bound on the error of its linear approximation. A
+    coefficient is NaN, with the reason, where the noise hides the curvature, this bound exceeds the
+    ball, or the minimiser may lie on the sphere (docs/theory/inference.md §29).
 
     References
     ----------
@@ -268,10 +269,11 @@ class _Step:
             np.sqrt(np.diag(self._noise)),
             np.sqrt(np.diag(self._sampling).clip(0)),
             np.sqrt(2 * psi * np.diag(self._inverse)),
+            self._bias,
         )
         return tuple(
-            statistic.Coefficient(name, end, noise, rows, choice, radius, psi, doubt)
-            for name, doubt, end, noise, rows, choice in zip(
+            statistic.Coefficient(name, end, noise, rows, choice, radius, psi, doubt, bias)
+            for name, doubt, end, noise, rows, choice, bias in zip(
                 names, self._doubts, *(column.tolist() for column in columns), strict=True
             )
         )
@@ -302,21 +304,30 @@ class _Step:
         radial = math.sqrt(max(float(end @ total @ end), 0.0)) / max(length, 1e-300)
         if length + 2 * radial > (self.public.linear.plan.radius or 0.0):
             return ["the best model may lie on the sphere: use a larger radius"] * len(end)
-        far = self._bend > _BENT * np.sqrt(np.diag(total).clip(0))
+        far = self._bias > (self.public.linear.plan.radius or 0.0)
         return np.where(
             far, "the start is too far away for the noise: use a larger budget", ""
         ).tolist()
 
-    @property
+    @cached_property
+    def _bias(self) -> FloatArray:
+        """What the error of the linear approximation adds to an interval; 0 below its errors."""
+        errors = np.sqrt(np.diag(self._sampling + self._noise).clip(0))
+        return np.where(self._bend > _BENT * errors, self._bend, 0.0)
+
+    @cached_property
     def _bend(self) -> NDArray[np.float64]:
         """Bound on the error of the linear approximation of the gradient, by coefficient.
 
         Half the third derivative along the move, twice, and a column a of the inverse: at most
-        κ/2 times max |z·a|·vᵀHv, and times max |z·v|·√(aᵀHa·vᵀHv), with |f'''| ≤ κ f''.
+        κ/2 times max |z·a|·vᵀHv, and times max |z·v|·√(aᵀHa·vᵀHv), with |f'''| ≤ κ f''. Along the
+        move f'' grows by a factor of at most exp(κ|z·v|), which turns ½ into (eᵗ − 1 − t)/t².
         """
         bound = row_bound(self.public.linear.row_norm, intercept=True)
         curved = math.sqrt(max(float(self._move @ self.data_hessian @ self._move), 0.0))
         across = bound * np.linalg.norm(self._inverse, axis=0) * curved
         along = bound * float(np.linalg.norm(self._move)) * np.sqrt(np.diag(self._inverse))
         ratio = getattr(posed_loss(self.public.linear), "third_derivative", math.inf)
-        return np.asarray(ratio / 2 * curved * np.minimum(across, along))
+        reach = ratio * bound * float(np.linalg.norm(self._move))
+        growth = 1.0 if reach < _SMALL else 2 * (math.expm1(min(reach, 50.0)) - reach) / reach**2
+        return np.asarray(ratio / 2 * growth * curved * np.minimum(across, along))

@@ -227,6 +227,8 @@ class Coefficient:
     psi : float
     doubt : str, default=""
         Reason why the coefficient is unknown; empty if it is known.
+    bias : float, default=0.0
+        Bound on the error of the last step's linear approximation, if it matters.
 
     Examples
     --------
@@ -243,6 +245,7 @@ class Coefficient:
     radius: float
     psi: float
     doubt: str = ""
+    bias: float = 0.0
 
     @property
     def estimate(self) -> float:
@@ -256,7 +259,8 @@ class Coefficient:
             return self.doubt
         low, high = self.value - self.choice, self.value + self.choice
         ends = f"{max(low, -self.radius):.3g} to {min(high, self.radius):.3g}"
-        return f"within ψ = {self.psi:g} models reach from {ends} (quadratic approximation)"
+        wider = f"; wider by ± {self.bias:.2g}, as the start is far away" if self.bias else ""
+        return f"within ψ = {self.psi:g} models reach from {ends} (quadratic approximation){wider}"
 
     def interval(self, confidence: float = _USUAL) -> Interval:
         """Interval of the population's coefficient, noise and sampling included.
@@ -267,7 +271,7 @@ class Coefficient:
         if self.doubt:
             return -self.radius, self.radius
         errors = math.hypot(self.standard_error, self.rows_error)
-        half = float(ndtri((1 + confidence) / 2)) * errors
+        half = float(ndtri((1 + confidence) / 2)) * errors + self.bias
         return _clipped((self.value - half, self.value + half), -self.radius, self.radius)
 
 
