@@ -2,6 +2,8 @@
 
 import json
 import math
+import warnings
+from bisect import bisect_left
 from collections.abc import Iterable
 from html import escape
 from importlib.metadata import version
@@ -335,28 +337,76 @@ def as_text(audit: Any) -> str:
 
 _RELEASE = """\
 from rashomon_explorer import Ledger, {estimator}, propose_schema
-from rashomon_explorer.release import release
+from rashomon_explorer.release import LeastPsi, plan_release, release
 
 # 1. Draft the columns; in the file replace all that was read off the rows by public knowledge.
 propose_schema(X, path="audit.toml")
 # 2. Declare the models; nothing is fitted. A smaller radius means less noise.
 every = {estimator}({settings}, radius=4.0, schema="audit.toml")
 # 3. Answers about every {kind} of that ball within ψ, with noise.
-ledger = Ledger.create("audit.ledger", epsilon=1.0)
-queries = {queries}
-print(release(every, X, y, queries=queries, epsilon=1.0, ledger=ledger))
+{queries}
 """
+_SOLD = """\
+ledger = Ledger.create("audit.ledger", epsilon=1.0)
+print(release(every, X, y, queries=queries, epsilon=1.0, ledger=ledger))"""
+_EPSILON = 1.0
 
 
 def release_code(audit: Any) -> str:
-    """Python code that releases an audit's answers with differential privacy."""
+    """Python code that releases those of an audit's answers that the noise does not hide."""
     classes = tuple(np.asarray(audit.inputs.model.classes or ()).tolist())
-    psi = f"psi={audit.psi:.3g}, " if audit.kind == "exact" and classes else ""
+    psi = audit.psi if audit.kind == "exact" and classes else 0.02
+    declared = f"psi={psi:.3g}, " if audit.kind == "exact" and classes else ""
     return _RELEASE.format(
         estimator="RashomonClassifier" if classes else "RashomonRegressor",
-        settings=f"{psi}classes={classes!r}" if classes else "target_bounds=(LOW, HIGH)",
+        settings=f"{declared}classes={classes!r}" if classes else "target_bounds=(LOW, HIGH)",
         kind="linear model" if audit.kind == "exact" else "linear model (not of these refits)",
-        queries=["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])],
+        queries=_release_queries(audit.inputs.model.table, classes, float(f"{psi:.3g}")),
+    )
+
+
+def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) -> str:
+    """Lines that ask what the noise, which is public, does not hide, or say that it hides all."""
+    from rashomon_explorer.data import propose_schema
+    from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+    from rashomon_explorer.exceptions import PrivacyLeakWarning, WeakGuaranteeWarning
+    from rashomon_explorer.release import LeastPsi, plan_release
+
+    schema = propose_schema(table)
+    settings: dict[str, Any] = {"schema": schema.confirm(*schema.unconfirmed), "radius": 4.0}
+    every: Any = RashomonRegressor(target_bounds=(-1, 1), **settings)
+    if classes:
+        every = RashomonClassifier(psi=psi, classes=classes, **settings)
+
+    def planned(*queries: Any) -> Any:
+        with warnings.catch_warnings():
+            for category in (PrivacyLeakWarning, WeakGuaranteeWarning):
+                warnings.simplefilter("ignore", category)
+            return plan_release(every, len(table), queries=queries, epsilon=_EPSILON)
+
+    asked = ["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])]
+    plan = planned(*asked)
+    if not plan.hidden:
+        return f"queries = {asked}\n{_SOLD}"
+    names = plan.queries[0].coordinates(plan.public).names
+    names = [name.removeprefix("psi without ") for name in names]
+
+    def is_hidden(count: int) -> bool:
+        return bool(planned(LeastPsi(avoiding=names[:count])).hidden)
+
+    shown = bisect_left(range(1, len(names) + 1), True, key=is_hidden)
+    if shown == len(names):
+        return f"queries = {asked[:1]}\n{_SOLD}"
+    if shown:
+        return (
+            f"#    It would hide answers about more than {shown} of the {len(names)} columns: "
+            "choose\n#    them by the question, not by what the audit says.\n"
+            f"queries = [LeastPsi(avoiding={names[:shown]!r})]\n{_SOLD}"
+        )
+    return (
+        "#    The noise, which is public, would hide every answer: nothing is charged.\n"
+        f"queries = [LeastPsi(avoiding={names[:1]!r})]\n"
+        "print(plan_release(every, X, queries=queries, epsilon=1.0).hidden)"
     )
 
 

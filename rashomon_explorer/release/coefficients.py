@@ -19,6 +19,7 @@ from rashomon_explorer.release.noise import GaussianNoise, Noise
 _STEPS = (0.1, 0.2, 0.7)  # shares of the cost
 _PARTS = (0.5, 0.3, 0.2)  # of a step, for the gradient, the Hessian and the second moments
 _CLEAR = 3.0  # least ratio of the smallest curvature to the noise in it
+_USUAL_SHARE = 8.0  # the largest mean curvature over the least one of usual rows
 _SMALL = 1e-4  # below it the growth is 1 to within rounding
 _BENT = 1.0  # largest ratio of the error of the last step to the standard error
 
@@ -97,21 +98,32 @@ class Coefficients(query.Query):
 
         The mean eigenvalue of a Hessian is at most its largest trace over the width.
         """
-        width = len(public.linear.feature_names)
-        bound = row_bound(public.linear.row_norm, intercept=True)
-        most = posed_loss(public.linear).smoothness(bound) / width + public.linear.plan.ridge
-        start = np.zeros(width)
-        blank = _Step.read(public, start, np.zeros(sum(_sizes(public))), _STEPS[-1], noise.scale)
-        if most < _CLEAR * blank.hidden:
-            times = _CLEAR * blank.hidden / most
+        most, hidden = self._curvatures(public, noise)
+        if most < _CLEAR * hidden:
+            times = _CLEAR * hidden / most
             raise ValueError(
                 f"coefficients would be hidden by the noise, whatever {public.n_rows:,} rows say: "
                 f"use {times:.2g} times as many rows, or {times**2:.2g} times the budget rho"
             )
 
     def hidden(self, public: query.PublicShape, noise: Any) -> str:
-        """Empty: :meth:`check_noise` refuses noise that hides the answer."""
-        return ""
+        """Compare the noise with the least curvature that usual rows have."""
+        most, hidden = self._curvatures(public, noise)
+        times = _USUAL_SHARE * _CLEAR * hidden / most
+        if times < 1:
+            return ""
+        return (
+            "the curvature, and with it all coefficients (NaN), unless rows are long and classes "
+            f"balanced: use {times:.2g} times as many rows, or {times**2:.2g} times the budget rho"
+        )
+
+    def _curvatures(self, public: query.PublicShape, noise: Any) -> tuple[float, float]:
+        """Largest mean eigenvalue of a Hessian, and about the largest one of its noise."""
+        width = len(public.linear.feature_names)
+        bound = row_bound(public.linear.row_norm, intercept=True)
+        most = posed_loss(public.linear).smoothness(bound) / width + public.linear.plan.ridge
+        start, blank = np.zeros(width), np.zeros(sum(_sizes(public)))
+        return most, _Step.read(public, start, blank, _STEPS[-1], noise.scale).hidden
 
     def compute(self, rows: query.Rows) -> FloatArray:
         """Return the second step's parts at the starting model, in units of their sensitivity."""

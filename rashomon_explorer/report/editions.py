@@ -193,7 +193,8 @@ def report(
     released = fitted_set(models)
     if isinstance(released, ReleasedSet | ReleasedTrees):
         return release_report(released, path, *rows, **options)
-    return curator_report(models, path, *rows, **options)
+    of_curator: Any = models
+    return curator_report(of_curator, path, *rows, **options)
 
 
 def curator_report(

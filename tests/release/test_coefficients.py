@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rashomon_explorer import Ledger
+from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.measures import exact_ranges
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.release import plan_release, release
@@ -17,6 +17,8 @@ from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.released import from_released_values, released_values
 from tests.release.cases import B, largest_changes, models_of, records_of, table_of
 
+# That the noise may hide them has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.HiddenAnswerWarning")
 LINKS = {"logistic": "logistic", "squared": "identity"}
 NO_NOISE = {"mu": 1e7, "ledger": None}
 
@@ -156,6 +158,25 @@ def test_what_the_noise_hides_is_not_known(tmp_path):
     assert "the start is too far away" in far["coefficient of x0"].note
 
 
+def test_after_a_long_step_intervals_are_wider_by_a_bound_and_hold_the_coefficient():
+    """From 0, without draws: a fifth of the coefficients were NaN, and none is."""
+    slopes, widened, held = [2.0, -1.0, 0.0, 0.3], [], []
+    every = RashomonClassifier(psi=0.02, classes=(0, 1), row_norm=1.0, radius=8.0)
+    for k in range(20):
+        rng = np.random.default_rng(100 + k)
+        X = rng.uniform(-0.55, 0.55, (4_000, 3))
+        y = (add_intercept(X) @ slopes + rng.logistic(size=4_000) > 0).astype(int)
+        settings = {"queries": ["coefficients"], "ledger": None, "random_state": k}
+        for one, true in zip(release(every, X, y, **settings, mu=0.5), slopes, strict=True):
+            low, high = one.interval(0.9)
+            half = 1.6449 * math.hypot(one.standard_error, one.rows_error)
+            assert not one.doubt and (high - low) / 2 == pytest.approx(half + one.bias, rel=1e-3)
+            assert ("wider by" in one.note) == (one.bias > 0)
+            widened.append(one.bias > 0)
+            held.append(low <= true <= high)
+    assert 0.05 < np.mean(widened) < 0.6 and np.mean(held) > 0.9
+
+
 @pytest.mark.parametrize(
     ("link", "settings", "words"),
     [
@@ -204,7 +225,7 @@ def test_nine_tenths_of_the_intervals_hold_the_populations_coefficient(name):
     known = np.array([[not one.doubt for one in each] for each in found])
     low, high = np.moveaxis([[one.interval(0.9) for one in each] for each in found], 2, 0)
     assert known.mean() > 0.8
-    assert ((low <= theta) & (theta <= high))[known].mean() == pytest.approx(0.9, abs=0.02)
+    assert ((low <= theta) & (theta <= high))[known].mean() == pytest.approx(0.91, abs=0.03)
     if ridge:
         assert ((low <= without) & (without <= high))[known].mean() < 0.5
     for part in ("standard_error", "rows_error")[loss == "squared" :]:
