@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
@@ -174,6 +175,10 @@ class CertifiedAnswers:
     def flips(self) -> pd.DataFrame:
         """Label, whether it can flip, the least ψ at which it does, and the conflict ratio."""
         return self._flips(self.decided, self.rows)
+
+    def drawn_codes(self, rows: FloatArray) -> NDArray[np.int_]:
+        """Codes (n_models, n_rows) of the labels that the drawn models give encoded rows."""
+        return drawn_codes(self.models, rows, self.cut)
 
     def flips_of(self, rows: Any) -> pd.DataFrame:
         """Flips of the rows of another table."""
@@ -400,12 +405,15 @@ def conflict_ratios(models: Any, rows: Any, codes: Any, cut: float = 0.0) -> Flo
     """Share of the models (n_rows,) whose label for a person differs from the given code."""
     own, found = np.asarray(codes), []
     for part in _batches(len(own), models.n_draws * max(1, models.n_classes)):
-        if cut:
-            labels = (models.margins(rows[part]) > cut).astype(int)
-        else:
-            labels = likeliest(np.asarray(models.scores(rows[part])))
-        found.append((labels != own[part]).mean(axis=0))
+        found.append((drawn_codes(models, rows[part], cut) != own[part]).mean(axis=0))
     return np.concatenate(found)
+
+
+def drawn_codes(models: Any, rows: Any, cut: float = 0.0) -> NDArray[np.int_]:
+    """Codes (n_models, n_rows) of the labels that drawn models give encoded rows."""
+    if cut:
+        return np.asarray(models.margins(rows) > cut, dtype=int)
+    return np.asarray(likeliest(np.asarray(models.scores(rows))))
 
 
 def _batches(n: int, width: int) -> Iterator[slice]:

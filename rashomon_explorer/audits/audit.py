@@ -34,6 +34,7 @@ from rashomon_explorer.audits.draws import usual_number
 from rashomon_explorer.audits.group_rates import (
     NO_RATES,
     accepted_code,
+    attained_gaps,
     gap_intervals,
     group_series,
     rate_gaps,
@@ -99,10 +100,9 @@ def audit(
     tolerance : float or str, default="auto"
         How much worse than the best a good model may be:
 
-        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise of
-          refits and lists of models ``"paired standard error"``: the median over them of the
-          standard error of the difference in loss to the model on the same rows, and of other
-          linear models ``"cv"``;
+        - ``"auto"``: ``"likelihood ratio"`` for a logistic or linear regression, otherwise
+          ``"paired standard error"``: the median over refits or given models of the standard error
+          of the difference in loss to the model on the same rows;
         - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
           degree of freedom, by default at 95 %, so that ranges of coefficients are profile
           likelihood intervals if the fit has no penalty;
@@ -531,11 +531,15 @@ class Audit:
 
         ``low`` and ``high`` bound the gap of every good model; it is settled if they have one
         sign. ``ratio`` is the smaller rate over the larger one (disparate impact, often compared
-        with 0.8) of the fitted model, with bounds over the good models.
+        with 0.8) of the fitted model, with bounds over the good models. ``low_attained`` and
+        ``high_attained`` are the extreme gaps of the drawn :attr:`models`.
         """
         self._need(self.inputs.groups is not None, NO_GROUPS)
         self._need(self.has_rates, NO_RATES)
-        return marked(with_sign(rate_gaps(self)), self.mark)
+        table = with_sign(rate_gaps(self))
+        if self.kind == "exact":
+            table["low_attained"], table["high_attained"] = attained_gaps(self)
+        return marked(table, self.mark)
 
     def gap_intervals(self, confidence: float = 0.95) -> pd.DataFrame:
         """Per pair of groups: how far its gap depends on the data, and on the choice of model.

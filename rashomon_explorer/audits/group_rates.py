@@ -126,6 +126,25 @@ def rate_gaps(audit: Any, names: Sequence[Any] | None = None) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index(index, name="gap"))
 
 
+def attained_gaps(audit: Any) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest gap in rates (n_pairs,) of the models that are drawn from an exact set."""
+    groups, answers = audit.inputs.groups, audit.answers
+    code, names = accepted_code(audit.inputs.model), group_names(groups)
+    members = _members(groups, names)
+    people = members.sum(axis=1).astype(float)
+    sums = np.zeros((answers.models.n_draws, len(names)))
+    for start in range(0, members.shape[1], _BATCH):
+        part = slice(start, start + _BATCH)
+        accepted = answers.drawn_codes(answers.rows[part]) == code
+        sums += accepted.astype(float) @ members[:, part].T.astype(float)
+    first, second = np.triu_indices(len(names), k=1)
+    gaps = (sums / people)[:, first] - (sums / people)[:, second]
+    return gaps.min(axis=0), gaps.max(axis=0)
+
+
+_BATCH = 20_000  # rows whose labels by all drawn models are held at a time
+
+
 def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:
     """Whether each row (n_groups, n_rows) is of a group."""
     codes = pd.Index(names).get_indexer(groups.to_numpy())
@@ -192,7 +211,7 @@ def gap_intervals(audit: Any, confidence: float) -> pd.DataFrame:
     if audit.task == "classification":
         accepted = (members & Acceptances(audit).rows[0]).sum(axis=1).astype(float)
         low, high = newcombe(accepted[pairs], people[pairs], confidence)
-        table = audit.rate_gaps
+        table = rate_gaps(audit)
     else:
         scores = np.asarray(audit.person_ranges["fitted"], dtype=float)
         means = np.array([scores[mask].mean() for mask in members])

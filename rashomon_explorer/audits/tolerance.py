@@ -23,10 +23,12 @@ from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
 
 _FOLDS = 5
+_BOOTSTRAPS = 5
 
 _FORMS = (
     "a number (largest excess loss), '1%' (of the best loss), 'cv' (one standard error of the "
-    "cross-validated loss), 'cv folds' (the same from the means of the folds), 'likelihood ratio' "
+    "cross-validated loss), 'cv folds' (the same from the means of the folds), 'paired standard "
+    "error' (of the difference in loss of two such models), 'likelihood ratio' "
     "or 'likelihood ratio 99%' (profile intervals), 'without NAME' (price of a feature), or 'auto' "
     "(the likelihood ratio where there is one)"
 )
@@ -57,16 +59,18 @@ def resolve(
     The rules are those of :func:`rashomon_explorer.audit`. ``problem`` is the convex problem that
     the model solves, in whose unit ψ is; without it ψ is in the unit of the held-out loss: log
     loss, in which a probability of 0 counts as 1/(2n), the error rate of a classifier without
-    probabilities, or half the squared error. The model is refitted only for ``"cv"``, and for
-    ``"without"`` if there is no problem. ``groups`` are columns of the problem that form one
-    feature.
+    probabilities, or half the squared error. The model is refitted only for ``"cv"`` and the paired
+    standard error, and for ``"without"`` if there is no problem. ``groups`` are columns of the
+    problem that form one feature.
     """
     if isinstance(tolerance, Tolerance):
         return tolerance
     rule, argument = _parsed(tolerance)
     case = _Case(model, X, np.asarray(y), problem, sample_weight, groups or {}, random_state or 0)
     if rule == "auto":
-        rule, argument = ("likelihood ratio", 0.95) if _has_likelihood(case) else ("cv", None)
+        rule, argument = "likelihood ratio", 0.95
+        if not _has_likelihood(case):
+            rule, argument = "paired standard error" if problem is not None else "cv", None
     than = "this model" if problem is None else "the best"
     return _named(tolerance, rule, *_RULES[rule](case, argument), than)
 
@@ -107,7 +111,7 @@ def _parsed(tolerance: Any) -> tuple[str, Any]:
     """Name of the rule, and its argument."""
     if isinstance(tolerance, str):
         text = tolerance.strip()
-        if text in ("auto", "cv", "cv folds"):
+        if text in ("auto", "cv", "cv folds", "paired standard error"):
             return text, None
         if share := re.fullmatch(r"([0-9.eE+-]+) ?%", text):
             return "relative", _percentage(share[1], tolerance)
@@ -169,14 +173,19 @@ class _Case:
         splitter = kind(count, shuffle=True, random_state=self.seed)
         return list(splitter.split(np.zeros(len(self.y)), self.y))
 
-    def fold_losses(self, model: Any) -> FloatArray:
-        """Loss of every row under the refit of a model to the other folds."""
+    def fold_losses(self, model: Any, bootstrap: int | None = None) -> FloatArray:
+        """Loss of every row under the refit of a model to the other folds, or to a bootstrap."""
         losses = np.empty(len(self.y))
         weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
         for train, test in progress(self.folds, "cross-validation"):
             own = None if weight is None else weight[train]
             with refits.on_a_part_of_the_rows():
-                fitted = refits.fit(clone(model), select_rows(self.X, train), self.y[train], own)
+                rows = select_rows(self.X, train)
+                if bootstrap is None:
+                    fitted = refits.fit(clone(model), rows, self.y[train], own)
+                else:
+                    change = refits.Refit("bootstrap", "rows", seed=bootstrap)
+                    fitted = change.fitted(model, rows, self.y[train], own, self.seed)
                 losses[test] = self._losses(fitted, select_rows(self.X, test), self.y[test])
         return losses
 
@@ -246,6 +255,21 @@ def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
     spread = math.sqrt(float(((weights * (losses - mean)) ** 2).sum()) * n / max(n - 1, 1))
     error = spread / float(weights.sum())
     return error, _standard_error(case, error, mean, "")
+
+
+def _paired(case: _Case, _: None) -> tuple[float, str]:
+    if case.problem is None:
+        raise ValueError("the paired standard error of refits is that of tolerance='auto'")
+    weights = case.weights / case.weights.sum()
+    losses, errors = case.fold_losses(case.model), []
+    for seed in range(_BOOTSTRAPS):
+        apart = case.fold_losses(case.model, bootstrap=seed) - losses
+        spread = (weights * (apart - weights @ apart)) ** 2
+        errors.append(math.sqrt(float(spread.sum()) * len(losses) / max(len(losses) - 1, 1)))
+    return float(np.median(errors)), (
+        "one standard error of the difference in loss, on the same held-out rows, between this "
+        "model and a refit to resampled rows"
+    )
 
 
 def _fold_means(case: _Case, _: None) -> tuple[float, str]:
@@ -344,6 +368,7 @@ _RULES: dict[str, _Rule] = {
     "relative": _relative,
     "cv": _cross_validated,
     "cv folds": _fold_means,
+    "paired standard error": _paired,
     "likelihood ratio": _likelihood_ratio,
     "without": _without,
 }

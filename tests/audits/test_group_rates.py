@@ -103,6 +103,8 @@ def test_rates_lie_between_the_people_whom_all_and_some_good_models_accept(found
     mask = (X["crew"] == "no").to_numpy()
     gaps = drawn[:, mask].mean(axis=1) - drawn[:, ~mask].mean(axis=1)
     assert (gap["low"] <= gaps).all() and (gaps <= gap["high"]).all()
+    attained = gap[["low_attained", "high_attained"]].tolist()
+    assert attained == pytest.approx([gaps.min(), gaps.max()])
     assert "of fate='lived', by crew" in repr(found)
 
 

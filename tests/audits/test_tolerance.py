@@ -24,6 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import audit
+from rashomon_explorer.audits.refits import Refit
 from rashomon_explorer.audits.tolerance import Tolerance, _Case, resolve
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
 from tests.audits.conftest import SAGA
@@ -58,7 +59,33 @@ def test_the_default_is_the_likelihood_ratio_where_there_is_one():
         if isinstance(model, LogisticRegression):
             assert found.psi == pytest.approx(chi2.ppf(0.95, 1) / (2 * len(y)))
             assert audit(model, X, y).tolerance == found
-    assert resolved("auto", LinearSVC(dual=False).fit(X, y), X, y).rule != "likelihood ratio"
+    for model in (LinearSVC(dual=False), RidgeClassifier()):
+        found = resolved("auto", model.fit(X, y), X, y)
+        assert found.rule == "paired standard error"
+        assert 0 < found.psi < resolved("cv", model, X, y).psi
+
+
+def test_the_paired_standard_error_is_that_of_bootstrapped_refits_on_held_out_rows():
+    """By hand for a ridge classifier; of a logistic regression it is near the likelihood ratio."""
+    X, y = cancer()
+    model, errors = RidgeClassifier().fit(X, y), []
+    for seed in range(5):
+        apart = np.empty(len(y))
+        splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+        for train, test in splits:
+            plain = RidgeClassifier().fit(X[train], y[train])
+            change = Refit("bootstrap", "rows", seed=seed)
+            other = change.fitted(model, X[train], y[train], None, 0)
+            signs = 2 * y[test] - 1
+            first, second = (m.decision_function(X[test]) for m in (plain, other))
+            apart[test] = ((signs - second) ** 2 - (signs - first) ** 2) / 2
+        errors.append(apart.std(ddof=1) / np.sqrt(len(y)))
+    psi = resolved("paired standard error", model, X, y).psi
+    assert psi == pytest.approx(np.median(errors))
+    model = LogisticRegression().fit(X, y)
+    ratio = resolved("paired standard error", model, X, y).psi
+    ratio /= resolved("likelihood ratio", model, X, y).psi
+    assert 1 / 8 < ratio < 8
 
 
 def test_the_standard_error_of_all_rows_depends_little_on_the_folds():
