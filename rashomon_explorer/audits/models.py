@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from rashomon_explorer.measures.ranges.linear_models import fitted_parameters
 
 _SAMPLED = 5  # rows that show the width of each step
 _ROUNDING = 1e-9
+_MOST_CELLS = 200_000_000  # of the rows that the last step sees, without zeros left out
 
 
 def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
@@ -343,6 +345,10 @@ class AuditedModel:
         rows = self._handed(table)
         for step in self.steps:
             rows = _stepped(step, rows)
+        if math.prod(rows.shape) > _MOST_CELLS:
+            raise TypeError(
+                f"{step_name(self.steps[-1])} makes {_width(rows):,} columns, too many for proofs"
+            )
         return np.asarray(_dense(rows))
 
     def labels(self, codes: ArrayLike) -> NDArray[Any]:
@@ -501,6 +507,14 @@ def _container(model: Any, X: Any, table: pd.DataFrame, texts: bool) -> str:
 def _check_supervised(model: Any) -> None:
     """Raise TypeError for a model that has no targets to predict."""
     last = fitted_steps(model)[1]
+    if not hasattr(last, "fit") and hasattr(last, "params"):
+        raise TypeError(
+            f"{type(last).__name__} cannot be fitted again: fit the same model with scikit-learn, "
+            "LogisticRegression(C=np.inf) for a logit or LinearRegression() for least squares, to "
+            "the same columns without the constant (of a formula, the columns of its design)"
+        )
+    if not hasattr(last, "__sklearn_tags__") and hasattr(last, "predict"):
+        return  # of another library, which says nothing of its kind
     if is_clusterer(last) or is_outlier_detector(last) or not hasattr(last, "predict"):
         raise TypeError(
             f"{type(last).__name__} does not predict targets: an audit needs a fitted classifier "
@@ -513,9 +527,9 @@ def as_table(
 ) -> pd.DataFrame:
     """Rows as a DataFrame with the columns that a model was fitted to, in their order."""
     if texts:
-        column = pd.Series([X] if isinstance(X, str) else X, name=getattr(X, "name", None))
         if isinstance(X, pd.DataFrame):
-            column = X.iloc[:, 0]
+            X = X.iloc[:, 0]
+        column = pd.Series([X] if isinstance(X, str) else X, name=getattr(X, "name", None))
         return column.to_frame(str((like or [column.name])[0] or "text"))
     if isinstance(X, pd.DataFrame) and X.columns.has_duplicates:
         twice = X.columns[X.columns.duplicated()][0]
