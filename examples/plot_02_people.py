@@ -17,9 +17,9 @@ data = load_dataset("south_german_credit")
 model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(data.X, data.y)
 
 # %%
-# Whose label flips within the models whose loss is at most 0.2 % above the best one? ``psi_low``
+# Whose label flips within the models that a likelihood ratio test keeps? ``psi_low``
 # and ``psi_high`` enclose the excess loss at which it does.
-found = audit(model, data.X, data.y, tolerance="0.2%", groups=data.sensitive["age_group"])
+found = audit(model, data.X, data.y, groups=data.sensitive["age_group"])
 found.flips.head().round(5)
 
 # %%

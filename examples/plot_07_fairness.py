@@ -16,7 +16,7 @@ from rashomon_explorer import audit, load_dataset
 data = load_dataset("south_german_credit")
 model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(data.X, data.y)
 age = data.sensitive["age_group"]
-found = audit(model, data.X, data.y, tolerance="1%", groups=age, random_state=0)
+found = audit(model, data.X, data.y, groups=age, random_state=0)
 
 # %%
 # The exact range of the gap in the mean score, in log-odds. No good model closes it:

@@ -9,5 +9,5 @@ from rashomon_explorer import audit, load_dataset
 data = load_dataset("lending")
 X, y, groups = data.X[:4000], data.y[:4000], data.sensitive[:4000]
 model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-found = audit(model, X, y, tolerance="1%", groups=groups, random_state=0)
+found = audit(model, X, y, groups=groups, random_state=0)
 found.report("audit.html", title="Audit of a loan model", overwrite=True)
