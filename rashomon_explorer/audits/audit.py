@@ -259,6 +259,8 @@ def _sampled(
         **weights,
         **choice,
     )
+    if isinstance(table, pd.DataFrame) and table.ndim == 2:
+        models = models.with_columns(audited.table.columns)
     inputs = _inputs(audited, models.psi, groups, table, features, choice)
     return Audit(models.tolerance, SampledAnswers(inputs, models), table)
 

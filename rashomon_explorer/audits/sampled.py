@@ -1,7 +1,7 @@
 """Sets of refits of any estimator, filtered by their loss on rows that they did not see."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, Self
@@ -86,6 +86,14 @@ class SampledSet(PredictorSet):
         """Replace the models by their predictions on some rows, as a set that can be saved."""
         own = {one.name: getattr(self, one.name) for one in fields(PredictorSet)}
         return PredictorSet(**own).stored(X)
+
+    def with_columns(self, columns: Iterable[Any]) -> Self:
+        """Return the set with models that find the columns of a frame by these names."""
+        own: Any = self.models
+        best: Any = self.reference
+        names = tuple(map(str, columns))
+        own, best = replace(own, columns=names), replace(best, columns=names)
+        return replace(self, models=own, reference=best)
 
     def scoring(self, wanted: Any, decision: Any = None) -> Self:
         """Return the set with the wanted one of two classes as the second, which is scored.
@@ -505,6 +513,12 @@ def collect_models(
     check_inner_share(**({} if confidence is None else {"confidence": confidence}))
     if isinstance(models, np.ndarray | pd.DataFrame) or not _are_estimators(models):
         kind = prediction_kind(models, y) if kind == "auto" else kind
+        if (
+            names is None
+            and isinstance(models, pd.DataFrame)
+            and models.index.dtype.kind not in "iu"
+        ):
+            names = [str(name) for name in models.index]
         every = from_predictions(models, y, kind=kind, classes=classes, names=names, X=X)
         scores, certain = every.scores(), kind == "labels"
     else:

@@ -30,7 +30,7 @@ _FORMS = (
     "cross-validated loss), 'cv folds' (the same from the means of the folds), 'paired standard "
     "error' (of the difference in loss of two such models), 'likelihood ratio' "
     "or 'likelihood ratio 99%' (profile intervals), 'without NAME' (price of a feature), or 'auto' "
-    "(the likelihood ratio where there is one)"
+    "(the likelihood ratio where there is one, 'paired standard error' for refits)"
 )
 
 

@@ -1,6 +1,7 @@
 """Another model beside the audited one: on which rows it was measured, and what follows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -134,6 +135,8 @@ def test_predictions_are_labels_probabilities_or_targets_by_their_values(
     assert found.models.loss == loss
     if loss == "zero_one":
         assert found.models.n_draws == 2
+    named = audit(pd.DataFrame(predictions).set_axis(["u", "v"], axis=0), None, y, tolerance=5.0)
+    assert set(named.models.names) <= {"u", "v"} and len(named.models) == len(found.models)
     if labels is not None:
         assert found.flips["label"].tolist() == labels
 

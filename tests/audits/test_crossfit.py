@@ -99,6 +99,15 @@ def test_a_person_gets_the_same_answer_alone_reordered_and_in_the_table():
     assert found.scores(X.iloc[some]).equals(found.person_ranges.iloc[some])
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_models_of_arrays_find_the_columns_of_the_table_by_name():
+    X, y = noisy(90)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X.to_numpy(), y)
+    models = audit(tree, X, y, n_models=3, tolerance=2.0, random_state=0).models
+    for rows in (X, X + 1e-6):
+        assert (models.labels(rows[list("edcba")]) == models.labels(rows)).all()
+
+
 @pytest.mark.parametrize(
     "rows",
     [
