@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
+from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_epsilon
 from rashomon_explorer.release import (
     Excess,
     GroupGaps,
@@ -35,7 +37,9 @@ from rashomon_explorer.release.catalogue import QUERIES, REFUSED
 from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.multiplicity import MultiplicityQuery
 from rashomon_explorer.release.noise import GaussianNoise, GumbelNoise, LaplaceNoise, on_grid
+from rashomon_explorer.release.plan import Budget, QueryCost
 from rashomon_explorer.release.query import PublicShape, Rows
+from rashomon_explorer.release.run import _answer
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
 from rashomon_explorer.sets import from_predictions
 from tests.release.cases import models_of
@@ -451,3 +455,25 @@ def test_a_plan_takes_an_unfitted_estimator_with_a_table_or_a_schema():
     assert plan_release(bare, table, **settings).public.columns == ("a", "b")
     with pytest.raises(ValueError, match="pass the table in place of n_rows"):
         plan_release(bare, N, **settings)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (4.0, 1e-9)])
+def test_a_budget_is_used_by_the_rule_that_counts_it(epsilon, delta):
+    budget = Budget(epsilon=epsilon, delta=delta)
+    in_ledger, alone = budget.mu_total(ledger=True), budget.mu_total(ledger=False)
+    assert zcdp_epsilon(in_ledger**2 / 2, delta) == pytest.approx(epsilon, rel=1e-9)
+    assert gdp_epsilon(alone, delta) == pytest.approx(epsilon, rel=1e-9) and in_ledger < alone
+
+
+def test_released_values_are_on_the_public_grid_of_their_noise():
+    noise, kept = GaussianNoise(0.3), []
+    query = SimpleNamespace(
+        name="one",
+        definition="",
+        noisy=lambda rows, noise, add_noise: add_noise(np.array([0.1, 2 / 3]), None),
+        statistics=lambda values, noise, public: kept.append(values) or (),
+    )
+    rows = SimpleNamespace(public=None)
+    _answer(query, QueryCost(noise, 1.0), rows, np.random.default_rng(0), False)
+    (values,) = kept
+    assert np.array_equal(values * 4096, np.round(values * 4096)) and values[0] != 0.1
