@@ -66,12 +66,18 @@ def listed_features(listed: Any, columns: dict[str, list[int]]) -> dict[str, lis
     if listed is None:
         return columns
     if not hasattr(listed, "items"):
-        listed = {one if isinstance(one, str) else " + ".join(map(str, one)): one for one in listed}
+        listed = {" + ".join(_names(entry)): entry for entry in listed}
     return {name: _places(columns, one) for name, one in listed.items()}
 
 
+def _names(entry: Any) -> list[str]:
+    """Names of one column, or of several in a list."""
+    alone = isinstance(entry, str) or not np.iterable(entry)
+    return [str(name) for name in ([entry] if alone else entry)]
+
+
 def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
-    names = [entry] if isinstance(entry, str) else [str(name) for name in entry]
+    names = _names(entry)
     unknown = [name for name in names if name not in own]
     if unknown:
         raise ValueError(f"unknown feature {unknown[0]!r}; the features are {', '.join(own)}")

@@ -166,3 +166,9 @@ def test_an_empty_branch_texts_and_models_without_targets(table):
     assert len(found.scores(["good", "bad"])) == 2
     with pytest.raises(TypeError, match="KMeans does not predict targets"):
         audit(KMeans(2, n_init=1).fit(X), X, y)
+
+
+def test_columns_named_by_numbers_are_listed_as_features(table):
+    X, y = table[0][NUMBERS].set_axis([0, 1], axis=1), table[1]
+    found = audit(LogisticRegression().fit(X, y), X, y, tolerance="1%", features=[0, [0, 1]])
+    assert set(found.importance.index) == {"0", "0 + 1"}
