@@ -329,6 +329,8 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         planned = self._plan_fit(table)
         stated = self._stated(planned.guarantee, table.assumptions)
         guarantee = no_guarantee(leak) if leak else stated
+        if guarantee.holds:
+            pipelines.warn_learning_steps(self)
 
         def draw() -> dict[str, Any]:
             if charge is not None:
@@ -554,6 +556,8 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
             return f"fitted: {what}, no guarantee"
         facts = [what, *bounds, requested_text(guarantee) or guarantee_text(guarantee)]
         seed = ", drawn with a known seed: not private" if guarantee.seeded else ""
+        if any(line.startswith(f"{ONE_BY_ONE}, also by") for line in guarantee.assumptions):
+            seed += ", only if the pipeline's earlier steps do not learn from rows"
         return f"fitted: {', '.join(facts)}{seed}"
 
     def _fit_summary(self) -> list[str]:

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from rashomon_explorer._utils.sklearn_compat import search_base
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
-from rashomon_explorer.exceptions import LedgerWarning, warn_stacklevel
+from rashomon_explorer.exceptions import LedgerWarning, PrivacyLeakWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 
@@ -242,8 +242,29 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
     """Return the privacy leaks of the enclosing pipelines, and any resampling step."""
     resampler = _resampler(estimator)
     resampled = [f"{resampler}, which may repeat a record"] if resampler else []
-    pipes = [Pipeline(pipe.steps[:-1]) for pipe in _enclosing(estimator) if len(pipe.steps) > 1]
+    pipes = map(_earlier, _enclosing(estimator))
     return [*resampled, *(leak for pipe in pipes for leak in privacy_leaks(pipe))]
+
+
+def warn_learning_steps(estimator: Any) -> None:
+    """Warn if earlier steps of the running pipelines are not known to prepare each row by itself.
+
+    Steps that ran before the pipeline, and pipelines of other libraries, are not seen.
+    """
+    steps = [leak for pipe in _enclosing(estimator) for leak in privacy_leaks(_earlier(pipe))]
+    if steps:
+        warnings.warn(
+            f"the guarantee of this fit holds only if each row was prepared by itself, and of the "
+            f"pipeline's earlier steps {'; '.join(steps)}. Use PublicBoundsScaler or a schema, or "
+            "list your own public transformers in privacy_leaks(pipeline, public=[...]) and ignore "
+            "this warning",
+            PrivacyLeakWarning,
+            stacklevel=warn_stacklevel(),
+        )
+
+
+def _earlier(pipe: Pipeline) -> Pipeline:
+    return Pipeline(pipe.steps[:-1] or [("nothing", "passthrough")])
 
 
 def warn_repeated_records(estimator: Any) -> None:

@@ -28,6 +28,7 @@ from rashomon_explorer.rows.columns import map_rows
 from rashomon_explorer.rows.reduction import Merge, add_arrays, append_parts
 from rashomon_explorer.rows.source import read_mapped, with_names
 from rashomon_explorer.rows.steps import EncodeStep, LongRowCount, NumericStep, TransformStep
+from rashomon_explorer.rows.workers import DaskWorkers
 
 _DECLARE = (
     "Text and missing values need declared columns: propose_schema(table, target=...) "
@@ -114,6 +115,8 @@ class TableAdapter:
             raise TypeError("these rows have no targets to fit: pass y or target= to chunk_rows")
         if charged and not chunks.is_counted:
             raise DataError(_UNCOUNTED)
+        if charged and isinstance(chunks.workers, DaskWorkers):
+            chunks.workers.check_package()
         text = getattr(source, "text_partitions", ())
         if self.schema is None and text and not chunks.steps:
             raise DataError(

@@ -11,7 +11,7 @@ from pickle import PickleError
 from typing import Any, ClassVar, Protocol
 
 from rashomon_explorer._utils.threads import cores
-from rashomon_explorer.exceptions import ClusterError, RowsGoneError
+from rashomon_explorer.exceptions import ClusterError, DataError, RowsGoneError
 from rashomon_explorer.rows.dask import DaskRows
 from rashomon_explorer.rows.reduction import LoadedRows, Part, Span
 from rashomon_explorer.rows.source import RowSource
@@ -179,6 +179,18 @@ class DaskWorkers:
         self.client = client
         self._sent: tuple[Any, dict[Any, Any]] | None = None  # rows, and references to parts
         self._address = str(getattr(client.scheduler, "address", "of this client"))
+
+    def check_package(self) -> None:
+        """Raise DataError if a worker cannot load this package; reads no row."""
+        answers = self.client.run(_package, on_error="return")
+        failed = {place: one for place, one in answers.items() if isinstance(one, BaseException)}
+        if failed:
+            place, error = next(iter(failed.items()))
+            raise DataError(
+                f"the worker {place} cannot load rashomon-explorer ({type(error).__name__}: "
+                f"{error}): install on every worker what this process has. Nothing was read or "
+                "charged"
+            )
 
     @property
     def count(self) -> int:
@@ -393,6 +405,11 @@ def _on_worker(part: Any, rows: Any, task: Task, shared: Any, work: Any) -> Any:
         source = rows if part.source is None else part.source.rebased(rows)
         part = replace(part, source=source)
     return task(shared, work, part)
+
+
+def _package() -> str:
+    """Name of this package, which only workers that have it return."""
+    return __name__.partition(".")[0]
 
 
 def _separate_parts(parts: Sequence[Any]) -> Iterator[Any]:

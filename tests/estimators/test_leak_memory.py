@@ -142,7 +142,10 @@ def test_what_is_kept_is_bounded_and_parts_of_large_tables_are_found():
 
 def test_every_guarantee_assumes_that_rows_were_prepared_one_by_one():
     assert ONE_BY_ONE in of(X / 100).guarantee_.assumptions
-    pipe = make_pipeline(StandardScaler(), PublicBoundsScaler(), model()).fit(X, Y)
+    pipe = make_pipeline(StandardScaler(), PublicBoundsScaler(), model())
+    with pytest.warns(PrivacyLeakWarning, match="earlier steps standardscaler"):
+        pipe.fit(X, Y)
+    assert "only if the pipeline's earlier steps do not learn from rows" in repr(pipe[-1])
     stated = next(line for line in pipe[-1].guarantee_.assumptions if ONE_BY_ONE in line)
     assert stated.endswith(
         "also by standardscaler: StandardScaler is not known to transform each row independently"

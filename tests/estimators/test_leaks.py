@@ -177,6 +177,7 @@ def bagged(one, **settings):
         (lambda one: Resampling([("more", Oversampler()), ("fit", one)]), ONE),
     ],
 )
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
 def test_repeated_records_are_warned_of_and_stated(wrap, one, X, labels, ledger):
     whole = wrap(clone(one).set_params(ledger=str(ledger.path)))
     with parallel_config("threading"), pytest.warns(LedgerWarning, match=REPEATS):

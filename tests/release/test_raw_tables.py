@@ -16,7 +16,13 @@ from rashomon_explorer import (
     RashomonTreeClassifier,
     data,
 )
-from rashomon_explorer.exceptions import CuratorOnlyError, DataError, FitError, WeakGuaranteeWarning
+from rashomon_explorer.exceptions import (
+    CuratorOnlyError,
+    DataError,
+    FitError,
+    PrivacyLeakWarning,
+    WeakGuaranteeWarning,
+)
 from rashomon_explorer.release import plan_release, release
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.encoding import Encoding
@@ -99,7 +105,8 @@ def test_steps_of_a_pipeline_must_be_public():
     rows = pipe[:-1].transform(X)
     assert numbers(pipe, X, y, **settings) == numbers(pipe[-1], rows, y, **settings)
     scaled = make_pipeline(StandardScaler(), RashomonClassifier(row_norm=9.0, epsilon=300.0))
-    scaled.fit(X, y)
+    with pytest.warns(PrivacyLeakWarning, match="earlier steps standardscaler"):
+        scaled.fit(X, y)
     with pytest.raises(CuratorOnlyError, match="not known to transform each row independently"):
         numbers(scaled, X, y, **settings)
     with pytest.raises(ValueError, match=r"shape \(n_rows, 1\)"):

@@ -17,7 +17,13 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
-from rashomon_explorer.exceptions import ClusterError, FitError, RowsChangedError, RowsGoneError
+from rashomon_explorer.exceptions import (
+    ClusterError,
+    DataError,
+    FitError,
+    RowsChangedError,
+    RowsGoneError,
+)
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
@@ -443,3 +449,24 @@ def test_a_pass_over_a_billion_rows_sends_little():
     light = [replace(part, source=None) for part in parts]
     first = [part.alone() for part in parts]
     assert len(pickle.dumps(light)) < 5e5 and sum(len(pickle.dumps(one)) for one in first) < 3e6
+
+
+def test_a_worker_without_the_package_is_found_before_the_charge(tmp_path):
+    def forget():
+        import sys
+
+        for name in [name for name in sys.modules if name.startswith("rashomon_explorer")]:
+            del sys.modules[name]
+        sys.modules["rashomon_explorer"] = None
+
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5.0, delta=1e-6)
+    with _cluster(n_workers=1, threads_per_worker=1, processes=True) as client:
+        fit = RashomonClassifier(**EXACT, ledger=ledger)
+        table = chunk_rows(X[:2_000], Y[:2_000], executor=client)
+        table.workers.check_package()
+        client.run(forget)
+        started = time.monotonic()
+        with pytest.raises(DataError, match="cannot load rashomon-explorer"):
+            fit.fit(table)
+        assert time.monotonic() - started < 30
+    assert not ledger.entries()
