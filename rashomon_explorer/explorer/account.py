@@ -188,7 +188,7 @@ class Cost:
         if account.spent > 0:
             after = cost_text(account.after(self.plan.guarantee)).removeprefix("ε = ")
             return (
-                f"It adds {self.text} to the ledger ({number(account.spent)} → {after}), not "
+                f"This adds {self.text} to the ledger ({number(account.spent)} → {after}), not "
                 f"{cost_text(requested).removeprefix('ε = ')}: charges of the same rows cost less "
                 f"together."
             )

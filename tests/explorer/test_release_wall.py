@@ -7,6 +7,7 @@ tried by its name alone.
 import asyncio
 import inspect
 import json
+import re
 import threading
 from dataclasses import replace
 
@@ -25,11 +26,11 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.messages import report
 from rashomon_explorer.explorer.panels.data import OWN_FILE
-from rashomon_explorer.explorer.state import Alert, Epoch
+from rashomon_explorer.explorer.state import PAGES, Alert, Epoch
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.plots.figures import FIGURES
 from tests.explorer.pages import set_state
-from tests.explorer.test_release_traffic import LOANS, _loans
+from tests.explorer.test_release_traffic import LOANS, _loans, _of_draws
 
 EVERYTHING_IS_SENT = True
 MARK = "made for the curator of these rows"
@@ -135,6 +136,48 @@ def test_a_figure_in_work_at_the_switch_is_gone_and_never_comes(name, pages, mar
     finally:
         card.shown = False
         set_state(page, view="curator")
+
+
+@pytest.mark.law
+def test_all_that_is_sent_from_the_switch_on_is_the_same_for_other_rows(tmp_path, sent):
+    """Every message of every widget, with every card and panel at work at the switch."""
+    told = []
+    for seed in (0, 1):
+        home = tmp_path / str(seed)
+        home.mkdir()
+        page = _of_draws(home, seed)
+        cards = [page.cards.placed(name) for name in page.cards]
+        set_state(page, page="people", groups=(("sex", "f"),), people=(3,), selection=(1,))
+
+        async def scenario(page=page, cards=cards):
+            for card in cards:
+                card.shown = True
+                card.changed()
+            await asyncio.sleep(0.4)  # some are at work, and some wait for their turn
+            curators = set(map(_plain, sent))
+            sent.clear()
+            page.numbers_panel.view.value = "release"
+            for name in PAGES:
+                page.state.page = name
+                await asyncio.sleep(0)
+            for renderer in page.renderers:
+                await renderer.wait_until_idle()
+            for task in (page.people_table.task, page.people_headline.task):
+                await task.wait_until_idle()
+            await asyncio.sleep(0.2)
+            return curators, set(map(_plain, sent))
+
+        sent.clear()
+        told.append(asyncio.run(scenario()))
+    (private, released), (others_private, others_released) = told
+    assert private != others_private  # the control
+    assert sorted(released ^ others_released) == []
+    assert len(released) > 40
+
+
+def _plain(message):
+    """A message without names of widgets and counts of figures."""
+    return re.sub(r'IPY_MODEL_[0-9a-f]+|"(rev|since|count)": \d+|[0-9a-f]{32}', "", message)
 
 
 def test_panels_of_people_are_empty_from_the_switch_on(page, sent, monkeypatch):

@@ -197,8 +197,8 @@ class PaidPanel(card.Panel):
             shortage = escape(cost.shortage(self.action.remedy))
             return brief, f"<b>Over the budget</b>: {shortage}"
         spends = f"This will spend <b>{cost.text}</b>"
-        if differs := cost.explained(self.action.requested):
-            spends = f"{spends}. {escape(differs.removesuffix('.'))}"
+        if differs := escape(cost.explained(self.action.requested).removesuffix(".")):
+            spends = differs if differs.startswith("This adds") else f"{spends}. {differs}"
         if quote.weakness:
             why = f"{spends}. {escape(sentence(quote.weakness))}"
             return f"<b>{cost.text}</b> · weak", why

@@ -27,7 +27,7 @@ _HALF_WIDTH = 0.02
 _CLASSES_ONLY = "classification"
 
 
-_NOTHING_YET = '<p class="rx-note">No results about people yet.</p>'
+_NOTHING_YET = '<p class="rx-note">No models are drawn yet: press <b>Draw</b>.</p>'
 
 
 class PeopleHeadline:
