@@ -16,7 +16,7 @@ _STATED = """[...document.querySelectorAll('.rx-price')]
 @pytest.fixture
 def page(browser, dashboard):
     page = Page(browser, dashboard)
-    page.data("monks1")
+    page.data("south_german_credit")  # nobody else spends its budget
     page.type_number("Threshold ψ", "0.5")
     page.readable("Draw 20 models")
     return page
@@ -68,4 +68,7 @@ def test_a_typed_setting_and_a_click_buy_nothing_until_the_new_price_was_read(pa
             Keys.ENTER
         ).perform()
     page.drawn()
-    assert _charges(dashboard) == {**before, "monks1.ledger": before.get("monks1.ledger", 0) + 1}
+    assert _charges(dashboard) == {
+        **before,
+        "south_german_credit.ledger": before.get("south_german_credit.ledger", 0) + 1,
+    }

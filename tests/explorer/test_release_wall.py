@@ -138,6 +138,32 @@ def test_a_figure_in_work_at_the_switch_is_gone_and_never_comes(name, pages, mar
         set_state(page, view="curator")
 
 
+def test_the_release_waits_for_no_work_of_the_curator(pages, marked):
+    page, (go, begun) = pages["paid"], marked
+    set_state(page, view="curator", page="set")
+    card = page.cards.placed("losses")
+    card.shown = True
+
+    async def scenario():
+        card.changed()
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        page.numbers_panel.view.value = "release"
+        for renderer in page.renderers:
+            await asyncio.wait_for(renderer.wait_until_idle(), 20)  # though the work goes on
+        go.set()
+
+    try:
+        asyncio.run(scenario())
+        assert card.view.figure["layout"]["title"]["text"] and "Updating" not in str(
+            card.view.figure
+        )
+    finally:
+        go.set()
+        card.shown = False
+        set_state(page, view="curator")
+
+
 @pytest.mark.law
 def test_all_that_is_sent_from_the_switch_on_is_the_same_for_other_rows(tmp_path, sent):
     """Every message of every widget, with every card and panel at work at the switch."""
