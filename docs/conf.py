@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import plotly
@@ -39,6 +40,8 @@ ROOMS = {
     "plots": "Figures",
     "release": "Aggregates with noise",
     "report": "Reports",
+    "rows": "Rows in chunks",
+    "exceptions": "Errors and warnings",
 }
 
 project = "Rashomon Explorer"
@@ -92,6 +95,13 @@ def _plotly_once(figure: go.Figure) -> str:
     return str(figure.to_html(full_html=False, include_plotlyjs=False))
 
 
+def exported(module: ModuleType) -> set[str]:
+    """Names that a module exports: listed, or the classes that it defines."""
+    classes = {name for name, kind in vars(module).items() if isinstance(kind, type)}
+    own = {name for name in classes if getattr(module, name).__module__ == module.__name__}
+    return set(getattr(module, "__all__", own))
+
+
 def write_reference() -> None:
     """One page a room with a table of its exported names."""
     folder = GENERATED / "reference"
@@ -99,7 +109,7 @@ def write_reference() -> None:
     door = set(import_module("rashomon_explorer").__all__)
     for room, title in ROOMS.items():
         module = ".".join(["rashomon_explorer", *([room] if room else [])])
-        names = set(import_module(module).__all__)
+        names = exported(import_module(module))
         if room:  # each name has one page
             names -= door
         listed = "\n".join(f"   {name}" for name in sorted(names, key=str.lower))

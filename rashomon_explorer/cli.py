@@ -9,6 +9,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -60,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="rashomon-explorer",
         description="Start the dashboard on this machine and open it in the browser.",
     )
+    version = import_module("rashomon_explorer").__version__  # by name: its door is above
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     parser.add_argument(
         "--port", type=_port, help=f"port to use (default: {DEFAULT_PORT}, or a free one near it)"
     )
@@ -98,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
         help="site that may show the page in a frame, such as https://example.org; may be repeated",
     )
     parser.add_argument(
-        "--data", type=Path, help="Parquet file or folder to open, however large (docs/scale.md)"
+        "--data",
+        type=Path,
+        help="CSV file, or Parquet file or folder of any size, to open (docs/scale.md)",
     )
     parser.add_argument("--target", help="target column; by default the schema's")
     parser.add_argument("--schema", type=Path, help="schema file, TOML or JSON")
@@ -236,6 +241,7 @@ def _ask_for_table(options: argparse.Namespace) -> None:
             )
         return
     from rashomon_explorer.data import TableSchema
+    from rashomon_explorer.data.csv import is_text_table
     from rashomon_explorer.rows import chunk_rows
 
     schema = None if options.schema is None else options.schema.absolute()
@@ -244,7 +250,10 @@ def _ask_for_table(options: argparse.Namespace) -> None:
     if target is None:
         raise DataError("no target column: set --target, or the target in the schema")
     path = options.data.absolute()
-    chunk_rows(path, target=target)
+    if not is_text_table(path):
+        chunk_rows(path, target=target)
+    elif not path.is_file():
+        raise DataError(f"there is no file {path}")
     settings = {"path": str(path), "target": target, "schema": schema and str(schema)}
     os.environ[TABLE_VARIABLE] = json.dumps(settings)
 

@@ -229,7 +229,8 @@ def _problem(audited: AuditedModel, weights: dict[str, Any]) -> Any:
 def _check_certified(estimator: Any) -> None:
     """Raise TypeError for constraints, a loss without a certificate, or one model per class."""
     svm = type(estimator).__name__ == "LinearSVC"
-    several = len(getattr(estimator, "classes_", ())) > 2
+    classes = getattr(estimator, "classes_", None)
+    several = classes is not None and len(classes) > 2
     each = svm or "liblinear" == getattr(estimator, "solver", "")
     each = each or getattr(estimator, "multi_class", "") == "ovr"
     kinked = getattr(estimator, "loss", "") == "hinge" or (svm and estimator.penalty != "l2")

@@ -42,6 +42,15 @@ _LOOKED_AT = 20
 _STATED = re.compile(r'"?sep=(.+?)"?\n', re.IGNORECASE)  # Excel's first line
 
 
+TEXT_TABLES = (".csv", ".tsv", ".txt")
+"""Endings of the names of text files with a table."""
+
+
+def is_text_table(path: Path) -> bool:
+    """Whether a file's name is that of a CSV."""
+    return path.suffix.lower() in TEXT_TABLES
+
+
 def detect_separator(text: str) -> str:
     """Separator for which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))

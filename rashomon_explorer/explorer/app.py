@@ -24,6 +24,7 @@ from rashomon_explorer._utils.assets import HOME_VARIABLE, TABLE_VARIABLE
 from rashomon_explorer._utils.containers import is_frame
 from rashomon_explorer.audits import Audit, audit
 from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.csv import is_text_table
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
@@ -42,7 +43,7 @@ from rashomon_explorer.explorer.panels.settings import ModelPanel, Rail
 from rashomon_explorer.explorer.release import AggregateRelease
 from rashomon_explorer.explorer.session import Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.explorer.table_files import chunked_dataset, last_table
+from rashomon_explorer.explorer.table_files import chunked_dataset, last_table, text_dataset
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import own_layout
@@ -553,4 +554,6 @@ def table_from_environment() -> Bunch | None:
     if not text:
         return None
     options = json.loads(text)
+    if is_text_table(Path(options["path"])):
+        return text_dataset(Path(options["path"]), options["target"], options["schema"])
     return chunked_dataset(chunk_rows(options["path"], target=options["target"]), options["schema"])

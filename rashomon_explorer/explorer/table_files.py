@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import cell_text
-from rashomon_explorer.data.csv import decode, parse_csv, plain_lines
+from rashomon_explorer.data.csv import TEXT_TABLES, decode, parse_csv, plain_lines
 from rashomon_explorer.data.messages import check_unique
 from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import public_part
@@ -135,9 +135,7 @@ def _binary(
 
 
 READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
-    ".csv": _csv,
-    ".tsv": _csv,
-    ".txt": _csv,
+    **dict.fromkeys(TEXT_TABLES, _csv),
     ".xlsx": partial(_binary, "an Excel", "openpyxl", _excel),
     ".parquet": partial(_binary, "a Parquet", "pyarrow", _parquet),
     ".pq": partial(_binary, "a Parquet", "pyarrow", _parquet),
@@ -190,6 +188,15 @@ def last_table(home: Path) -> str:
     """Name of the table that was charged last; empty if there is none."""
     ledgers = {path.stat().st_mtime_ns: path.stem for path in home.glob("*.ledger")}
     return ledgers[max(ledgers)] if ledgers else ""
+
+
+def text_dataset(path: Path, target: str, schema: str | os.PathLike[str] | None) -> Bunch:
+    """Return the page's data set of a CSV file, with its schema or a proposed one, unconfirmed."""
+    frame = read_table(path.name, path.read_bytes())
+    frame.attrs.clear()
+    if schema is None:
+        return TableEditor.proposed(path.stem, frame, target=target).data()
+    return TableEditor(path.stem, frame, TableSchema.from_schema_or_path(schema)).data()
 
 
 def chunked_dataset(

@@ -292,6 +292,25 @@ def test_the_command_names_a_table_and_the_page_opens_it(page, tmp_path, monkeyp
     assert gone.data is None and "is neither a Parquet file" in gone.state.alert.reason
 
 
+@pytest.mark.parametrize("with_schema", [True, False])
+def test_the_command_names_a_csv_file_and_the_page_opens_it(
+    with_schema, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv(cli.TABLE_VARIABLE, "")
+    monkeypatch.setattr("rashomon_explorer.server.dashboard.serve", lambda _: None)
+    path, schema = tmp_path / "mine.csv", tmp_path / "mine.toml"
+    table = pages.loans_table()
+    table.to_csv(path, sep=";", index=False)
+    SCHEMA.save(schema)
+    more = ["--schema", str(schema)] if with_schema else ["--target", "repaid"]
+    assert cli.main(["--data", str(path), *more, "--no-token"]) == 0
+    explorer = Explorer(home=tmp_path)
+    assert explorer.data.name == "mine" and explorer.session.shape[0] == len(table)
+    assert bool(explorer.data.bounds_learnt) != with_schema  # a proposed one must be confirmed
+    assert cli.main(["--data", str(tmp_path / "gone.csv"), *more, "--no-token"]) == 1
+    assert "there is no file" in capsys.readouterr().err
+
+
 def _of_arrays(kind):
     frame = pages.loans_table()
     source = kind(frame.drop(columns="repaid"), frame["repaid"])

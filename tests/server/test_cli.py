@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import rashomon_explorer
 from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.cli import DEFAULT_PORT, main
@@ -364,3 +365,10 @@ def test_a_frame_needs_an_origin(origin, capsys):
     with pytest.raises(SystemExit):
         main(["--frame-ancestors", origin])
     assert "must be an origin" in capsys.readouterr().err
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.split() == ["rashomon-explorer", rashomon_explorer.__version__]

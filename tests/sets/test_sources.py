@@ -291,3 +291,22 @@ REFUSED = [(source, *case) for source, cases in SOURCES.items() for case in case
 def test_bad_sources_are_refused(source, given, settings, message):
     with pytest.raises((TypeError, ValueError), match=message):
         source(given, **settings)
+
+
+def test_models_whose_classes_are_none_have_the_labels_of_the_rows():
+    class Private:
+        """As diffprivlib's: fitted, with ``classes_`` of None."""
+
+        classes_ = None
+
+        def predict_proba(self, X):
+            chances = 1 / (1 + np.exp(-X[:, 0]))
+            return np.column_stack([1 - chances, chances])
+
+        def predict(self, X):
+            return np.where(X[:, 0] > 0, "yes", "no")
+
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    models = sets.from_estimators([Private(), Private()], X, Private().predict(X))
+    assert models.classes == ("no", "yes")
+    assert (models.labels(X)[0] == (X[:, 0] > 0)).all()

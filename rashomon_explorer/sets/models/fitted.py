@@ -141,7 +141,11 @@ class FittedModels:
 
     def _probabilities(self, place: int, model: Any, X: Any) -> FloatArray:
         probabilities = np.asarray(model.predict_proba(X), dtype=float)
-        own = class_codes(model.classes_, self.classes, f"model {place}")
+        labels = getattr(model, "classes_", None)
+        # diffprivlib's fitted models may have None: their columns are the sorted labels.
+        own = class_codes(
+            self.classes if labels is None else labels, self.classes, f"model {place}"
+        )
         if probabilities.ndim != 2 or probabilities.shape[1] != len(own):
             raise ValueError(
                 f"model {place} gives probabilities of shape {probabilities.shape} for "

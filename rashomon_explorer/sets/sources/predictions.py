@@ -277,7 +277,7 @@ def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
         return ()
     if any(regressors):
         raise TypeError("models must be all classifiers or all regressors, got both")
-    known = [model.classes_ for model in models if hasattr(model, "classes_")]
+    known = [one for model in models if (one := getattr(model, "classes_", None)) is not None]
     classes = sort_labels(*(known or [y]))
     if len(classes) < 2:
         raise ValueError(f"at least two classes are needed, got {list(classes)}")
