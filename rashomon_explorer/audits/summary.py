@@ -18,6 +18,7 @@ from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
 from rashomon_explorer.audits.group_rates import accepted_text, group_names, rate_gaps, shown_groups
 from rashomon_explorer.audits.quality import Row, fitted_scores, quality_rows, quality_text
 from rashomon_explorer.audits.tolerance_table import effects, widths
+from rashomon_explorer.measures.ranges.linear_models import has_problem
 
 _MOST_NAMES = 5
 _MOST_GROUPS = 4
@@ -312,7 +313,8 @@ def head(audit: Any) -> list[tuple[str, str]]:
         facts.append(("Decision", rule))
     facts.append(("Quality", quality_text(audit)))
     facts.append(("Good models", audit.tolerance.text.removeprefix("good models ")))
-    return [*facts, ("Numbers", how)]
+    why = [("Why sampled", audit.reason)] if audit.reason and has_problem(model.estimator) else []
+    return [*facts, ("Numbers", how), *why]
 
 
 def _is_best(audit: Any) -> bool:

@@ -147,6 +147,7 @@ def test_resamplers_and_encoders_with_other_rows_are_sampled_with_the_reason(tab
         make_pipeline(Doubling(), LogisticRegression()).fit(X, y), X, y, n_models=4, tolerance=0.5
     )
     assert found.kind == "sampled" and "Doubling" in found.reason
+    assert "Why sampled  Doubling transforms" in repr(found)
 
 
 def test_an_empty_branch_texts_and_models_without_targets(table):
