@@ -87,7 +87,8 @@ class ChunkedRows:
             if self.source.may_change
             else ""
         )
-        return tuple(line for line in (steady, self.workers.assumption) if line)
+        layout = getattr(self.source, "layout_assumption", "")
+        return tuple(line for line in (steady, layout, self.workers.assumption) if line)
 
     def then(self, *steps: reduction.Step) -> ChunkedRows:
         """Return the table with more transformation steps."""

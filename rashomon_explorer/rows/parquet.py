@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -181,6 +181,12 @@ class ParquetRows(SelectedColumns):
         tabular = not all(kinds[name] for name in features)
         system = dataset.filesystem
         return cls(features, target, tuple(groups), tabular, system, stored, partitions)
+
+    layout_assumption: ClassVar[str] = (
+        "the folder's layout is public: names of files and folders, such as region=EU, and the "
+        "columns, types and numbers of rows in their footers do not depend on one record's cells"
+    )
+    """Assumption of a guarantee: all this is read before a charge."""
 
     @property
     def shape(self) -> tuple[int, int]:

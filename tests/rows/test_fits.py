@@ -352,6 +352,16 @@ def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(tm
     assert any("joblib" in said for said in found.guarantee_.assumptions)
 
 
+def test_a_guarantee_states_that_the_layout_of_a_folder_is_public(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(y=LABELS)
+    (tmp_path / "rows").mkdir()
+    frame.to_parquet(tmp_path / "rows" / "a.parquet")
+    rows = chunk_rows(tmp_path / "rows", target="y")
+    found = rx.DPClassifier(epsilon=2.0, row_norm=4.0, classes=[0, 1]).fit(rows).guarantee_
+    assert any("the folder's layout is public" in said for said in found.assumptions)
+
+
 TREES = {"max_leaves": 3, "n_draws": 5, "epsilon": 2.0, "random_state": 0}
 TREES["classes"] = ["no", "yes"]
 NUMBERS = np.column_stack([FRAME["age"], FRAME["home"] == "own"]).astype(float)
