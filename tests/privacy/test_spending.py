@@ -13,7 +13,7 @@ from rashomon_explorer.explorer.account import read_account
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
 from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.plots.budget import charges_table
-from rashomon_explorer.privacy import Guarantee, gdp, pure, zcdp
+from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.composition import least_epsilon
 from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.ledger.spending import Spending, running_epsilon
@@ -179,3 +179,29 @@ def test_the_noise_of_sampled_steps_is_planned_for_the_order_of_their_epsilon():
     noise, guarantee = least_noise(0.5, DELTA, orders=(cost_at_order(0.5, DELTA, True),))
     total = running_epsilon([guarantee], DELTA, totals=Totals(order=4.0))[-1]
     assert 0.99 * 0.5 < total <= 0.5 and noise > 50
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("epsilon", [0.2, 1.5])
+def test_one_charge_is_shown_at_its_whole_epsilon(name, epsilon):
+    shown = running_epsilon([PLANS[name](epsilon)], DELTA, totals=Totals(order=4.0))[-1]
+    assert 0.95 * epsilon < shown <= epsilon * (1 + 1e-9)
+
+
+def test_equal_charges_of_a_file_add_up(tmp_path):
+    ledger, charge = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=DELTA), tilted(0.5)
+    for _ in range(3):
+        ledger.reserve(charge).start()
+    shown = running_epsilon([charge] * 3, DELTA, totals=ledger.totals)
+    assert ledger.spent() == pytest.approx(shown[-1], rel=1e-12) and shown[-1] > 1.5 * shown[1]
+
+
+def test_what_the_rule_accepts_is_shown_within_the_budget(tmp_path):
+    """Its divergence of exact draws is sharper than the zCDP that plans count."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=DELTA)
+    draw = bounded_range(1.0)
+    while ledger.can_afford(draw):
+        ledger.reserve(draw).start()
+    count = len(ledger.entries())
+    assert running_epsilon([draw] * count, DELTA, totals=ledger.totals)[-1] > 8.0
+    assert ledger.spent() <= 8.0 < ledger.epsilon_after(draw)
