@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
@@ -42,11 +43,12 @@ def recipe(model: Any) -> Any:
 
 
 def fit(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
-    """Fit a model or a pipeline, with weights for its last step if there are any."""
+    """Fit a model or a pipeline, with weights for its last step, or for the steps that ask."""
     if sample_weight is None:
         return model.fit(X, y)
-    steps = getattr(model, "steps", None)
-    name = f"{steps[-1][0]}__sample_weight" if isinstance(steps, list) else "sample_weight"
+    steps, routed = getattr(model, "steps", None), get_config()["enable_metadata_routing"]
+    named = isinstance(steps, list) and not routed
+    name = f"{steps[-1][0]}__sample_weight" if named else "sample_weight"
     return model.fit(X, y, **{name: sample_weight})
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -19,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from rashomon_explorer.audits import audit
 from rashomon_explorer.audits.crossfit import fold_numbers
 from rashomon_explorer.audits.refits import FixedColumns, available_refits, neighbours, recipe
 from rashomon_explorer.audits.sampled import collect_models, good_models, sample_models
@@ -284,6 +286,21 @@ def test_a_refit_that_fails_is_left_out_with_a_warning():
         )
     assert "max_depth=1" in found.names
     assert "max_depth=3" not in found.names
+
+
+@pytest.mark.parametrize("last", [LogisticRegression(), DecisionTreeClassifier(max_depth=2)])
+def test_routed_weights_give_the_audit_of_named_ones(last):
+    X, y = cancer(200)
+    weights = np.where(y == 1, 5.0, 1.0)
+    options = {"sample_weight": weights, "n_models": 3, "random_state": 0, "tolerance": 0.1}
+    plain = make_pipeline(StandardScaler(), last)
+    plain.fit(X, y, **{f"{plain.steps[-1][0]}__sample_weight": weights})
+    named = audit(plain, X, y, **options)
+    with config_context(enable_metadata_routing=True):
+        asking = clone(last).set_fit_request(sample_weight=True)
+        model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asking)
+        routed = audit(model.fit(X, y, sample_weight=weights), X, y, **options)
+        np.testing.assert_array_equal(routed.flips["flips"], named.flips["flips"])
 
 
 def test_weights_reach_the_last_step_and_the_comparison():
