@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.validation import check_inner_share
+from rashomon_explorer.exceptions import warn_stacklevel
 
 NO_RATES = (
     "rates need one class that counts as accepted: pass wanted=, and a model that predicts labels"
@@ -256,7 +257,7 @@ def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | Non
         warnings.warn(
             f"groups={name!r} holds {series.nunique():,} different numbers, each of them a group: "
             f"pass a few bands instead, such as pd.qcut(X[{name!r}], 4)",
-            stacklevel=4,
+            stacklevel=warn_stacklevel(),
         )
     return pd.Series(_as_text(series).to_numpy(), rows.index, name=name)
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import column_labels
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.exceptions import DataError, warn_stacklevel
 from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses import Loss, scikit_learn
@@ -452,7 +452,7 @@ def _check_fit(
             f"the objective of the estimator is {excess:.3g} above the minimum: its solver stopped "
             f"early ({solver_advice(estimator)})",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=warn_stacklevel(),
         )
         return
     names = problem.loss.outputs * [*problem.feature_names, *["intercept"] * problem.intercept]
