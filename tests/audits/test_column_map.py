@@ -21,6 +21,8 @@ from sklearn.preprocessing import (
 
 from rashomon_explorer import audit
 from rashomon_explorer.audits.audit import _certified
+from rashomon_explorer.audits.column_map import column_map
+from rashomon_explorer.audits.columns import StepColumn
 from rashomon_explorer.audits.models import AuditedModel
 
 
@@ -173,3 +175,53 @@ def test_columns_named_by_numbers_are_listed_as_features(table):
     X, y = table[0][NUMBERS].set_axis([0, 1], axis=1), table[1]
     found = audit(LogisticRegression().fit(X, y), X, y, tolerance="1%", features=[0, [0, 1]])
     assert set(found.importance.index) == {"0", "0 + 1"}
+
+
+def mapped(values, *functions, level=""):
+    """Map of one column x, of which each function gives a column of the last step."""
+
+    def encode(rows):
+        return np.column_stack([np.asarray(f(rows["x"]), dtype=float) for f in functions])
+
+    table = pd.DataFrame({"x": values})
+    columns = tuple(StepColumn(f"z{k}", ("x",), level) for k, _ in enumerate(functions))
+    return column_map(encode, table, encode(table), columns, "step")
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (lambda x: 3 - 2 * x, "affine"),
+        (lambda x: x + 1e-3 * x**2, "monotone"),
+        (lambda x: -(x**3), "monotone"),
+        (lambda x: (x - 0.5) ** 2, "other"),
+        (lambda x: 0 * x, "nothing"),
+    ],
+)
+def test_lines_and_monotone_curves_are_told_apart(function, kind):
+    found = mapped(np.linspace(0, 1, 50), function)
+    assert found.uses["x"].kind == kind and found.rows_apart
+    assert found.columns[0].in_units == (kind in ("affine", "nothing"))
+
+
+def test_a_missing_value_is_tried_and_moves_its_indicator():
+    values = np.append(np.linspace(0, 1, 30), np.nan)
+    assert mapped(values, lambda x: x.fillna(0.5), pd.isna).uses["x"].places == (0, 1)
+
+
+@pytest.mark.parametrize("level", ["own", "rent"])
+def test_an_indicator_is_of_the_level_that_its_name_says(level):
+    found = mapped(["own", "rent", "free"] * 5, lambda x: x == "own", level=level)
+    assert found.columns[0].in_units == (level == "own")
+
+
+def test_a_number_beside_another_term_of_its_column_is_one_of_several():
+    values = np.linspace(1, 2, 30)
+    assert [one.partial for one in mapped(values, abs).columns] == [False]
+    for other in (lambda x: 2 * x, np.log):
+        assert mapped(values, abs, other).columns[0].partial
+
+
+def test_rows_that_are_encoded_by_the_rows_beside_them_have_no_map():
+    found = mapped(np.linspace(1, 2, 30), lambda x: x - x.mean())
+    assert not found.rows_apart and found.uses["x"].kind == "other"

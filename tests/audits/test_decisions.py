@@ -1,5 +1,8 @@
 """Decision rules: thresholds, and the class that is wanted."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import audit, measures
+from rashomon_explorer.audits.decisions import Decision
 
 WORDS = np.array(["approved", "denied"])
 
@@ -148,3 +152,31 @@ def test_what_is_not_named_is_refused_in_words():
         audit(model, X, y, tolerance="1%", wanted="yes")
     with pytest.raises(ValueError, match="threshold must be in"):
         audit(model, X, y, tolerance="1%", wanted="denied", threshold=1.2)
+
+
+@pytest.mark.parametrize(
+    ("model", "threshold"),
+    [
+        (FixedThresholdClassifier(RidgeClassifier(), pos_label="approved"), 0.0),
+        (FixedThresholdClassifier(LinearSVC(), threshold=-0.4, pos_label="approved"), -0.4),
+        (FixedThresholdClassifier(logistic(), threshold=0.8, pos_label="approved"), 0.8),
+        (FixedThresholdClassifier(logistic(), pos_label="approved"), 0.5),
+    ],
+)
+def test_the_rule_of_a_wrapped_model_gives_its_labels_and_its_class_is_wanted(model, threshold):
+    X, y = table(words=True)
+    model.fit(X, y)
+    rule = Decision.of_model(model, tuple(WORDS))
+    assert rule.threshold == threshold and rule.positive == rule.wanted == "approved"
+    codes = replace(rule, replaced=True).codes(model.estimator_, X)
+    assert (WORDS[codes] == model.predict(X)).all() and 0 < codes.mean() < 1
+
+
+def test_a_threshold_itself_is_reached_and_its_class_is_found():
+    chances = np.array([[0.7, 0.3], [0.5, 0.5], [0.2, 0.8]])
+    model = SimpleNamespace(
+        predict_proba=lambda rows: chances, predict=lambda rows: WORDS[[0, 0, 1]]
+    )
+    second = Decision(tuple(WORDS), 0.5, "denied", "predict_proba", replaced=True)
+    assert second.codes(model, chances).tolist() == [0, 1, 1]
+    assert replace(second, replaced=False).fitting(model, chances).positive == "approved"

@@ -1,6 +1,7 @@
 """Rates, their gaps, quality and tolerances of an audit, each number found another way."""
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,8 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import audit
-from rashomon_explorer.audits.group_rates import newcombe, ratio_range, welch
+from rashomon_explorer.audits.group_rates import Acceptances, newcombe, ratio_range, welch
+from rashomon_explorer.audits.quality import accuracy_range
 from rashomon_explorer.exceptions import MissingAnswerError
 from tests.audits.conftest import encoder
 
@@ -240,3 +242,27 @@ def test_people_to_whom_the_model_was_not_fitted_have_the_same_answers(found, pe
     other = (drawn != (table["label"] == "lived").to_numpy()).any(axis=0)
     assert table["flips"][other].all() and other.any()
     assert found.recourse(new[table["label"] == "died"].iloc[:2], ["fare"]).people.index.tolist()
+
+
+def test_a_person_who_is_not_decided_counts_as_both():
+    """A label is settled where it is decided and does not flip."""
+    classes = ("no", "yes")
+    table = pd.DataFrame({"label": [1, 1, 0, 0, 1], "decided": [True, False, True, False, True]})
+    table["flips"] = [False, False, False, False, True]
+    model = SimpleNamespace(
+        classes=classes,
+        decision=None,
+        codes=table["label"].to_numpy(),
+        targets=np.array(["yes"] * 5),
+        labels=lambda codes: np.array(classes)[np.asarray(codes)],
+    )
+    stub = SimpleNamespace(
+        kind="exact",
+        inputs=SimpleNamespace(model=model),
+        answers=SimpleNamespace(best_decided=table),
+    )
+    assert accuracy_range(stub) == (1 / 5, 4 / 5)
+    everyone = np.ones((1, 5), dtype=bool)
+    accepted = Acceptances(stub)
+    ends = accepted.ends(accepted.rates(everyone))
+    assert ends[:, 0].tolist() == [1 / 5, 3 / 5, 4 / 5]

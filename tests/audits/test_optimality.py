@@ -1,12 +1,14 @@
 """A fitted model that its solver left above the minimum is audited, and told so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from rashomon_explorer import audit
+from rashomon_explorer.audits.optimality import Optimality
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 
@@ -69,3 +71,13 @@ def test_regressions_that_stopped_early_are_audited():
     lasso = audit(stopped(Lasso(alpha=1e-3, max_iter=3), rows, y), rows, y)
     assert lasso.optimality.excess > 0 and len(lasso.optimality.changed) == len(y)
     assert audit(Ridge().fit(rows, y), rows, y).optimality.reached
+
+
+@pytest.mark.parametrize(
+    ("times", "inside", "reached"),
+    [(0.0009, True, True), (0.0011, True, False), (0.99, True, False), (1.01, False, False)],
+)
+def test_good_ends_at_psi_and_best_at_a_thousandth_of_it(times, inside, reached):
+    fitted = Optimality(times * 0.02, 0.02, 0.5, pd.DataFrame(), 3, "more steps")
+    assert (fitted.inside, fitted.reached) == (inside, reached)
+    assert ("not one of the good models" in fitted.text) == (not inside)

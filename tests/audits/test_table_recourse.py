@@ -1,5 +1,7 @@
 """Recourse in the columns of the table: beside a search over the table's own values."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,7 @@ from sklearn.preprocessing import (
 )
 
 from rashomon_explorer import audit, measures
-from rashomon_explorer.audits.table_recourse import MISSING_COST
+from rashomon_explorer.audits.table_recourse import MISSING_COST, _Answers
 
 NUMBERS = ["income", "debt"]
 
@@ -132,6 +134,8 @@ def test_a_missing_value_is_shown_as_missing_and_a_new_one_ends_it():
     assert reached.any() and answer.changes["old"].isna().all()
     new = refused.assign(income=answer.rows["income"])[reached]
     assert new["income"].notna().all() and (model.predict(new) == 1).all()
+    far = (new["income"] - X["income"].median()).abs() / X["income"].std(ddof=0)
+    assert answer.people["cost"][reached].to_numpy() == pytest.approx((1 + far).to_numpy())
     assert "income missing → " in repr(found.recourse(refused[reached].iloc[[0]], "income"))
 
 
@@ -191,3 +195,19 @@ def test_a_threshold_and_a_named_class_decide(words):
         new = refused.assign(**{column: answer.rows[column] for column in columns})[reached]
         assert reached.any() and (model.predict(new) == wanted).all()
         assert (worst(found, new) >= np.log(0.7 / 0.3) - 1e-6).all()
+
+
+def test_a_change_is_given_only_if_the_good_models_and_predict_accept_it():
+    scores, accepted = np.array([1.0, -1.0, 1.0, -1.0]), np.array([True, True, False, False])
+    task = SimpleNamespace(
+        changed=lambda rows, places: np.array(places),
+        encode=lambda rows: rows,
+        accepts=lambda rows: accepted[rows],
+        worst=SimpleNamespace(margin=0.0, worst=lambda rows, needed: (scores[rows], None, None)),
+    )
+    answers = _Answers.nothing(5)
+    answers.status[:4], answers.numbers[:4], answers.rows[:4] = "found", 2.0, [["new"]] * 4
+    answers.confirm(task, range(5))
+    assert answers.status.tolist() == ["found", *["undecided"] * 4]
+    assert answers.rows == [["new"], *[None] * 4]
+    assert answers.numbers[0, 2] == 1.0 and np.isnan(answers.numbers[1:]).all()

@@ -247,3 +247,20 @@ def test_a_free_look_of_another_family_or_table_draws_nothing(cancer_page, monks
     look._receive(None, {"type": "pressed", "offer": offer}, None)
     look.click()
     assert page.rashomon_set is None and page.ledger is None
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_a_free_draw_of_other_terms_draws_and_tests_nothing(cancer_page, monkeypatch, tested):
+    page, button = cancer_page, cancer_page.draw_panel.button
+    set_state(page, **{**SMALL, "mechanism": "hit_and_run"})
+    monkeypatch.setattr(page.drawing, "_may_fail", lambda plan: tested)
+    offer = button.offer
+    set_state(page, psi=0.4)
+
+    async def scenario():
+        button._receive(None, {"type": "pressed", "offer": offer}, None)
+        assert page.state.phase != "foretelling"
+        await page.wait_until_idle()
+
+    asyncio.run(scenario())
+    assert page.rashomon_set is None and "press again" in page.state.message

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.special import expit
 from scipy.stats import norm
 
 from benchmarks import rule as simulation
@@ -35,7 +36,7 @@ from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.request import ZCDP, Request
 from rashomon_explorer.mechanisms.samplers import exponential
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, pure, zcdp
+from rashomon_explorer.privacy import adaptive_epsilon, approximate, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import LOSSES, SquaredLoss, zero_model_loss
@@ -232,16 +233,18 @@ def test_sets_have_the_epsilon_that_was_requested(mechanism):
     assert planned.epsilon == 50.0
 
 
-@pytest.mark.parametrize("guarantee", [pure(1.0), gdp(0.3), gdp(2.0)])
-def test_the_privacy_sentence_is_the_best_guess_of_two_rows(guarantee):
+@pytest.mark.parametrize(
+    ("guarantee", "delta", "right"),
+    [
+        (pure(1.0), 0.0, expit(1.0)),  # randomised response
+        (gdp(0.3), 1e-6, norm.cdf(0.15)),  # a Gaussian whose mean moves by μ, at the middle
+        (gdp(2.0), 1e-6, norm.cdf(1.0)),
+        (approximate(1.0, 0.05), 0.05, 0.05 + 0.95 * expit(1.0)),  # told with probability δ, or
+    ],
+)
+def test_the_privacy_sentence_is_the_best_guess_of_two_rows(guarantee, delta, right):
     """The likelihood-ratio test of the worst pair is right as often as the sentence says."""
-    is_pure = math.isfinite(guarantee.epsilon(0.0))
-    delta = 0.0 if is_pure else 1e-6
     epsilon = guarantee.epsilon(delta)
-    if is_pure:  # randomised response
-        right = math.exp(epsilon) / (1 + math.exp(epsilon))
-    else:  # a Gaussian whose mean moves by μ, at the middle of both means
-        right = norm.cdf(guarantee.mu / 2)
     said = privacy_sentence(guarantee, "One model is", epsilon, delta)
     shown = float(re.search(r"at most ([\d.]+) %", said).group(1))
     assert 0 <= shown / 100 - right <= 0.0011
