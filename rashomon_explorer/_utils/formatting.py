@@ -50,11 +50,12 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
     if rounding == "down" and share >= 0:
         return hit_rate_text(share)
     exact = 100 * as_written(share)
-    fine = Decimal("0.05") <= exact < 1 or 99 < exact < 100 or (rounding == "up" and 0 < exact < 1)
+    near = Decimal("0.05") <= abs(exact) < 1 or 99 < abs(exact) < 100
+    fine = near or (rounding == "up" and 0 < exact < 1)
     step = Decimal("0.1") if fine else Decimal(1)
     rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
     if rounding == "nearest" and exact < 100:
-        rounded = min(rounded, Decimal("99.9"))
+        rounded = min(rounded, Decimal("99.9")) or Decimal(0)  # not −0
     return f"{rounded:.0f}%" if rounded == 100 else f"{rounded}%"
 
 

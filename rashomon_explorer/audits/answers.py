@@ -25,6 +25,7 @@ SAMPLED = "sampled: at least"
 NO_LABELS = "labels need classes, and this model predicts numbers: use .scores"
 NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
+_OPEN = "undecided"  # of proved_people
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
 _RELIANCE_MODELS = 32  # each needs all pairs of rows
 _RELIANCE_WORK = 10**9  # rows × parameters³, of a quick bound of every feature
@@ -272,7 +273,11 @@ class CertifiedAnswers:
             if self.problem.loss.outputs > 1:
                 scores = scores @ self.problem.class_scores.T
             found["best"] = scores.ravel()
-            return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
+            found = found[list(_ENDS)].rename(columns=_ENDS)
+            if self.problem.loss.outputs > 1:
+                labels = pd.MultiIndex.from_product([index, self.inputs.model.classes])
+                return marked(found.set_axis(labels.set_names(["row", "class"]), axis=0), "exact")
+            return marked(found.set_axis(index, axis=0), "exact")
         return self._prediction_ranges(encoded).set_axis(index, axis=0)
 
     def fit_ranges(self) -> pd.DataFrame:
@@ -286,7 +291,13 @@ class CertifiedAnswers:
         fitted = linear_scores(self.problem, self.inputs.model.theta, encoded)[:, 0]
         found["best"] = LINKS[self.problem.loss.link](fitted, (-1.0, 1.0))
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
-        order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
+        order = ["low", "fitted", "high"]
+        if "flips" in found:  # as in the table of flips
+            scores = linear_scores(self.problem, self.problem.minimum.theta, encoded)
+            table = pd.DataFrame({"label": codes_of_scores(scores, self.cut)}, index=found.index)
+            table = table.assign(flips=found["flips"] == "yes", decided=found["flips"] != _OPEN)
+            found[["flips", "decided"]] = self._beside_fitted(table, encoded)[["flips", "decided"]]
+            order += ["flips", "decided"]
         return marked(found.rename(columns=names)[order], "exact")
 
     def groups(self) -> pd.DataFrame:

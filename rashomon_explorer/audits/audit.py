@@ -576,7 +576,10 @@ class Audit:
         return self.answers.reliance()
 
     def scores(self, rows: Any) -> pd.DataFrame:
-        """Per row of a table: lowest, fitted and highest prediction over the set."""
+        """Per row of a table: lowest, fitted and highest prediction over the set.
+
+        With ``flips`` and ``decided`` as in :attr:`flips`, where a person has one score.
+        """
         return self.answers.scores(rows)
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:

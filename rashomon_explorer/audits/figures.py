@@ -17,6 +17,12 @@ from rashomon_explorer.plots.figures import FIGURES
 
 def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
     """Figure of an audit by the name of its table, or of a figure of the set of models."""
+    rule = getattr(getattr(audit.inputs.model, "decision", None), "text", "")
+    if rule and kind in _LIKELIEST:
+        raise ValueError(
+            f"plot({kind!r}) gives each person the likeliest label, and the audited model decides "
+            f"otherwise: {rule}. Use 'people', 'groups', 'gap_intervals' or .rates"
+        )
     if kind in _KINDS:
         name, known = _KINDS[kind](audit)
     elif kind in FIGURES and set(FIGURES[kind].parameters) & {"models", "X"}:
@@ -62,12 +68,14 @@ def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
     table = multiplicity_by_person_group(
         known["models"], known["X"], known["groups"], measures=measures
     )
-    own = audit.groups["share"] if measures == ["ambiguity"] else None
-    exact = own if audit.kind == "exact" else None
-    if own is not None and exact is None:  # by the models' own rules
-        everyone = float(audit.decided["flips"].mean())
-        table["ambiguity"] = own.reindex(table.index).fillna(everyone)
-        table["ambiguity_ratio"] = table["ambiguity"] / max(everyone, 1e-300)
+    if audit.task == "regression":
+        return "burden", {"table": table, "exact": None}
+    flips = audit.flips["conflict_ratio"] > 0  # by the rule that decides
+    everyone = float(flips.mean())
+    shares = flips.groupby(known["groups"]).mean()
+    table["ambiguity"] = shares.reindex(table.index).fillna(everyone)
+    table["ambiguity_ratio"] = table["ambiguity"] / max(everyone, 1e-300)
+    exact = audit.groups["share"] if audit.kind == "exact" else None
     return "burden", {"table": table, "exact": exact}
 
 
@@ -98,6 +106,9 @@ def _gap_unit(audit: Any) -> str:
         return "difference in mean prediction"
     return f"difference in the rate of {accepted_text(audit.inputs.model)}"
 
+
+_LIKELIEST = ("gaps", "frontier", "burden", "pair", "person", "decomposition")
+"""Figures that compute labels from the scores of models, without a threshold."""
 
 _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
     "coefficients": lambda audit: (

@@ -295,7 +295,10 @@ def _as_text(series: pd.Series) -> pd.Series:
 
 def _intersections(values: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
     _check_length(values, rows)
-    parts = [_as_text(values.iloc[:, j]).astype(str).to_numpy() for j in range(values.shape[1])]
+    parts = []
+    for name, column in values.items():
+        known = column.astype(object).map(str)
+        parts.append(known.where(column.notna(), f"{name} missing").to_numpy())
     joined = pd.Series([" × ".join(cell) for cell in zip(*parts, strict=True)], rows.index)
     joined.name = " × ".join(str(name) for name in values.columns)
     sizes = joined.value_counts()

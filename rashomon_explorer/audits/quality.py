@@ -6,6 +6,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import number
+from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.group_rates import accepted_code, fitted_codes
 from rashomon_explorer.audits.models import linear_scores
 from rashomon_explorer.problem.losses.squared import SquaredLoss
@@ -20,37 +21,61 @@ def quality_rows(audit: Any) -> list[Row]:
 
 
 def quality_text(audit: Any) -> str:
-    """One sentence with the numbers of :func:`quality_rows`."""
+    """One sentence with the numbers of :func:`quality_rows`, those of unseen rows first."""
     rows = {name: (value, meaning) for name, value, _, meaning in quality_rows(audit)}
+    names = [name for name in ("accuracy", "AUC", "R²", "RMSE") if name in rows]
+    unseen = any(name.startswith(_UNSEEN) for name in rows)
+    shown = {name: number(rows[_UNSEEN + name if unseen else name][0]) for name in names}
+    where = " cross-fitted" if unseen else ""
+    seen = ", ".join(f"{name} {number(rows[name][0])}" for name in names)
+    rest = f"; on the rows of its fit {seen}" if unseen else ""
     if audit.task != "classification":
         least = f"; every good model ≥ {number(rows['least R²'][0])}" if "least R²" in rows else ""
-        value, meaning = rows["RMSE"]
-        return f"R² {number(rows['R²'][0])}{least}; RMSE {number(value)} ({meaning})"
+        return f"R² {shown['R²']}{where}{least}; RMSE {shown['RMSE']} ({rows['RMSE'][1]}){rest}"
     share, meaning = rows["constant accuracy"]
-    area = f"; AUC {number(rows['AUC'][0])}" if "AUC" in rows else ""
+    area = f"; AUC {shown['AUC']}" if "AUC" in shown else ""
     which = "good models" if audit.kind == "exact" else "sampled models"
     low, high = rows["least accuracy"][0], rows["greatest accuracy"][0]
     return (
-        f"accuracy {number(rows['accuracy'][0])} ({which}: {number(low)} to {number(high)}), "
-        f"{number(share)} {meaning}{area}"
+        f"accuracy {shown['accuracy']}{where} ({which}: {number(low)} to {number(high)}), "
+        f"{number(share)} {meaning}{area}{rest}"
     )
+
+
+_UNSEEN = "cross-fitted "
+"""Prefix of numbers of the model fitted without the rows that it predicts."""
+
+
+def unseen_place(audit: Any) -> int | None:
+    """Place among the refits of the model itself, fitted without each fold; None without one."""
+    if audit.kind == "exact" or not isinstance(audit.models.models, CrossFittedModels):
+        return None
+    return audit.models.kinds.index("as given") if "as given" in audit.models.kinds else None
 
 
 def _label_rows(audit: Any) -> list[Row]:
     model = audit.inputs.model
-    right = np.asarray(model.labels(fitted_codes(audit))) == np.asarray(model.targets)
-    values, counts = np.unique(np.asarray(model.targets), return_counts=True)
+    targets = np.asarray(model.targets)
+    values, counts = np.unique(targets, return_counts=True)
     usual, share = values[counts.argmax()], float(counts.max() / counts.sum())
+    right = np.asarray(model.labels(fitted_codes(audit))) == targets
+    scores, code = fitted_scores(audit), accepted_code(model)
     rows: list[Row] = [
         ("accuracy", float(right.mean()), "measured", "of the fitted model on these rows"),
-        ("constant accuracy", share, "measured", f"of the label {usual!s} for everyone"),
+        ("constant accuracy", share, "measured", f"if everyone gets the label {usual!s}"),
     ]
-    code = accepted_code(model)
-    if code is not None and len(model.classes) == 2:
-        scores = fitted_scores(audit)
-        wanted = np.asarray(model.targets) == model.classes[code]
+    has_area = code is not None and len(model.classes) == 2
+    wanted = targets == model.classes[code] if code is not None else np.zeros(len(targets), bool)
+    if has_area:
         words = "of the fitted model's scores; a constant has 0.5"
         rows.append(("AUC", area_under_curve(wanted, scores), "measured", words))
+    if (place := unseen_place(audit)) is not None:
+        words = "of the model fitted without each fold, on that fold"
+        right = np.asarray(model.labels(audit.answers.label_codes[place])) == targets
+        rows.append((f"{_UNSEEN}accuracy", float(right.mean()), "measured", words))
+        if has_area:
+            area = area_under_curve(wanted, _towards(audit, audit.answers.model_scores[place]))
+            rows.append((f"{_UNSEEN}AUC", area, "measured", words))
     low, high = accuracy_range(audit)
     words = "no good model has {} on these rows" if audit.kind == "exact" else "of the sampled"
     rows.append(("least accuracy", low, audit.mark, words.format("less")))
@@ -63,8 +88,13 @@ def fitted_scores(audit: Any) -> FloatArray:
     if audit.kind == "exact":
         model = audit.inputs.model
         return linear_scores(audit.problem, model.theta, audit.answers.rows)[:, 0]
-    scores = np.asarray(audit.models.best_scores(audit.answers.model_rows), dtype=float)
-    return scores if accepted_code(audit.inputs.model) in (None, 1) else -scores
+    return _towards(audit, audit.models.best_scores(audit.answers.model_rows))
+
+
+def _towards(audit: Any, scores: Any) -> FloatArray:
+    """Scores of a sampled audit, greater for the wanted one of two classes."""
+    values = np.asarray(scores, dtype=float)
+    return values if accepted_code(audit.inputs.model) in (None, 1) else -values
 
 
 def accuracy_range(audit: Any) -> tuple[float, float]:
@@ -97,6 +127,12 @@ def _number_rows(audit: Any) -> list[Row]:
         ("R²", 1 - loss / spread if spread else float("nan"), "measured", "a constant has 0"),
         ("RMSE", loss**0.5, "measured", f"the mean for everyone has {number(spread**0.5)}"),
     ]
+    if (place := unseen_place(audit)) is not None:
+        words = "of the model fitted without each fold, on that fold"
+        loss = float(((targets - audit.answers.model_scores[place]) ** 2).mean())
+        share = 1 - loss / spread if spread else float("nan")
+        rows.append((f"{_UNSEEN}R²", share, "measured", words))
+        rows.append((f"{_UNSEEN}RMSE", loss**0.5, "measured", words))
     problem = audit.problem
     if isinstance(getattr(problem, "loss", None), SquaredLoss) and problem.weights is None:
         most = 2 * (problem.minimum.value + audit.psi)  # penalties are not negative

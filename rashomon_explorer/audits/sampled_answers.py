@@ -15,7 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits import answers
 from rashomon_explorer.audits.crossfit import CrossFittedModels
-from rashomon_explorer.audits.group_rates import group_names, pair_name
+from rashomon_explorer.audits.group_rates import accepted_code, group_names, pair_name
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
 from rashomon_explorer.measures.multiplicity.scores import conflicts
@@ -61,7 +61,7 @@ class SampledAnswers:
         return self.inputs.model.fit_rows if self.has_importance else None
 
     @cached_property
-    def _scores(self) -> FloatArray:
+    def model_scores(self) -> FloatArray:
         """Scores (n_models, n_rows[, n_classes]) of the people of the fit."""
         return np.asarray(self.models.scores(self.model_rows))
 
@@ -141,13 +141,15 @@ class SampledAnswers:
         flips = None
         if self.models.classes:
             codes = self.models.best_labels(rows)
-            flips = np.where((self.models.labels(rows) != codes).any(axis=0), "yes", "undecided")
+            flips = (self.models.labels(rows) != codes).any(axis=0)
         if scores.ndim == 3:  # the probability of the label in use
             each = np.arange(len(best))
             scores, best = scores[:, each, codes], best[each, codes]
         every = np.concatenate([scores, best[None]])
         table = {"low": every.min(axis=0), "fitted": best, "high": every.max(axis=0)}
-        frame = pd.DataFrame(table if flips is None else {**table, "flips": flips})
+        frame = pd.DataFrame(table)
+        if flips is not None:  # a model that flips proves it; none that does not
+            frame = frame.assign(flips=flips, decided=flips)
         return answers.marked(frame, answers.SAMPLED)
 
     def fit_ranges(self) -> pd.DataFrame:
@@ -168,13 +170,24 @@ class SampledAnswers:
         """People of each group whose label a model flips, by count and share."""
         return answers.burden(self.inputs, self.decided, answers.SAMPLED)
 
+    @cached_property
+    def model_rates(self) -> pd.DataFrame:
+        """Rates (n_models, n_groups) of the wanted label, without those of the model in use."""
+        accepted = self.label_codes == accepted_code(self.inputs.model)
+        groups = self.inputs.groups
+        if groups is None:
+            raise ValueError(answers.NO_GROUPS)
+        names = group_names(groups)
+        rates = [accepted[:, (groups == name).to_numpy()].mean(axis=1) for name in names]
+        return pd.DataFrame(dict(zip(names, rates, strict=True)))
+
     def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range over the models of the difference in mean prediction between two groups."""
         if self.inputs.groups is None:
             raise ValueError(answers.NO_GROUPS)
         groups = self.inputs.groups
         names = group_names(groups, compared)
-        every = np.concatenate([self._best[None], self._scores])
+        every = np.concatenate([self._best[None], self.model_scores])
         if every.ndim == 3:
             raise ValueError("a gap needs one score a person, and these have several classes")
         means = np.column_stack(
@@ -204,7 +217,7 @@ class SampledAnswers:
         table, shuffles = self.inputs.model.table, self._shuffles()
         cases = (
             (models.best_scores, self._best[None], shuffles),
-            (_changed_scores(models), self._scores[: models.n_draws], shuffles[:1]),
+            (_changed_scores(models), self.model_scores[: models.n_draws], shuffles[:1]),
         )
         moved, rises = {}, {}
         for name, places in progress(self._features().items(), "importance"):
@@ -259,7 +272,7 @@ class SampledAnswers:
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
         others = self._others
-        table = conflicts(self._scores, self._best, self._codes()).assign(
+        table = conflicts(self.model_scores, self._best, self._codes()).assign(
             conflict_ratio=others.mean(axis=0), flips=np.asarray(others.any(axis=0))
         )
         table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets

@@ -4,10 +4,11 @@ import json
 import math
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ import pandas as pd
 from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
 from rashomon_explorer.audits.group_rates import accepted_text, group_names, rate_gaps, shown_groups
-from rashomon_explorer.audits.quality import Row, fitted_scores, quality_rows, quality_text
+from rashomon_explorer.audits.quality import (
+    Row,
+    fitted_scores,
+    quality_rows,
+    quality_text,
+    unseen_place,
+)
 from rashomon_explorer.audits.tolerance_table import effects, widths
 from rashomon_explorer.measures.ranges.linear_models import has_problem
 
@@ -59,8 +66,7 @@ def summary_table(audit: Any) -> pd.DataFrame:
         numbers.append(("median range", float(np.median(width)), mark, words))
         words = "largest range of a person's prediction"
         numbers.append(("widest range", float(width.max()), mark, words))
-    if audit.has_coefficients:
-        table = effects(audit)
+    if audit.has_coefficients and len(table := effects(audit)):
         numbers.append(("coefficients", len(table), "count", "without the intercept"))
         settled = int(table["settled"].sum())
         numbers.append(("settled signs", settled, mark, "the same sign in every good model"))
@@ -133,11 +139,12 @@ def _group_rows(audit: Any, mark: str) -> list[Row]:
         return rows
     wanted = accepted_text(audit.inputs.model)
     for group, row in audit.rates.iterrows():
-        words = f"{_between(row)} over the good models"
+        words = _over(audit, row, [group], _between)
         rows.append((f"base rate of {name}={group}", row["base_rate"], "measured", wanted))
         rows.append((f"rate of {name}={group}", row["fitted"], "measured", f"{wanted}: {words}"))
-    for gap, row in shown_rate_gaps(audit).iterrows():
-        words = f"{_between(row)} over the good models: {_settled(audit, row)}"
+    pairs = combinations(group_names(audit.inputs.groups, shown_groups(audit.rates["fitted"])), 2)
+    for (gap, row), pair in zip(shown_rate_gaps(audit).iterrows(), pairs, strict=True):
+        words = f"{_over(audit, row, pair, _between)}: {_settled(audit, row)}"
         rows.append((f"gap in rates, {gap}", row["fitted"], "measured", words))
         low, high = number(row["ratio_low"]), number(row["ratio_high"])
         words = f"{low} to {high} over the good models; the smaller rate over the larger one"
@@ -155,7 +162,25 @@ def _between(row: Any) -> str:
 
 
 def _shares(row: Any) -> str:
-    return f"{percent(row['low'])} to {percent(row['high'])}"
+    return f"{_rate(row['low'])} to {_rate(row['high'])}"
+
+
+def _over(audit: Any, row: Any, groups: Sequence[Any], text: Callable[[Any], str]) -> str:
+    """Range of a group's rate, or of a gap between two groups, and over which models.
+
+    Refits label rows that they did not see, and the fitted model those of its fit: the range is
+    then that of the refits alone.
+    """
+    if unseen_place(audit) is None:
+        return f"{text(row)} over the good models"
+    rates = audit.answers.model_rates
+    values = rates[groups[0]] - (rates[groups[1]] if len(groups) > 1 else 0.0)
+    return f"refits without these people: {text({'low': values.min(), 'high': values.max()})}"
+
+
+def _rate(share: float) -> str:
+    """Percentage with two significant digits below 10 %, for rates that are close together."""
+    return percent(share) if abs(share) >= 0.1 else f"{number(100 * share, 2)}%"
 
 
 def _settled(audit: Any, row: Any) -> str:
@@ -191,14 +216,15 @@ def findings(audit: Any) -> Lines:
             f"half of the people have a range of predictions wider than "
             f"{number(float(np.median(width)))}, the widest {number(float(width.max()))}"
         )
-    if audit.has_coefficients:
-        table = effects(audit)
+    if audit.has_coefficients and len(table := effects(audit)):
         fixed, free = table[table["settled"]], table[~table["settled"]]
         signs = [f"{name} {sign}" for name, sign in fixed["sign"].items()]
         settled.append(
             f"{len(fixed)} of {plural(len(table), 'coefficient')} keep their sign "
             f"({audit.answers.score_unit}){_some(signs)}"
         )
+        if other := [str(name) for name in audit.effects.index if name not in table.index]:
+            settled.append(f"not counted, as they have no unit of the table{_some(other)}")
         if len(free):
             names = [str(name) for name in free.index[::-1]]
             arbitrary.append(f"{len(free)} can have either sign{_some(names)}")
@@ -234,7 +260,9 @@ def _tolerance_lines(audit: Any) -> list[str]:
 def _affected(audit: Any) -> list[str]:
     if audit.inputs.groups is None or audit.task != "classification":
         return []
-    name, table = audit.inputs.groups.name, audit.groups.sort_values("share", ascending=False)
+    name = audit.inputs.groups.name
+    table = audit.groups.loc[group_names(audit.inputs.groups)]
+    table = table.sort_values("share", ascending=False, kind="stable")
     parts = [
         f"{name}={group} {row['flips']:.0f} of {row['people']:,.0f} ({percent(row['share'])})"
         for group, row in table.head(_MOST_GROUPS).iterrows()
@@ -248,12 +276,13 @@ def _rate_lines(audit: Any) -> list[str]:
     if not audit.has_rates:
         return []
     rates, shown = audit.rates, shown_groups(audit.rates["fitted"])
-    lines = [f"of {accepted_text(audit.inputs.model)}, by {audit.inputs.groups.name}:"]
+    whose = "" if unseen_place(audit) is None else ", your model's for the rows of its fit"
+    lines = [f"of {accepted_text(audit.inputs.model)}, by {audit.inputs.groups.name}{whose}:"]
     for group in shown:
         row = rates.loc[group]
         lines.append(
-            f"  {group} {percent(row['fitted'])} ({_shares(row)} over the good models; in the data "
-            f"{percent(row['base_rate'])} of {row['people']:,.0f})"
+            f"  {group} {_rate(row['fitted'])} ({_over(audit, row, [group], _shares)}; in the data "
+            f"{_rate(row['base_rate'])} of {row['people']:,.0f})"
         )
     if len(rates) > len(shown):
         lines.append(f"  {len(rates) - len(shown):,} more groups in .rates")
@@ -278,19 +307,23 @@ def _gap_lines(audit: Any) -> list[str]:
     scores = audit.answers.gaps(shown) if audit.has_gaps and len(shown) > 1 else None
     tables = [table for table in (rates, scores) if table is not None and len(table)]
     lines = []
-    for gap in tables[0].index if tables else []:
+    pairs = list(combinations(group_names(groups, shown), 2))
+    for place, gap in enumerate(tables[0].index if tables else []):
         parts = []
         if rates is not None:
             row = rates.loc[gap]
+            gap_text = _shares(row)
+            if unseen_place(audit) is not None:
+                gap_text = f"{_rate(row['fitted'])} ({_over(audit, row, pairs[place], _shares)})"
             ratio = f"{number(row['ratio_low'])} to {number(row['ratio_high'])}"
-            parts.append(f"rate {_shares(row)}, ratio {ratio} ({_settled(audit, row)})")
+            parts.append(f"rate {gap_text}, ratio {ratio} ({_settled(audit, row)})")
         if scores is not None and gap in scores.index:
             row = scores.loc[gap]
             parts.append(f"{audit.answers.score_unit} {_between(row)} ({_settled(audit, row)})")
         lines.append(f"{gap}: {'; '.join(parts)}")
-    pairs = len(group_names(groups)) * (len(group_names(groups)) - 1) // 2
-    if pairs > len(lines):
-        lines.append(f"{pairs - len(lines):,} more pairs in .rate_gaps and .gaps")
+    count = len(group_names(groups)) * (len(group_names(groups)) - 1) // 2
+    if count > len(lines):
+        lines.append(f"{count - len(lines):,} more pairs in .rate_gaps and .gaps")
     return lines
 
 
@@ -447,7 +480,8 @@ def _figures(audit: Any) -> str:
     if audit.has_coefficients:
         parts.append(_coefficient_bars(audit.effects.head(_MOST_BARS)))
     if audit.inputs.groups is not None and audit.task == "classification":
-        table = audit.groups.sort_values("share", ascending=False).head(_MOST_BARS)
+        table = audit.groups.loc[group_names(audit.inputs.groups)]
+        table = table.sort_values("share", ascending=False, kind="stable").head(_MOST_BARS)
         parts.append(_share_bars(table, str(audit.inputs.groups.name)))
     boxes = "".join(f'<div style="flex:1 1 20em;min-width:0">{part}</div>' for part in parts)
     return f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin-top:.7em">{boxes}</div>'

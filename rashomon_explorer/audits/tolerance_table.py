@@ -40,7 +40,7 @@ def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.Da
         rows["share"] = rows["flips"] / n
     else:
         rows["median_range"] = [_median_range(audit, share) for share in listed]
-    if audit.has_coefficients:
+    if audit.has_coefficients and len(effects(audit)):
         rows["settled_signs"] = [_settled_signs(audit, share) for share in listed]
         rows["coefficients"] = len(effects(audit))
     return rows

@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -22,9 +23,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from rashomon_explorer import audit
+from rashomon_explorer._utils.formatting import number
 from rashomon_explorer.audits.crossfit import CrossFittedModels, KnownRows, fold_numbers
 from rashomon_explorer.audits.sampled import sample_models
 from rashomon_explorer.measures import permutation_importance as permutation_losses
@@ -69,6 +71,42 @@ def test_every_label_is_out_of_sample_and_the_share_in_sample_is_smaller():
     assert found.summary().loc["ambiguity", "value"] == unseen.mean()
     assert seen.mean() < 0.6 * unseen.mean()  # the control: rows that the fits remember
     assert found.answers.own_flips == (found.models[0].labels(X)[0] != (own == "yes")).sum() > 30
+
+
+def test_the_summary_tells_rows_that_were_seen_from_rows_that_were_not():
+    X, y = noisy()
+    team = pd.Series(np.where(X["b"] > 0, "one", "two"), X.index, name="team")
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    found = audit(forest, X, y, n_models=6, groups=team, wanted="no", random_state=0)
+    models, values = found.models.models, found.summary()["value"]
+    own = np.empty(len(X), dtype=object)
+    scores = np.empty((len(models.fits), len(X)))
+    for fold in range(4):
+        held_out = models.folds == fold
+        own[held_out] = models.fits[0][fold].predict(X[held_out])
+        for place, fits in enumerate(models.fits):
+            scores[place, held_out] = fits[fold].predict_proba(X[held_out])[:, 0]
+    assert values["cross-fitted accuracy"] == (own == y).mean() < values["accuracy"] - 0.2
+    assert values["cross-fitted AUC"] == pytest.approx(roc_auc_score(y == "no", scores[0]))
+    assert f"accuracy {(own == y).mean():.3g} cross-fitted" in repr(found)
+    assert f"on the rows of its fit accuracy {(forest.predict(X) == y).mean():.3g}" in repr(found)
+    refused = models.labels(X) == found.inputs.model.classes.index("no")
+    rates = {name: refused[:, (team == name).to_numpy()].mean(axis=1) for name in ("one", "two")}
+    gaps = rates["one"] - rates["two"]
+    words = {"rate of team=one": rates["one"], "gap in rates, team: one − two": gaps}
+    for name, ends in words.items():
+        text = found.summary().loc[name, "meaning"]
+        assert f"people: {number(ends.min())} to {number(ends.max())}" in text
+
+
+def test_a_regression_states_r2_of_rows_that_it_did_not_see():
+    X, _ = noisy(120)
+    target = X["a"] + X["b"]
+    tree = DecisionTreeRegressor(random_state=0).fit(X, target)
+    found = audit(tree, X, target, n_models=3, random_state=0)
+    values, own = found.summary()["value"], found.models.models.held_out_scores[0]
+    assert values["R²"] == 1 and values["cross-fitted R²"] == pytest.approx(r2_score(target, own))
+    assert f"R² {number(r2_score(target, own))} cross-fitted" in repr(found)
 
 
 @pytest.mark.law

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import audit, measures
+from rashomon_explorer.audits import figures
 from rashomon_explorer.audits.decisions import Decision
 
 WORDS = np.array(["approved", "denied"])
@@ -180,3 +182,25 @@ def test_a_threshold_itself_is_reached_and_its_class_is_found():
     second = Decision(tuple(WORDS), 0.5, "denied", "predict_proba", replaced=True)
     assert second.codes(model, chances).tolist() == [0, 1, 1]
     assert replace(second, replaced=False).fitting(model, chances).positive == "approved"
+
+
+def test_figures_are_of_the_rule_that_decides_or_refused():
+    X, y = table()
+    groups = pd.Series(np.where(X["c"] > 0, "up", "down"), name="half")
+    model = FixedThresholdClassifier(logistic(), threshold=0.2).fit(X, y)
+    found = audit(model, X, y, groups=groups, tolerance="1%", random_state=0)
+    codes = found.answers.drawn_codes(found.answers.rows)
+    flips = pd.Series((codes != model.predict(X)).any(axis=0)).groupby(groups).mean()
+    drawn = figures._groups(found)[1]["table"]
+    assert drawn["ambiguity"].loc[["down", "up"]].tolist() == flips.tolist()
+    for kind in ("gaps", "pair", "person"):
+        with pytest.raises(ValueError, match="the audited model decides otherwise: label 1 from"):
+            found.plot(kind)
+
+
+def test_a_summary_without_coefficients_in_units_of_the_table_counts_none():
+    texts = pd.Series(["good food", "bad food", "bad", "good", "good taste", "bad taste"] * 6)
+    y = texts.str.contains("good").astype(int)
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, y)
+    text = repr(audit(model, texts, y))
+    assert "0 of 0" not in text and "signs settled" not in text

@@ -9,11 +9,13 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import chi2, norm
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import audit
+from rashomon_explorer._utils.formatting import percent
 from rashomon_explorer.audits.group_rates import Acceptances, newcombe, ratio_range, welch
 from rashomon_explorer.audits.quality import accuracy_range
 from rashomon_explorer.exceptions import MissingAnswerError
@@ -167,6 +169,11 @@ def test_intersections_leave_out_small_cells_by_name(people, pipeline):
     assert found.rate_gaps.index[0] == "sex × crew: female × no − female × yes"
     assert "too small to compare: female × rare (" in repr(found)
     assert found.groups["people"].sum() == 300
+    assert not any("can flip" in line and "fewer" in line for line in repr(found).splitlines())
+    groups.iloc[:60, 0] = None
+    unknown = audit(pipeline, X, y, groups=groups, random_state=0).rates.index
+    missing = [name for name in unknown if "missing" in name]
+    assert missing == ["sex missing × no", "sex missing × yes"]
     both = audit(pipeline, X, y, groups=["sex", "crew"], random_state=0)
     assert both.rates["people"].sum() == 300
 
@@ -188,6 +195,34 @@ def test_an_audit_without_an_answer_has_no_such_attribute(people, pipeline, regr
     assert not hasattr(numbers, "flips")
     for name, _ in inspect.getmembers(numbers):  # object browsers do this
         assert isinstance(name, str)
+
+
+def test_people_of_scores_flip_as_in_the_table_of_flips(found, people):
+    table = found.scores(people[0])
+    assert table[["flips", "decided"]].equals(found.flips[["flips", "decided"]])
+    sampled = audit(
+        GaussianNB().fit(people[0][["age"]].fillna(0), people[1]),
+        people[0][["age"]].fillna(0),
+        people[1],
+        n_models=3,
+        random_state=0,
+    )
+    table = sampled.scores(sampled.inputs.model.table)
+    assert table[["flips", "decided"]].equals(sampled.flips[["flips", "decided"]])
+
+
+def test_scores_of_several_classes_keep_the_names_of_people():
+    X = pd.DataFrame({"age": np.arange(30.0)}, index=[f"p{i}" for i in range(30)])
+    y = pd.Series(np.repeat(["a", "b", "c"], 10), X.index)
+    scores = audit(LogisticRegression(max_iter=1000).fit(X, y), X, y).scores(X.iloc[[7, 25]])
+    assert scores.index.tolist() == [(p, c) for p in ("p7", "p25") for c in "abc"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(-0.0026, "-0.3%"), (-0.0001, "0%"), (0.0187, "2%"), (-0.2, "-20%")]
+)
+def test_percentages_of_small_gaps_have_a_size(share, text):
+    assert percent(share) == text
 
 
 def test_newcombes_interval_is_the_published_one_and_welchs_that_of_the_normal():
