@@ -251,7 +251,7 @@ def _ask_for_table(options: argparse.Namespace) -> None:
         raise DataError("no target column: set --target, or the target in the schema")
     path = options.data.absolute()
     if not is_text_table(path):
-        chunk_rows(path, target=target)
+        chunk_rows(path, target=target).n  # noqa: B018 (opened now)
     elif not path.is_file():
         raise DataError(f"there is no file {path}")
     settings = {"path": str(path), "target": target, "schema": schema and str(schema)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from html import escape
@@ -41,6 +42,8 @@ from rashomon_explorer.data.encoder import ENCODED_NORM, USUAL_NORM, warn_unconf
 from rashomon_explorer.estimators import feasibility, pipelines
 from rashomon_explorer.estimators.docstrings import Kind, with_shared_docs
 from rashomon_explorer.estimators.tables import TableAdapter
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
@@ -50,6 +53,7 @@ from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, Step
+from rashomon_explorer.rows.coercion import is_chunked
 from rashomon_explorer.sets.linear import sphere_in_words
 
 
@@ -314,7 +318,8 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was drawn or spent.
+            If the ledger does not allow the privacy cost; nothing was drawn or spent. If it allows
+            none that this epsilon can have, chunked rows are not even opened.
         FitError
             For any error caused by the rows after a ledger was charged; the privacy cost stays
             spent, and ``error.detail`` contains the reason, for the curator only.
@@ -324,8 +329,11 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         TypeError
             If rows are chunked and the mechanism samples rows; nothing was read or spent.
         """
+        leak = find_leak(X, y) or pipelines.find_data_dependent_step(self)
+        if is_chunked(X) and not leak:
+            self._check_room()
         table = self._table(X, y)
-        leak = find_leak(X, y) or pipelines.find_data_dependent_step(self) or table.unconfirmed
+        leak = leak or table.unconfirmed
         planned = self._plan_fit(table)
         stated = self._stated(planned.guarantee, table.assumptions)
         guarantee = no_guarantee(leak) if leak else stated
@@ -352,7 +360,9 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     def check_rows(self, X: Any, y: Any = None) -> None:
         """Check the rows for what would make ``fit`` fail; no charge, for the curator only."""
-        self._check_table(self._table(X, y))
+        curator = copy(self)
+        curator.ledger = None  # nothing is charged, so no message is held back
+        curator._check_table(curator._table(X, y))
 
     def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> PlanT:
         """Plan for a number of encoded columns, and of classes if there are any."""
@@ -463,6 +473,14 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
             schema=declared,
             row_norm=row_norm,
         )
+
+    def _check_room(self) -> None:
+        """Refuse what the ledger cannot admit, before names and footers of files are read."""
+        declared = self._declared
+        confirmed = declared is None or not declared.leak
+        curator_only = mechanism_traits(getattr(self, "mechanism", AUTO)).curator_only
+        if self._chunked and confirmed and not curator_only:
+            feasibility.refuse_without_room(self.ledger, self._epsilon, self._delta)
 
     def _stated(self, guarantee: Guarantee, more: tuple[str, ...] = ()) -> Guarantee:
         """Add the assumptions about pipeline, fit, noise, targets and rows to the guarantee."""

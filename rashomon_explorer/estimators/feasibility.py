@@ -75,6 +75,21 @@ def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) ->
     return ZCDP if totals.order is None or totals.leaks else totals.order
 
 
+def refuse_without_room(
+    ledger: str | os.PathLike[str] | Ledger | None, epsilon: float, delta: float
+) -> None:
+    """Raise if the ledger can admit no plan for (ε, δ), of any table: before one is looked at."""
+    if ledger is None or isinstance(ledger, PendingLedger):
+        return
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    if not opened.may_admit(epsilon, delta):
+        raise exceptions.BudgetExceededError(
+            "the ledger has no room for the least that a fit with this epsilon and delta costs, "
+            "so the rows were not looked at. Nothing was drawn and nothing was spent; choose a "
+            "smaller epsilon (ledger.remaining)"
+        )
+
+
 LEAST_EPSILON = 1e-9
 
 

@@ -45,6 +45,12 @@ _NOT_CHUNKED = (
     "RashomonTreeClassifier, DPClassifier and DPRegressor; a fixed random sample is X, y = "
     "rows.sample(5_000).to_memory(); report it as a sample. Nothing was read or charged"
 )
+_UNSEEN = (
+    "these files are not one table with the expected columns. Names, columns and types may depend "
+    "on rows, so a fit with a ledger does not state more: rows.n or check_rows(rows) does, outside "
+    "of any charge. Folder names that are text need a schema, or chunk_rows(..., columns=[...]). "
+    "Nothing was charged"
+)
 _OF_A_FIT = 2**25  # bytes
 
 
@@ -71,24 +77,24 @@ class TableAdapter:
         self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
         self._chunks: ChunkedRows | None = None
         if not is_chunked(X):
-            rows = self._measure(X, y, charged)
+            self._resolve_columns(self._measure(X, y, charged))
         elif not chunked:
             raise TypeError(f"{type(estimator).__name__} {_NOT_CHUNKED}")
         else:
-            rows = self._measure_chunks(chunks_with_targets(X, y), charged)
+            self._measure_chunks(chunks_with_targets(X, y), charged)
+
+    def _resolve_columns(self, rows: tuple[int, ...]) -> None:
+        """Set names and numbers of columns of a table of this shape, by the header."""
         labels = containers.column_labels(self._header)
         check_unique(map(str, () if labels is None else labels))
         self.names = None if labels is None else text_names(labels)
         self.n_columns = n_encoded = rows[1]
         """Number of feature columns of X before encoding."""
-        if schema is not None:
-            places = find_features(schema, self._header)
+        if self.schema is not None:
+            places = find_features(self.schema, self._header)
             self.names = None if labels is None else feature_names(labels, places)
-            self.n_columns, n_encoded = len(places), len(schema.encoded_names)
+            self.n_columns, n_encoded = len(places), len(self.schema.encoded_names)
         self.shape: tuple[int, int] = (rows[0], n_encoded)
-        if self._chunks is not None:
-            # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
-            self._chunks.check_room(n_encoded, more=_OF_A_FIT + 3 * 8 * rows[0])
 
     def _measure(self, X: Any, y: Any, charged: bool) -> tuple[int, ...]:
         """Read the shapes of a table in memory."""
@@ -108,7 +114,7 @@ class TableAdapter:
         self._header = self.X
         return rows
 
-    def _measure_chunks(self, chunks: ChunkedRows, charged: bool) -> tuple[int, ...]:
+    def _measure_chunks(self, chunks: ChunkedRows, charged: bool) -> None:
         """Read the shape and the column names of chunked rows."""
         source = chunks.source
         if not source.labelled:
@@ -117,15 +123,25 @@ class TableAdapter:
             raise DataError(_UNCOUNTED)
         if charged and isinstance(chunks.workers, DaskWorkers):
             chunks.workers.check_package()
+        self._chunks, self.X, self.y = chunks, getattr(source, "X", None), None
+        if not charged or not source.layout_assumption:
+            self._open(chunks)
+        elif not _succeeds(lambda: self._open(chunks)):
+            raise DataError(_UNSEEN)
+        # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
+        chunks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * self.shape[0])
+
+    def _open(self, chunks: ChunkedRows) -> None:
+        """Open files, if the rows are in some, and resolve the columns."""
+        source = chunks.source
         text = getattr(source, "text_partitions", ())
         if self.schema is None and text and not chunks.steps:
             raise DataError(
                 f"{', '.join(text)} holds text, from folder names: declare it in a schema, or "
                 f"exclude it with chunk_rows(..., columns=[...])"
             )
-        self._chunks, self.X, self.y = chunks, getattr(source, "X", None), None
         self._header = with_names(np.empty((0, source.shape[1])), source.names)
-        return source.shape
+        self._resolve_columns(source.shape)
 
     def in_units(self) -> Self:
         """Return the same table with columns in their original units, before a value is read."""
@@ -260,6 +276,17 @@ class TableAdapter:
                 raise
             raise DataError(f"X holds dates or other non-numeric cells. {_DECLARE}") from None
         return checked
+
+
+def _succeeds(work: Callable[[], None]) -> bool:
+    """Whether work ends without an error that names or footers may shape."""
+    try:
+        work()
+    except (MemoryError, ImportError):
+        raise
+    except Exception:
+        return False
+    return True
 
 
 def _with_suggestion(message: str) -> str:

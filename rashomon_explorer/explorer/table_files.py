@@ -24,7 +24,7 @@ from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.streamed_table import SampledChunks
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.parquet import ParquetRows
+from rashomon_explorer.rows.parquet import UnopenedParquet
 
 _LEAST_COLUMNS = 2
 
@@ -217,9 +217,9 @@ def chunked_dataset(
 
 def _name(source: Any) -> str:
     """Return the name of a table's file or folder."""
-    if not isinstance(source, ParquetRows):
+    if not isinstance(source, UnopenedParquet):
         return "table"
-    paths = {Path(group.path) for group in source.groups}
+    paths = {Path(group.path) for group in source.opened.groups}
     first = min(paths)
     if len(paths) == 1:
         return first.stem

@@ -87,8 +87,8 @@ class ChunkedRows:
             if self.source.may_change
             else ""
         )
-        layout = getattr(self.source, "layout_assumption", "")
-        return tuple(line for line in (steady, layout, self.workers.assumption) if line)
+        stated = steady, self.source.layout_assumption, self.workers.assumption
+        return tuple(line for line in stated if line)
 
     def then(self, *steps: reduction.Step) -> ChunkedRows:
         """Return the table with more transformation steps."""

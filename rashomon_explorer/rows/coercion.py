@@ -10,7 +10,7 @@ import numpy as np
 from rashomon_explorer._utils import containers
 from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.dask import DaskRows, active_client, is_dask, is_persisted
-from rashomon_explorer.rows.parquet import ParquetRows, is_parquet
+from rashomon_explorer.rows.parquet import UnopenedParquet, is_parquet
 from rashomon_explorer.rows.source import ArrayRows, LazyRows, RowSource, check_column
 from rashomon_explorer.rows.workers import DaskWorkers, resolve_workers
 
@@ -57,13 +57,13 @@ def chunk_rows(
     Returns
     -------
     ChunkedRows
-        Pass it to ``fit`` as X, without y. No value is read yet, except the footers of Parquet
-        files.
+        Pass it to ``fit`` as X, without y. Nothing of Parquet files is read yet: names and footers
+        are at the first use, such as ``n``, which is a look at the table outside of any charge.
 
     Raises
     ------
     DataError
-        If files or columns are missing, or shapes do not agree.
+        If columns are missing, or shapes do not agree; for Parquet files at the first use.
     TypeError
         If targets are given twice or not at all.
 
@@ -112,7 +112,7 @@ def _source(
                 "chunk_rows(X, target='...'), which fit takes"
             )
         if is_parquet(X):
-            return ParquetRows.from_paths(X, target, columns)
+            return UnopenedParquet(X, target, columns)
         frame = LazyRows.from_frame(X, target, columns)
         if lengths:
             frame.n  # noqa: B018 (counted now)

@@ -4,15 +4,22 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from rashomon_explorer._utils.containers import is_parquet_dataset
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows.source import Piece, SelectedColumns, check_column, parts_of_rows
+from rashomon_explorer.rows.source import (
+    Piece,
+    RowSource,
+    SelectedColumns,
+    check_column,
+    parts_of_rows,
+)
 
 Value = int | str | None
 """Value of a partition column: a whole number, text, or missing."""
@@ -182,12 +189,6 @@ class ParquetRows(SelectedColumns):
         system = dataset.filesystem
         return cls(features, target, tuple(groups), tabular, system, stored, partitions)
 
-    layout_assumption: ClassVar[str] = (
-        "the folder's layout is public: names of files and folders, such as region=EU, and the "
-        "columns, types and numbers of rows in their footers do not depend on one record's cells"
-    )
-    """Assumption of a guarantee: all this is read before a charge."""
-
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and features."""
@@ -282,6 +283,71 @@ class ParquetRows(SelectedColumns):
         for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is an error
             rows[:, j] = _numbers(batch.column(name))
         return rows, targets
+
+
+_LAYOUT = (
+    "the folder's layout is public: names of files and folders, such as region=EU, and the "
+    "columns, types and numbers of rows in their footers do not depend on one record's cells"
+)
+
+
+class UnopenedParquet(RowSource):
+    """Parquet files whose names and footers are read at the first use.
+
+    A fit with a ledger that can admit nothing refuses before: records may shape both.
+    """
+
+    def __init__(self, paths: Any, target: str | None, columns: Sequence[str] | None) -> None:
+        single = isinstance(paths, str | os.PathLike) or is_parquet_dataset(paths)
+        self._paths = paths if single else tuple(paths)
+        self.target = target
+        self._columns = columns if columns is None else tuple(columns)
+
+    @cached_property
+    def opened(self) -> ParquetRows:
+        """The files' rows."""
+        return ParquetRows.from_paths(self._paths, self.target, self._columns)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a column holds the targets."""
+        return self.target is not None
+
+    @property
+    def layout_assumption(self) -> str:
+        """Assumption of a guarantee about names and footers."""
+        return _LAYOUT
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and features."""
+        return self.opened.shape
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+        return self.opened.names
+
+    @property
+    def text_partitions(self) -> tuple[str, ...]:
+        """Features that are text from folder names."""
+        return self.opened.text_partitions
+
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Row groups that contain rows low to high."""
+        return self.opened.part(low, high)
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Yield rows low to high."""
+        return self.opened.pieces(low, high)
+
+    def locate(self, row: int) -> str:
+        """Name file, row group and row."""
+        return self.opened.locate(row)
+
+    def select_column(self, column: str) -> RowSource:
+        """Return the same rows with one column of the files."""
+        return self.opened.select_column(column)
 
 
 def _footer(fragment: Any, schema: Any) -> tuple[dict[str, bool], dict[str, Value], list[Any]]:

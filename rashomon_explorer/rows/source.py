@@ -161,6 +161,11 @@ class RowSource:
         """Whether the source has targets; otherwise they are zeros."""
         return False
 
+    @property
+    def layout_assumption(self) -> str:
+        """Assumption of a guarantee about what is read before a charge; empty for none."""
+        return ""
+
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield rows low to high, in order, in pieces of any size that is efficient to read."""
         raise NotImplementedError

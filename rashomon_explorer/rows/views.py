@@ -42,6 +42,11 @@ class SourceView(RowSource):
         """As the source."""
         return self.source.labelled
 
+    @property
+    def layout_assumption(self) -> str:
+        """As the source."""
+        return self.source.layout_assumption
+
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Return the view of a part of the source."""
         source, offset = self.source.part(low, high)

@@ -223,7 +223,7 @@ def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path):
     for work, message in (
         (lambda: check_readable("X", "income"), "X is a str"),
         (
-            lambda: chunk_rows([tmp_path / "one.parquet"], target="good"),
+            lambda: chunk_rows([tmp_path / "one.parquet"], target="good").n,
             "neither a Parquet file nor a folder",
         ),
         (lambda: chunk_rows(np.eye(3), target="good"), "X has none: give a DataFrame"),

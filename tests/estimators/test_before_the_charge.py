@@ -16,11 +16,15 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import DPClassifier, Ledger
+from rashomon_explorer.estimators import tables
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError
-from rashomon_explorer.privacy import Charge, pure
-from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.privacy import Charge, gdp, pure, zcdp
+from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.privacy.ledger import spending
+from rashomon_explorer.rows import ChunkedRows, chunk_rows, parquet
 from rashomon_explorer.rows.source import RowSource
-from tests.estimators.charged import CHARGED, IN_CHUNKS, N, public_rows
+from tests.estimators.charged import CHARGED, EPSILON, IN_CHUNKS, N, public_rows
+from tests.estimators.charged import CHUNKED as CHUNKED_ESTIMATORS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
@@ -149,6 +153,116 @@ def test_an_exhausted_ledger_refuses_without_a_look_and_rows_are_read_under_a_ch
     assert [entry.state for entry in ledger.entries()] == ["committed"]
 
 
+def _part(folder, kind):
+    """Files of one kind, of which one record shapes names or footers, and an unusable folder."""
+    low, high = _frame().iloc[: N // 2], _frame().iloc[N // 2 :]
+    parts: dict[str, dict[str, pd.DataFrame]] = {
+        "good": {"p": low, "q": high},
+        "a ward of one record": {"ward=1/p": low, "ward=HIV/q": high},
+        "a record in no ward": {"ward=1/p": low, "ward=__HIVE_DEFAULT_PARTITION__/q": high},
+        "a ward for some": {"ward=1/p": low, "q": high},
+        "a cell of text": {"p": low, "q": high.assign(a=["HIV", *high.a.astype(str)[1:]])},
+        "a column known of one": {"p": low, "q": high.assign(HIV=1.0)},
+        "no column of a name": {"p": low.rename(columns={"a": "HIV"})},
+        "no Parquet": {},
+    }
+    for name, frame in parts[kind].items():
+        file = folder / f"{name}.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_parquet(file, index=False)
+    if not parts[kind]:
+        folder.mkdir()
+        (folder / "p.parquet").write_text("HIV")
+    return folder
+
+
+_SHAPED = ("a ward of one record", "a ward for some", "a cell of text", "a column known of one")
+
+
+@pytest.mark.parametrize("name", IN_CHUNKS)
+def test_names_and_footers_are_not_looked_at_for_an_exhausted_ledger(name, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    spent = Ledger.create(tmp_path / "spent.ledger", epsilon=EPSILON, delta=1e-5)
+    spent.reserve(pure(0.6 * EPSILON))  # what is left is less than half of a fit
+    answers = set()
+    for kind in (*_SHAPED, "good", "a record in no ward", "no column of a name", "no Parquet"):
+        for paths in (_part(tmp_path / kind, kind), tmp_path / kind / "**"):
+            rows = chunk_rows(paths, target="y", columns=["a", "b"])
+            with pytest.raises(BudgetExceededError) as caught:
+                CHARGED[name](spent, rows, None)
+            answers.add(str(caught.value))
+    assert len(answers) == 1 and len(spent.entries()) == 1
+    monkeypatch.setattr(parquet, "parquet_dataset", lambda paths: GATE.pass_("a name"))
+    with pytest.raises(BudgetExceededError):
+        CHARGED[name](spent, chunk_rows(tmp_path, target="y"), None)
+    with pytest.raises(AssertionError, match="a name was read"):  # negative control
+        chunk_rows(tmp_path, target="y").n  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [*_SHAPED, "no column of a name", "no Parquet"])
+def test_what_names_and_footers_hold_is_not_quoted_before_a_charge(kind, tmp_path):
+    pytest.importorskip("pyarrow")
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
+    rows = chunk_rows(_part(tmp_path / "rows", kind), target="y")
+    if kind == "no column of a name":
+        rows = chunk_rows(tmp_path / "rows", target="y", columns=["a"])
+    make = DPClassifier(classes=[0, 1], ledger=ledger)
+    with pytest.raises(DataError) as caught:
+        make.fit(rows)
+    assert str(caught.value) == tables._UNSEEN and ledger.entries() == []
+    assert caught.value.__context__ is None
+    with pytest.raises(DataError) as curator:  # negative control: who may look
+        make.check_rows(rows)
+    assert str(curator.value) != tables._UNSEEN
+
+
+LEDGERS: dict[str, dict[str, Any]] = {
+    "the usual rule": {"epsilon": 1.0, "delta": 1e-6},
+    "a large budget": {"epsilon": 30.0, "delta": 1e-9},
+    "pure DP": {"epsilon": 1.0},
+    "Gaussian DP": {"epsilon": 5.0, "delta": 1e-6, "accounting": "gdp"},
+    "Renyi DP": {"epsilon": 5.0, "delta": 1e-6, "accounting": "rdp"},
+}
+
+
+@pytest.mark.parametrize("kind", LEDGERS)
+@pytest.mark.parametrize("name", CHUNKED_ESTIMATORS)
+def test_no_plan_costs_less_than_what_an_early_refusal_assumes(name, kind, tmp_path):
+    """In every notion that the ledger sums, so that no fit is refused that it would admit."""
+    ledger = Ledger.create(tmp_path / "data.ledger", **LEDGERS[kind])
+    empty = ledger.totals
+    for epsilon, delta, n in (
+        (0.05, 1e-6, 200),
+        (1.0, 1e-6, 5_000),
+        (30.0, 1e-4, 900),
+        (2.0, 0, N),
+    ):
+        fit = CHUNKED_ESTIMATORS[name](ledger=ledger)
+        fit.set_params(epsilon=epsilon, delta=delta)
+        if delta == 0 and "mechanism" in fit.get_params():
+            fit.set_params(mechanism="auto")
+        cost = fit._guarantee(fit.plan(n, 2))
+        least, charged = spending.least_charge(empty, epsilon, delta), empty.plus(cost)
+        for notion in ("pure_epsilon", "rho"):
+            assert float(least.sums[notion]) <= float(charged.sums[notion])
+        assert float(least.divergences) <= float(charged.divergences)
+        assert ledger.may_admit(epsilon, delta) or not ledger.can_afford(cost)
+
+
+@pytest.mark.parametrize("kind", LEDGERS)
+def test_a_ledger_is_looked_through_until_the_least_cost_does_not_fit(kind, tmp_path):
+    ledger = Ledger.create(tmp_path / "data.ledger", **LEDGERS[kind])
+    delta, budget = LEDGERS[kind].get("delta", 0.0), LEDGERS[kind]["epsilon"]
+    assert ledger.may_admit(budget, delta) and not ledger.may_admit(3 * budget, delta)
+    cost = gdp(gdp_mu(budget, delta)) if delta else pure(budget)  # which proves zCDP, too
+    if kind not in ("pure DP", "Gaussian DP"):
+        cost = zcdp(zcdp_rho(budget, delta))
+    while ledger.can_afford(cost):
+        ledger.reserve(cost)
+    assert not ledger.may_admit(budget, delta) and not ledger.may_admit(budget, 0.0)
+    assert Ledger.create(tmp_path / "free.ledger").may_admit(9.0, 0.0)
+
+
 @pytest.mark.parametrize("name", ["PrivateSearch", "DPBilevelSearch"])
 @pytest.mark.parametrize("kind", CHUNKED)
 def test_who_takes_no_chunks_refuses_them_without_a_look(name, kind, gate, tmp_path):
@@ -176,8 +290,9 @@ def test_dask_partitions_of_unknown_lengths_are_refused_without_a_computation(
         if epsilon < 9:
             ledger.reserve(pure(epsilon))
         before = len(ledger.entries())
-        with pytest.raises((DataError, TypeError), match="charged") as caught:
+        with pytest.raises((DataError, TypeError, BudgetExceededError)) as caught:
             CHARGED[name](ledger, X, y)
+        assert "charged" in str(caught.value) or "not looked at" in str(caught.value)
         assert "HIV" not in str(caught.value) and not isinstance(caught.value, FitError)
         assert gate.early == [] and len(ledger.entries()) == before
 

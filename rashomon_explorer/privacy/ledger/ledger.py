@@ -15,7 +15,7 @@ from rashomon_explorer.exceptions import FitError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
-from rashomon_explorer.privacy.ledger.spending import Spending
+from rashomon_explorer.privacy.ledger.spending import Spending, least_charge
 from rashomon_explorer.privacy.ledger.totals import Totals, read_divergence, takes_delta
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 
@@ -239,6 +239,13 @@ class Ledger(ReprMixin):
         except LedgerError:
             return False
         return budget is None or rows.within(totals.plus(guarantee).epsilon(budget[1]), budget)
+
+    def may_admit(self, epsilon: float, delta: float) -> bool:
+        """Whether some fit with this budget might be accepted; False for none, of any table."""
+        budget, totals = self._standing()
+        if budget is None:
+            return True
+        return rows.within(least_charge(totals, epsilon, delta).epsilon(budget[1]), budget)
 
     def reserve(
         self,

@@ -121,6 +121,27 @@ def _divergences(guarantee: Guarantee, orders: FloatArray) -> FloatArray:
     return np.array([_divergence(guarantee, order) for order in orders.tolist()])
 
 
+_LEAST_SHARE = 0.5  # of the requested ε that a plan costs by its own guarantee; .8 is usual
+_MOST_DRAWS = 1e6  # into which a pure ε may be split
+
+
+def least_charge(totals: Totals, epsilon: float, delta: float) -> Totals:
+    """Return the totals after the least that a plan for (ε, δ) costs, for any number of rows.
+
+    A plan costs at least half of its ε at its δ, so at least the pure ε, zCDP and Gaussian DP with
+    this conversion. A pure ε that is split among many draws has less zCDP.
+    """
+    least = _LEAST_SHARE * epsilon
+    rho = conversions.zcdp_rho(least, delta) if delta else least**2 / 8 / _MOST_DRAWS
+    charge = Guarantee("composition", "least cost of a plan", pure_epsilon=least, rho=rho)
+    if totals.accounting == "gdp":
+        mu = conversions.gdp_mu(least, delta) if delta else math.sqrt(2 * rho)
+        return totals.plus(charge, Divergence(mu**2))
+    if totals.order is None:
+        return totals.plus(charge)
+    return totals.plus(charge, Divergence(min(totals.order * rho, least)))
+
+
 @lru_cache(maxsize=2**16)  # a ledger is shown many times
 def _divergence(guarantee: Guarantee, order: float) -> float:
     """Bound on D_a that a plan for a ledger counts: of exact draws, pure DP and zCDP only."""
