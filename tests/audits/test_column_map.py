@@ -94,7 +94,7 @@ LOG = FunctionTransformer(np.log)
         (FunctionTransformer(lambda d: 2 * d + 1), "affine", NUMBERS),
         (Ratio(), "other", ["income (one of several terms)"]),
     ],
-    ids=str,
+    ids=["scaled", "log", "power", "squares", "lambda", "ratio"],
 )
 def test_uses_and_names_are_those_of_the_run_pipeline(table, numbers, kinds, names):
     X, y = table
