@@ -30,7 +30,9 @@ def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make,
     planned = make(50_000, 11, 0.02, n_draws=5, **asked)
     offers, table = plan_candidates(planned), options_table(planned)
     assert len(table) == len(offers) == len(OF_SEVERAL_MODELS) - 2
-    assert sum("this plan" in name for name in table.index) == 1
+    # With a ridge exact draws are planned by a better certificate than that of any ridge.
+    better = make is plan and ridge > 0
+    assert sum("this plan" in name for name in table.index) == (not better)
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
         assert row["reason"] == offer.why
         assert (row["within ψ"] == "not applicable") is (not offer.applies)

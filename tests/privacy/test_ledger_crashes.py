@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import rashomon_explorer
-from rashomon_explorer.privacy import Ledger, adaptive_epsilon
+from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.privacy.ledger.spending import running_epsilon
 from tests.patience import LONG
 
 SCRIPT = Path(__file__).with_name("ledger_killing.py")
@@ -81,6 +82,7 @@ def _check(ledger, answer):
         elif word in RANK and int(number) not in tried:
             assert RANK.index(entries[int(number)].state) >= RANK.index(word)
     counted = [e.guarantee for e in entries.values() if e.counts]
-    spent = adaptive_epsilon(counted, 1e-6, order=ledger.order)
+    budget, totals = ledger.budget[0], ledger.totals
+    spent = running_epsilon(counted, 1e-6, totals=totals, budget=budget)[-1]
     assert ledger.spent() == spent
     assert max(answer["most"], spent) <= answer["budget"][0] * (1 + 1e-9)

@@ -465,8 +465,6 @@ def test_a_worker_without_the_package_is_found_before_the_charge(tmp_path):
         table = chunk_rows(X[:2_000], Y[:2_000], executor=client)
         table.workers.check_package()
         client.run(forget)
-        started = time.monotonic()
         with pytest.raises(DataError, match="cannot load rashomon-explorer"):
             fit.fit(table)
-        assert time.monotonic() - started < 30
     assert not ledger.entries()

@@ -475,9 +475,12 @@ def _stops_again(
 ) -> bool:
     """Whether a refit with the same settings to the rows stops at the same model."""
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        refit = clone(estimator).fit(X, y, **weights)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refit = clone(estimator).fit(X, y, **weights)
+    except Exception:  # it cannot be fitted again, so nothing shows where its solver stops
+        return False
     chosen = [name for name in ("C_", "alpha_", "l1_ratio_") if hasattr(estimator, name)]
     if any(np.any(getattr(estimator, name) != getattr(refit, name)) for name in chosen):
         return False

@@ -58,7 +58,7 @@ _FEW_SECONDS = 5.0
 """Seconds of one core below which less work is no reason to choose."""
 
 _NEAR = 1.05
-"""Expected loss, as a multiple of the least, up to which a quicker mechanism is preferred."""
+"""Expected loss, as a multiple of the least, up to which candidates count as equally good."""
 
 _ANY = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
 _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
@@ -129,7 +129,7 @@ def _best(goal: str, compared: tuple[tuple[str, type[Mechanism]], ...], **settin
         candidates = [_candidate(name, goal, settings) for name, _ in compared]
         candidates.sort(key=_rank)
         best = candidates[0]
-        candidates = _quickest_first(candidates)
+        candidates = _break_ties(candidates)
         for candidate in chain(candidates, _in_smaller_balls(candidates, goal, settings)):
             if candidate.offer.applies and not candidate.hopeless:
                 why = _why(candidate, goal, best if candidate is candidates[0] else candidate)
@@ -224,14 +224,18 @@ def _rank(candidate: MechanismCandidate) -> tuple[Any, ...]:
     return (_BY_COST, candidate.may_give_up, candidate.cost)
 
 
-def _quickest_first(candidates: list[MechanismCandidate]) -> list[MechanismCandidate]:
-    """Move the candidate with the least work to the front, of those about as good as the first."""
-    best = _rank(candidates[0])
-    if best[0] != _BY_COST or not math.isfinite(best[2]):
+def _break_ties(candidates: list[MechanismCandidate]) -> list[MechanismCandidate]:
+    """Move to the front, of those about as good as the first, the one with the least work.
+
+    Of a set the one with the least proved excess: what is expected of its draws is less certain.
+    """
+    rank = _rank(candidates[0])
+    if rank[0] != _BY_COST or not math.isfinite(rank[2]):
         return candidates
-    near = [one for one in candidates if _rank(one)[:2] == best[:2] and one.cost <= _NEAR * best[2]]
-    quickest = min(near, key=lambda one: one.seconds)  # the first of several
-    return [quickest, *(one for one in candidates if one is not quickest)]
+    near = [one for one in candidates if _rank(one)[:2] == rank[:2] and one.cost <= _NEAR * rank[2]]
+    one_model = is_about_one(candidates[0].plan)
+    best = min(near, key=lambda one: one.seconds if one_model else one.plan.weighed_excess)
+    return [best, *(one for one in candidates if one is not best)]
 
 
 def _two_digits(value: float) -> float:
@@ -328,6 +332,8 @@ def plan_with_private_scaling(
 
 
 def _affordable(scaling: ColumnsPlan, total: Guarantee) -> bool:
+    if not total.holds:  # draws for the curator only
+        return True
     if scaling.ledger == GDP:
         return Totals(accounting=GDP).plus(total).epsilon(scaling.delta) <= scaling.epsilon
     if not scaling.ledger:

@@ -53,6 +53,8 @@ class Spending:
         """Total ε of all charges at δ, by default the budget's; above it only if it is exceeded."""
         if delta is None:
             delta = 0.0 if self.budget is None else self.budget[1]
+        if sum(count for _, count in self.charges) != self.totals.live:
+            return self.totals.epsilon(delta)  # another program changed the file
         orders = _orders((one for one, _ in self.charges), self.totals.order)
         sums = np.zeros_like(orders)
         for guarantee, count in self.charges:
