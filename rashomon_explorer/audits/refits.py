@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
@@ -45,9 +46,9 @@ def fit(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     """Fit a model or a pipeline, with weights for its last step, or for the steps that ask."""
     if sample_weight is None:
         return model.fit(X, y)
-    steps, routed = getattr(model, "steps", None), is_routed()
-    named = isinstance(steps, list) and not routed
-    name = f"{steps[-1][0]}__sample_weight" if named else "sample_weight"
+    steps, name = getattr(model, "steps", None), "sample_weight"
+    if isinstance(steps, list) and not get_config()["enable_metadata_routing"]:
+        name = f"{steps[-1][0]}__sample_weight"
     return model.fit(X, y, **{name: sample_weight})
 
 

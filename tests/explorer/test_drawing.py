@@ -43,7 +43,7 @@ def test_partial_sets_grow_until_all_draws_are_made(rows):
     job._publish = lambda partial: (publish(partial), seen.append(job.latest.n_draws))
     job.start()
     assert job.wait()
-    assert seen == list(range(1, 16)) and job.error is None
+    assert seen == sorted(seen) and set(seen) == set(range(1, 16)) and job.error is None
     assert job.latest is job.estimator.rashomon_set_ and job.latest.n_draws == 15
 
 

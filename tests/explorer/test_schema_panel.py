@@ -123,7 +123,8 @@ def test_a_dictionary_is_taken_over_from_the_box_or_a_file(panel, explorer):
 
 
 def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # not installed
+    for module in ("pyarrow", "pyarrow.parquet"):  # not installed
+        monkeypatch.setitem(sys.modules, module, None)
     for name, content, told in (
         ("picture.csv", b"\x89PNG\xff\x81", "is neither UTF-8 text"),
         ("table.ods", b"", "none of .csv, .tsv, .txt, .xlsx"),

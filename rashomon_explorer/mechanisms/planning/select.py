@@ -314,6 +314,9 @@ def plan_with_private_scaling(
     def plan_at(kind: ColumnsPlan, epsilon: float) -> Plan:
         return _with_scaling(kind, make(epsilon, kind.left_delta))
 
+    if not unscaled.holds:  # draws for the curator only
+        return plan_at(scaling, scaling.left)
+
     def affords(kind: ColumnsPlan, epsilon: float) -> bool:
         return _affordable(kind, plan_at(kind, epsilon).guarantee)
 
@@ -332,8 +335,6 @@ def plan_with_private_scaling(
 
 
 def _affordable(scaling: ColumnsPlan, total: Guarantee) -> bool:
-    if not total.holds:  # draws for the curator only
-        return True
     if scaling.ledger == GDP:
         return Totals(accounting=GDP).plus(total).epsilon(scaling.delta) <= scaling.epsilon
     if not scaling.ledger:
