@@ -74,7 +74,8 @@ def test_an_offer_keeps_to_the_budget_or_declines_in_words(name, delta, ledger, 
     assert offer.guarantee == plan.guarantee and plan.mechanism in ("", name)
     assert plan.guarantee.holds or traits.curator_only
     assert not plan.guarantee.holds or plan.guarantee.epsilon(delta) <= 8.0 * (1 + 1e-9)
-    if ledger and delta and plan.guarantee.holds:  # which composes zCDP, or Rényi divergences at one order
+    # A ledger composes zCDP, or Rényi divergences at one order.
+    if ledger and delta and plan.guarantee.holds:
         counted = cost_at_order(8.0, delta, ledger)
         cost = plan.guarantee.rho if counted is None else plan.guarantee.renyi(counted[0])
         assert cost is not None and math.isfinite(cost)

@@ -311,7 +311,7 @@ class TestContent:
                 ledger.reserve(pure(0.01))
 
 
-# What the charges of each version's file sum to, at the budget's δ and at 10⁻³, and the states of its charges.
+# What the charges of each version's file sum to, at the budget's δ and at 10⁻³, and their states.
 PRINTED = {
     1: (1.8756787071894976, 1.1924844787963411, ["committed", "started", *["committed"] * 6]),
     2: (
