@@ -59,8 +59,9 @@ class Optimality(ReprMixin):
             return "the best model of its kind"
         share = f"{100 * self.excess / self.least:.2g} %" if self.least > 0 else number(self.excess)
         verdict = "one of the good models" if self.inside else "not one of the good models"
+        times = number(self.excess / self.psi, 2, "down" if self.inside else "up")
         return (
-            f"loses {share} more than the best one, {self.excess / self.psi:.2g} times ψ: it is "
+            f"loses {share} more than the best one, {times} times ψ: it is "
             f"{verdict}{self._changes}; {self.advice}"
         )
 

@@ -184,6 +184,8 @@ def _rate(share: float) -> str:
 
 
 def _settled(audit: Any, row: Any) -> str:
+    if row["low"] == row["high"] == 0:
+        return "no gap in any good model" if audit.kind == "exact" else "no gap in the sample"
     if not row["settled"]:
         return "not settled"
     return f"settled {row['sign']}" if audit.kind == "exact" else f"{row['sign']} in the sample"
@@ -264,11 +266,11 @@ def _affected(audit: Any) -> list[str]:
     table = audit.groups.loc[group_names(audit.inputs.groups)]
     table = table.sort_values("share", ascending=False, kind="stable")
     parts = [
-        f"{name}={group} {row['flips']:.0f} of {row['people']:,.0f} ({percent(row['share'])})"
+        f"{name}={group} {row['flips']:,.0f} of {row['people']:,.0f} ({percent(row['share'])})"
         for group, row in table.head(_MOST_GROUPS).iterrows()
     ]
     more = len(table) - len(parts)
-    return ["can flip: " + ", ".join(parts) + (f", {more:,} more groups" if more else "")]
+    return ["can flip: " + ", ".join(parts) + (f", {plural(more, 'more group')}" if more else "")]
 
 
 def _rate_lines(audit: Any) -> list[str]:
@@ -285,7 +287,7 @@ def _rate_lines(audit: Any) -> list[str]:
             f"{_rate(row['base_rate'])} of {row['people']:,.0f})"
         )
     if len(rates) > len(shown):
-        lines.append(f"  {len(rates) - len(shown):,} more groups in .rates")
+        lines.append(f"  {plural(len(rates) - len(shown), 'more group')} in .rates")
     cells = audit.inputs.groups.attrs.get("cells", {})
     if cells:
         listed = [f"{name} ({count})" for name, count in cells.items()]
@@ -323,7 +325,7 @@ def _gap_lines(audit: Any) -> list[str]:
         lines.append(f"{gap}: {'; '.join(parts)}")
     count = len(group_names(groups)) * (len(group_names(groups)) - 1) // 2
     if count > len(lines):
-        lines.append(f"{count - len(lines):,} more pairs in .rate_gaps and .gaps")
+        lines.append(f"{plural(count - len(lines), 'more pair')} in .rate_gaps and .gaps")
     return lines
 
 
@@ -541,7 +543,7 @@ def _share_bars(table: pd.DataFrame, name: str) -> str:
     def row(place: int, group: str, line: Any) -> str:
         y = 20 + _ROW * place
         width = max(wide * float(line["share"]) / most, 1)
-        words = f"{line['flips']:.0f} of {line['people']:,.0f} ({percent(float(line['share']))})"
+        words = f"{line['flips']:,.0f} of {line['people']:,.0f} ({percent(float(line['share']))})"
         return (
             f'{_text(group, y)}<rect x="{_LABEL}" y="{y + 4}" width="{width:.1f}" height="10" '
             f'fill="#E69F00" fill-opacity=".75"/>{_text(words, y, _LABEL + width + 5)}'

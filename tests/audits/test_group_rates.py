@@ -218,6 +218,15 @@ def test_scores_of_several_classes_keep_the_names_of_people():
     assert scores.index.tolist() == [(p, c) for p in ("p7", "p25") for c in "abc"]
 
 
+def test_groups_whom_every_good_model_accepts_have_no_gap():
+    X = pd.DataFrame({"age": np.arange(40.0), "part": np.repeat(["a", "b", "c", "d"], 10)})
+    y = (X["age"] > 18).astype(int)
+    model = LogisticRegression(max_iter=1000, tol=1e-8).fit(X[["age"]], y)
+    found = audit(model, X[["age"]], y, groups=X["part"], tolerance=1e-4)
+    line = next(line for line in repr(found).splitlines() if "c − d" in line)
+    assert "rate 0% to 0%, ratio 1 to 1 (no gap in any good model)" in line
+
+
 @pytest.mark.parametrize(
     ("share", "text"), [(-0.0026, "-0.3%"), (-0.0001, "0%"), (0.0187, "2%"), (-0.2, "-20%")]
 )

@@ -81,3 +81,10 @@ def test_good_ends_at_psi_and_best_at_a_thousandth_of_it(times, inside, reached)
     fitted = Optimality(times * 0.02, 0.02, 0.5, pd.DataFrame(), 3, "more steps")
     assert (fitted.inside, fitted.reached) == (inside, reached)
     assert ("not one of the good models" in fitted.text) == (not inside)
+
+
+@pytest.mark.parametrize(
+    ("times", "text"), [(1.0003, " 1.1 times ψ: it is not"), (0.9999, " 0.99 ")]
+)
+def test_rounding_never_contradicts_the_verdict(times, text):
+    assert text in Optimality(times * 0.02, 0.02, 0.5, pd.DataFrame(), 3, "more steps").text
