@@ -279,7 +279,11 @@ def _rate_lines(audit: Any) -> list[str]:
         return []
     rates, shown = audit.rates, shown_groups(audit.rates["fitted"])
     whose = "" if unseen_place(audit) is None else ", your model's for the rows of its fit"
-    lines = [f"of {accepted_text(audit.inputs.model)}, by {audit.inputs.groups.name}{whose}:"]
+    decision = getattr(audit.inputs.model, "decision", None)
+    unnamed = decision is not None and decision.wanted is None
+    hint = " (pass wanted= to name another class)" if unnamed else ""
+    wanted = f"of {accepted_text(audit.inputs.model)}{hint}"
+    lines = [f"{wanted}, by {audit.inputs.groups.name}{whose}:"]
     for group in shown:
         row = rates.loc[group]
         lines.append(

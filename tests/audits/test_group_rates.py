@@ -187,6 +187,8 @@ def test_values_of_a_numeric_column_as_groups_are_noticed(people, pipeline):
 
 def test_an_audit_without_an_answer_has_no_such_attribute(people, pipeline, regression):
     plain = audit(pipeline, *people)
+    named, unnamed = (audit(pipeline, *people, groups="crew", wanted=w) for w in ("lived", None))
+    assert "wanted=" not in repr(named) and "(pass wanted= to name another class)" in repr(unnamed)
     assert not hasattr(plain, "gaps") and not hasattr(plain, "rates")
     with pytest.raises(MissingAnswerError, match="no groups were given"):
         _ = plain.gaps
