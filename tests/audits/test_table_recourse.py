@@ -211,3 +211,16 @@ def test_a_change_is_given_only_if_the_good_models_and_predict_accept_it():
     assert answers.status.tolist() == ["found", *["undecided"] * 4]
     assert answers.rows == [["new"], *[None] * 4]
     assert answers.numbers[0, 2] == 1.0 and np.isnan(answers.numbers[1:]).all()
+
+
+@pytest.mark.parametrize("name", ["scaled", "log"])
+def test_bounds_and_directions_hold_in_the_programme_and_on_the_grid(name):
+    model, X, _, found = audited(ENCODERS[name])
+    refused = X[model.predict(X) == 0].iloc[:3]
+    free = found.recourse(refused, ["income"])
+    up = found.recourse(refused, ["income"], directions={"income": "up"})
+    assert up.people["cost"].to_numpy() == pytest.approx(free.people["cost"].to_numpy(), rel=1e-3)
+    below = (0.0, float(0.9 * free.rows["income"].min()))
+    for limits in ({"bounds": {"income": below}}, {"directions": {"income": "down"}}):
+        none = found.recourse(refused, ["income"], **limits)
+        assert set(none.people["status"]) == {"impossible"}

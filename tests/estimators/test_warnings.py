@@ -26,6 +26,7 @@ from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, 
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.samplers.expected_gain import spread
 
 STRONG: dict[str, Any] = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
 NARROW = PublicBoundsScaler([(-0.01, 0.01)] * 3)
@@ -93,6 +94,10 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
     assert planned.expected == DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected
 
 
+def test_eight_in_ten_tables_lie_between_what_a_plan_shows():
+    assert spread([float(table) for table in range(11)]) == (5.0, 1.0, 9.0)
+
+
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 @pytest.mark.parametrize(
     ("rows", "base_rate", "weak"), [(50, 0.5, True), (200, 0.5, False), (5_000, 0.1, True)]
@@ -103,6 +108,7 @@ def test_one_tree_warns_below_half_of_the_possible_gain(rows, base_rate, weak):
     tree = DPClassifier(family="trees", base_rate=base_rate, schema=schema)
     planned = tree.plan(rows)
     assert planned.expected.least == 0.5 and planned.expected.is_weak == weak
+    assert tree.set_params(base_rate=1 - base_rate).plan(rows).expected == planned.expected
     assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
     assert ("less than 50% of the possible gain is expected" in repr(planned)) == weak
 

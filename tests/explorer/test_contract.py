@@ -131,6 +131,25 @@ def test_a_press_for_another_table_buys_nothing(page, seller, monks):
         assert page.state.alert is None
 
 
+def test_rows_that_take_the_place_of_others_make_other_offers(cancer_page):
+    """They may have the same name, shape, plan, ledger and price."""
+    actions = [one for one in vars(cancer_page).values() if isinstance(one, PaidAction)]
+    before = [one.offer for one in actions]
+    cancer_page.state.table_number += 1
+    assert not set(before) & {one.offer for one in actions}
+
+
+def test_settings_that_texts_round_make_other_offers(cancer_page):
+    page = cancer_page
+    set_state(page, **SMALL)
+    actions = page.drawing, page.single, page.tuner
+    texts, offers = [[repr(one.quote().plan) for one in actions]], [[one.offer for one in actions]]
+    page.state.psi *= 1 + 1e-9
+    texts.append([repr(one.quote().plan) for one in actions])
+    offers.append([one.offer for one in actions])
+    assert texts[0] == texts[1] and not set(offers[0]) & set(offers[1])
+
+
 def test_a_press_for_other_terms_buys_nothing_and_states_the_price_of_now(page, seller):
     button = seller.button(page)
     offer, before, had = button.offer, _spent(page), seller.result(page)
@@ -176,6 +195,14 @@ def test_an_offer_is_sold_once(page, seller):
     asyncio.run(scenario())
     assert seller.result(page) is not None and page.state.alert is None
     assert sum(_spent(page).values()) == before + (button is not page.data_panel.audit)
+
+
+def test_the_offer_after_a_sale_is_another_one_and_can_be_bought(cancer_page):
+    page, seller = cancer_page, SELLERS["one model"]
+    seller.ready(page)
+    for _ in range(2):
+        seller.send(page, seller.button(page).offer)
+    assert page.state.alert is None and sum(_spent(page).values()) == 2
 
 
 def test_while_a_table_loads_nothing_is_sold(page, seller, monks, monkeypatch):

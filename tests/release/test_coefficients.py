@@ -251,8 +251,9 @@ def test_intervals_leave_out_the_bias_by_clipping():
     assert np.mean(held) == pytest.approx(0.9, abs=0.05) and np.mean(true) < 0.1
 
 
-def test_orthogonal_records_attain_the_sensitivity_of_the_hessian():
-    """At zero, z = (x, 1) and (−x, 1) with ‖x‖ = 1 move ¼zzᵀ by √2·¼‖z‖² in Frobenius norm."""
+@pytest.mark.parametrize(("part", "entries"), [(1, slice(3, 9)), (2, slice(9, 15))])
+def test_orthogonal_records_attain_the_sensitivity_of_hessian_and_second_moments(part, entries):
+    """At zero both are ¼zzᵀ: z = (x, 1) and (−x, 1) with ‖x‖ = 1 move them by √2·¼‖z‖²."""
     models, zeros = _models("logistic", [0.0, 0.0, 0.0]), np.zeros(3)
     bound = models.row_norm
     public = PublicShape(models, 1, True)
@@ -260,9 +261,11 @@ def test_orthogonal_records_attain_the_sensitivity_of_the_hessian():
         _parts(Rows.read(public, np.array([[sign * bound, 0.0]]), np.array([1.0]), None), zeros)
         for sign in (1, -1)
     ]
-    change = (both[0] - both[1])[3:9]
+    change = (both[0] - both[1])[entries]
     z = np.array([bound, 0.0, 1.0])
     apart = np.linalg.norm(np.outer(z, z) - np.outer(z * [-1, 1, 1], z * [-1, 1, 1])) / 4
     limit = math.sqrt(2) * (bound**2 + 1) / 4
-    assert np.linalg.norm(change) == pytest.approx(math.sqrt(_PARTS[1]) * apart / limit, rel=1e-9)
+    assert np.linalg.norm(change) == pytest.approx(
+        math.sqrt(_PARTS[part]) * apart / limit, rel=1e-9
+    )
     assert 0.9 < apart / limit <= 1 + 1e-9

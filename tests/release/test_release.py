@@ -463,6 +463,7 @@ def test_a_budget_is_used_by_the_rule_that_counts_it(epsilon, delta):
     in_ledger, alone = budget.mu_total(ledger=True), budget.mu_total(ledger=False)
     assert zcdp_epsilon(in_ledger**2 / 2, delta) == pytest.approx(epsilon, rel=1e-9)
     assert gdp_epsilon(alone, delta) == pytest.approx(epsilon, rel=1e-9) and in_ledger < alone
+    assert Budget(rho=0.02).mu_total(ledger=True) == pytest.approx(0.2)
 
 
 def test_released_values_are_on_the_public_grid_of_their_noise():
