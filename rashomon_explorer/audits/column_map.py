@@ -47,7 +47,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class ColumnMap:
+class TableColumnMap:
     """Uses of the table's columns, and the checked columns of the last step."""
 
     uses: dict[str, ColumnUse]
@@ -136,7 +136,7 @@ def column_map(
     encoded: Any,
     columns: Columns,
     steps: str,
-) -> ColumnMap:
+) -> TableColumnMap:
     """Map of a table's columns, from a pipeline's structure and checked by running it."""
     probed, apart = responses(encode, table, encoded)
     size = 1 + np.abs(np.asarray(encoded, dtype=float)).max(axis=0)
@@ -155,7 +155,7 @@ def column_map(
         column if alone else replace(column, partial=True)
         for column, alone in zip(checked, whole, strict=True)
     )
-    return ColumnMap(uses, checked, apart)
+    return TableColumnMap(uses, checked, apart)
 
 
 def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Columns) -> bool:

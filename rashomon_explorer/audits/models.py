@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import as_pandas, is_frame
-from rashomon_explorer.audits.column_map import ColumnMap, column_map, unique_names
+from rashomon_explorer.audits.column_map import TableColumnMap, column_map, unique_names
 from rashomon_explorer.audits.columns import (
     Columns,
     step_name,
@@ -244,7 +244,7 @@ class AuditedModel:
         return columns
 
     @cached_property
-    def column_map(self) -> ColumnMap:
+    def column_map(self) -> TableColumnMap:
         """Use that the steps make of each column of the table, checked by running them."""
         steps = " → ".join(step_name(step) for step in self.steps) or "the model"
         return column_map(self._transformed, self.table, self.rows, self.traced, steps)

@@ -1,5 +1,8 @@
 """Privacy guarantees, composition, ledgers and audits; rows are read only to identify a table."""
 
+from importlib import import_module
+from typing import Any
+
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     LedgerError,
@@ -47,6 +50,12 @@ __all__ = [
     "repeated_bounded_range",
     "zcdp",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, SoftmaxRisk
 from rashomon_explorer.problem.losses.squared import HalfSquare, SquaredLoss, SquaredRisk
-from rashomon_explorer.problem.losses.tables import Rows
+from rashomon_explorer.problem.losses.tables import TableRows
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class SymmetricSoftmaxLoss(SoftmaxLoss):
         self, rows: FloatArray, targets: FloatArray, weights: FloatArray
     ) -> "SymmetricSoftmaxRisk":
         """Mean cross-entropy with weights (n,) of mean 1."""
-        table = Rows(np.ascontiguousarray(rows))
+        table = TableRows(np.ascontiguousarray(rows))
         own = [table.column((targets == c).astype(float)) for c in range(self.classes)]
         return SymmetricSoftmaxRisk(table, np.stack(own), weights)
 
@@ -222,6 +222,6 @@ def _of_margins(
 ) -> EmpiricalLoss:
     form, offsets = loss.linear_form(rows, targets)
     kind = WeightedLogisticRisk if isinstance(loss, LogisticLoss) else WeightedRisk
-    table = Rows(np.ascontiguousarray(form))
+    table = TableRows(np.ascontiguousarray(form))
     column = None if offsets is None else table.column(offsets)
     return kind(table, loss.function, column, weights)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.tables import ALL_ROWS, Rows
+from rashomon_explorer.problem.losses.tables import ALL_ROWS, TableRows
 
 
 class ScoreFunction:
@@ -53,7 +53,7 @@ class ScoreFunction:
 class ScoreRisk:
     """Mean of f(z_i·θ + offset_i) over rows z_i."""
 
-    table: Rows
+    table: TableRows
     function: ScoreFunction
     offsets: Any = None  # a column of the table
 
@@ -166,7 +166,7 @@ class ScoreLoss:
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ScoreRisk:
         """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
         rows, offsets = self.linear_form(rows, targets)
-        table = Rows(np.ascontiguousarray(rows))
+        table = TableRows(np.ascontiguousarray(rows))
         return self.risk(table, self.function, None if offsets is None else table.column(offsets))
 
     def linear_form(

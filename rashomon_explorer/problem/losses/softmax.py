@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.tables import ALL_ROWS, Rows
+from rashomon_explorer.problem.losses.tables import ALL_ROWS, TableRows
 
 _ANGLES = 2**14
 
@@ -89,7 +89,7 @@ class SoftmaxLoss:
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
         """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
-        table = Rows(np.ascontiguousarray(rows))
+        table = TableRows(np.ascontiguousarray(rows))
         own = [table.column((targets == c).astype(float)) for c in range(1, self.classes)]
         return SoftmaxRisk(table, np.stack(own))
 
@@ -98,7 +98,7 @@ class SoftmaxLoss:
 class SoftmaxRisk:
     """Mean cross-entropy over rows."""
 
-    table: Rows
+    table: TableRows
     own: Any  # 1 in the column of each row's class, for classes 1, 2, …
     reference: ClassVar[bool] = True  # whether one more class has the score 0
 

@@ -16,7 +16,7 @@ _HESSIAN_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Rows (n, p) in NumPy; scores have shape (..., m, K) for m rows and K models."""
 
     rows: NDArray[np.floating[Any]]
@@ -50,9 +50,9 @@ class Rows:
         """Column of one number per row (n,), which scores (m, K) can be added to."""
         return values[:, None].astype(self.rows.dtype, copy=False)
 
-    def within(self, dtype: Any) -> "Rows":
+    def within(self, dtype: Any) -> "TableRows":
         """Return the same rows in a precision."""
-        return Rows(np.ascontiguousarray(self.rows, dtype=dtype))
+        return TableRows(np.ascontiguousarray(self.rows, dtype=dtype))
 
     def evaluate(self, work: Callable[[Any], Any], theta: FloatArray) -> Any:
         """Evaluate models in the precision of the rows."""

@@ -15,7 +15,7 @@ from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, SmoothedHingeLoss, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
 from rashomon_explorer.problem.losses.scikit_learn import SymmetricSoftmaxRisk, WeightedLogisticRisk
-from rashomon_explorer.problem.losses.tables import Rows
+from rashomon_explorer.problem.losses.tables import TableRows
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
@@ -172,7 +172,7 @@ def test_a_loss_of_a_users_own_is_not_taken_for_the_one_it_extends():
             return 2 * super().value(theta)
 
     with pytest.raises(SamplerError, match=r"no envelope of Doubled.*from planes"):
-        excess_bound(Doubled(Rows(np.eye(2)), Softplus()), np.zeros(2), np.eye(2))
+        excess_bound(Doubled(TableRows(np.eye(2)), Softplus()), np.zeros(2), np.eye(2))
 
 
 KINDS = ["round", "outliers", "flat", "one line", "lattice", "scales"]
