@@ -268,13 +268,21 @@ class Page:
         shown = f"{button}.some((one) => one.textContent.startsWith(arguments[0]))"
         self.wait(lambda: self.run(shown, words), f"an offer {words!r}")
 
-    def draw(self):
-        """Press Draw, and yes where the page asks whether so little is worth the price."""
+    def _press_draw(self):
         self.readable("Draw ")
         before = self.status, self.alert
         self.button("Draw ").click()
         done = "a draw, a question or a refusal"
         self.wait(lambda: self.shown(".rx-ask") or (self.status, self.alert) != before, done)
+
+    def draw(self):
+        """Press Draw, and yes where the page asks whether so little is worth the price."""
+        for _ in range(3):  # a label that was older than the last setting sells nothing
+            self._press_draw()
+            if "press again" not in self.status:
+                break
+        unread = "!document.querySelector('.rx-ask .rx-offer button:not([data-offer])')"
+        self.wait(lambda: self.run(unread), "an answer that could be read")
         for answer in self.shown(".rx-ask button")[:1]:
             answer.click()
 

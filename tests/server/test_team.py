@@ -120,10 +120,10 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(start_dashboard,
 
     (tmp_path / "file").touch()
     words = ["--no-browser", "--any-host", "--base-url", "/user/ann/x/", "--most-pages", "1"]
-    environment = {TOKEN_VARIABLE: "secret", "HOME": str(tmp_path / "file" / "home")}
+    environment = {TOKEN_VARIABLE: "secret" * 4, "HOME": str(tmp_path / "file" / "home")}
     running = start_dashboard(tmp_path / "home", *words, environment=environment)
     assert running.url.endswith("/user/ann/x/")
-    asked = {"Host": "hub.example", "Authorization": "token secret"}
+    asked = {"Host": "hub.example", "Authorization": f"token {'secret' * 4}"}
     for refused in ({**asked, "Authorization": "token other"}, {"Host": "hub.example"}):
         status, headers, _ = _get(running, refused, "/user/ann/x/")
         assert status == 302 and headers["Location"].startswith("/user/ann/x/login")
