@@ -70,7 +70,7 @@ def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(tmp_path, mon
         for snippet in snippets:
             exec(snippet, names)
     printed = capsys.readouterr().out
-    assert printed.count("16 of 569 people") == 2  # as in the comment beside it
+    assert printed.count("42 of 569 people") == 2  # as in the comment beside it
     assert printed.count("20 models") == 2
 
 

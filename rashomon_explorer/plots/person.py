@@ -75,6 +75,7 @@ def plot_people_ranges(
     what = answer or "answer"
     figure = theme.new_figure(_finding(table, of), text.join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
+    kinds = flip_kinds(table).nunique() if {"flips", "drawn_flips"} & set(table) else 1
     for low, high, colour, width, name in (
         ("exact_low", "exact_high", theme.SKY, 2.5, "▬ exact range"),
         ("drawn_low", "drawn_high", theme.BLUE, 1.2, "∙∙∙ sampled range"),
@@ -85,7 +86,9 @@ def plot_people_ranges(
             x = np.column_stack([best, best, gap]).ravel().astype(np.float32)
             y = np.column_stack([table[low], table[high], gap]).ravel().astype(np.float32)
             line = {"color": colour, "width": width}
-            marks.add_marks(figure, x, y, name, mode="lines", line=line)
+            # With many kinds of people the legend would reach the marks of the card below it.
+            look = {"mode": "lines", "line": line, "showlegend": kinds < 3}
+            marks.add_marks(figure, x, y, name, **look)
     _people(figure, table, np.isin(table.index, list(highlight)), what)
     if {"flips", "drawn_flips"} & set(table):
         figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
