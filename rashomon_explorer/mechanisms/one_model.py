@@ -343,7 +343,7 @@ def noisy_slope(
 ) -> FloatArray:
     """(Σ over rows, each sampled with probability q, of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
     noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
-    size, mean = problem.n, problem.of_loss(problem.loss) if planned.rate == 1 else None
+    size, mean = problem.n, problem.mean_loss(problem.loss) if planned.rate == 1 else None
     if mean is None:
         size = rng.binomial(problem.n, planned.rate)
         batch = rng.choice(problem.n, size, replace=False, shuffle=False)

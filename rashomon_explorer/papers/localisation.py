@@ -364,7 +364,9 @@ class BatchProblem(Problem):
 
     def __init__(self, problem: Problem, taken: IntArray) -> None:
         known = of_fewer(problem.constants, len(taken))
-        self._pose_again(problem, domain=problem.domain, ridge=problem.ridge, constants=known)
+        self._copy_rows_and_loss(
+            problem, domain=problem.domain, ridge=problem.ridge, constants=known
+        )
         self.data = problem.data.some(taken)
         self._objective = MinimisedObjective(self.data.objective(self.loss), problem.ridge)
 
@@ -386,7 +388,7 @@ class LocalProblem(Problem):
 
     def __init__(self, problem: Problem, domain: Neighbourhood) -> None:
         constants = sensitivity.local_constants(problem.constants, problem.domain, domain.diameter)
-        self._pose_again(problem, domain=domain, ridge=problem.ridge, constants=constants)
+        self._copy_rows_and_loss(problem, domain=domain, ridge=problem.ridge, constants=constants)
         self._wide, self._near = problem, domain
 
     @cached_property
@@ -661,7 +663,9 @@ class RidgedProblem(Problem):
     def __init__(self, problem: Problem, ridge: float) -> None:
         constants = with_ridge(problem.constants, problem.domain, ridge)
         total_ridge = problem.ridge + ridge
-        self._pose_again(problem, domain=problem.domain, ridge=total_ridge, constants=constants)
+        self._copy_rows_and_loss(
+            problem, domain=problem.domain, ridge=total_ridge, constants=constants
+        )
 
 
 def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:

@@ -71,15 +71,15 @@ class MinimisedObjective:
         """Hessian (p, p) at one model (p,)."""
         return self.loss.hessian(theta) + self.ridge * np.eye(self.p)
 
-    def place(self, theta: FloatArray) -> "Place":
+    def evaluate(self, theta: FloatArray) -> "Evaluation":
         """Evaluate one model (p,); its Hessian too if rows are chunked, in the same pass."""
         if not isinstance(self.loss, ChunkedRisk):
             value, gradient = self.value_and_gradient(theta[:, None])
-            return Place(theta, float(value[0]), gradient[:, 0])
+            return Evaluation(theta, float(value[0]), gradient[:, 0])
         value, gradient, hessian = self.loss.second_order(theta)
         value = value + self.ridge / 2 * float(theta @ theta)
         hessian = hessian + self.ridge * np.eye(self.p)
-        return Place(theta, float(value), gradient + self.ridge * theta, hessian)
+        return Evaluation(theta, float(value), gradient + self.ridge * theta, hessian)
 
 
 def _squares(theta: FloatArray) -> FloatArray:
@@ -88,44 +88,48 @@ def _squares(theta: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A model, its value, its gradient, and its Hessian if that is known."""
+class Evaluation:
+    """A model, its value, its gradient, and its Hessian if it was computed."""
 
     theta: FloatArray
     value: float
     gradient: FloatArray
-    known_hessian: FloatArray | None = None
+    cached_hessian: FloatArray | None = None
 
     def hessian(self, objective: MinimisedObjective) -> FloatArray:
-        """Hessian (p, p), computed unless it is known."""
-        known = self.known_hessian
-        return objective.hessian(self.theta) if known is None else known
+        """Hessian (p, p), computed unless it is cached."""
+        hessian = self.cached_hessian
+        return objective.hessian(self.theta) if hessian is None else hessian
 
 
 _AT_ONCE = 8  # halved steps in one pass over the rows
 
 
-def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray) -> Place:
+def step_towards(
+    objective: MinimisedObjective, evaluation: Evaluation, target: FloatArray
+) -> Evaluation:
     """Step towards ``target``, halved until the objective falls; unchanged if it never does."""
-    move = target - place.theta
-    slope = float(place.gradient @ move)
+    move = target - evaluation.theta
+    slope = float(evaluation.gradient @ move)
 
     def falls(value: float, step: float) -> bool:
         # Near the minimum the decrease is below rounding: accept steps without a visible increase.
-        return value <= place.value + 1e-4 * step * slope + 4e-16 * max(1.0, math.fabs(place.value))
+        return value <= evaluation.value + 1e-4 * step * slope + 4e-16 * max(
+            1.0, math.fabs(evaluation.value)
+        )
 
-    new = objective.place(target)
+    new = objective.evaluate(target)
     if falls(new.value, 1.0):
-        return place if np.array_equal(target, place.theta) else new
+        return evaluation if np.array_equal(target, evaluation.theta) else new
     for first in range(1, 40, _AT_ONCE):
         steps = 2.0 ** -np.arange(first, first + _AT_ONCE)
-        theta = place.theta[:, None] + steps * move[:, None]
+        theta = evaluation.theta[:, None] + steps * move[:, None]
         values, gradients = objective.value_and_gradient(theta)
         for k, step in enumerate(steps):
             if falls(float(values[k]), step):
-                new = Place(theta[:, k], float(values[k]), gradients[:, k])
-                return place if np.array_equal(new.theta, place.theta) else new
-    return place
+                new = Evaluation(theta[:, k], float(values[k]), gradients[:, k])
+                return evaluation if np.array_equal(new.theta, evaluation.theta) else new
+    return evaluation
 
 
 _LEAST_CURVATURE = 1e-100  # far above subnormal numbers, which have too few digits for the root
@@ -142,27 +146,27 @@ def minimise_on_ball(
     Each step minimises the second-order model over the ball by its secular equation. A line
     search then goes back along the chord, which is feasible because the ball is convex.
     """
-    place = objective.place(start)
-    best = _certify(place, domain.radius)
+    evaluation = objective.evaluate(start)
+    best = _certify(evaluation, domain.radius)
     first, last = (math.log10(max(gap, _LEAST_GAP)) for gap in (best.gap, tolerance))
     with tally(max(1, round(first - last)), "digits of the minimum") as done:
         for _ in range(_MOST_STEPS):
-            hessian = place.hessian(objective)
-            target = _model_minimiser(hessian, place.gradient, place.theta, domain.radius)
-            moved = step_towards(objective, place, target)
-            if moved is place:
+            hessian = evaluation.hessian(objective)
+            target = _model_minimiser(hessian, evaluation.gradient, evaluation.theta, domain.radius)
+            advanced = step_towards(objective, evaluation, target)
+            if advanced is evaluation:
                 break
-            place = moved
-            candidate = _certify(place, domain.radius)
+            evaluation = advanced
+            candidate = _certify(evaluation, domain.radius)
             if candidate.gap >= best.gap and best.gap <= tolerance:
                 break
-            best = min(best, candidate, key=lambda one: one.gap)
+            best = min(best, candidate, key=lambda minimum: minimum.gap)
             done(round(first - max(last, math.log10(max(best.gap, _LEAST_GAP)))))
     return best
 
 
-def _certify(place: Place, radius: float) -> Minimum:
-    theta, value, gradient = place.theta, place.value, place.gradient
+def _certify(evaluation: Evaluation, radius: float) -> Minimum:
+    theta, value, gradient = evaluation.theta, evaluation.value, evaluation.gradient
     norm = float(np.linalg.norm(theta))
     length = radius * float(np.linalg.norm(gradient))
     gap = max(0.0, float(gradient @ theta) + length) + ROUNDING * (length + abs(value))
@@ -208,38 +212,38 @@ def minimise_on(
     objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray
 ) -> Minimum:
     """Best model found; its gap may exceed the tolerance."""
-    place = objective.place(start)
-    best = _general_certify(place, domain)
+    evaluation = objective.evaluate(start)
+    best = _general_certify(evaluation, domain)
     for _ in range(_GENERAL_MOST_STEPS):
         if best.gap <= tolerance / 10:
             break
         goal = max(_INNER_SHARE * min(best.gap, 1.0), tolerance / 100)
-        target = _general_model_minimiser(place.hessian(objective), place, domain, goal)
-        moved = step_towards(objective, place, target)
-        if moved is place:
+        target = _general_model_minimiser(evaluation.hessian(objective), evaluation, domain, goal)
+        advanced = step_towards(objective, evaluation, target)
+        if advanced is evaluation:
             break
-        place = moved
-        best = min(best, _general_certify(place, domain), key=lambda one: one.gap)
+        evaluation = advanced
+        best = min(best, _general_certify(evaluation, domain), key=lambda minimum: minimum.gap)
     return best
 
 
-def _general_certify(place: Place, domain: Domain) -> Minimum:
-    support = float(domain.support(-place.gradient[:, None])[0])
-    size = domain.radius * float(np.linalg.norm(place.gradient)) + abs(place.value)
-    gap = max(0.0, float(place.gradient @ place.theta) + support) + ROUNDING * size
-    return Minimum(place.theta, place.value, gap, multiplier=0.0, slack=gap)
+def _general_certify(evaluation: Evaluation, domain: Domain) -> Minimum:
+    support = float(domain.support(-evaluation.gradient[:, None])[0])
+    size = domain.radius * float(np.linalg.norm(evaluation.gradient)) + abs(evaluation.value)
+    gap = max(0.0, float(evaluation.gradient @ evaluation.theta) + support) + ROUNDING * size
+    return Minimum(evaluation.theta, evaluation.value, gap, multiplier=0.0, slack=gap)
 
 
 def _general_model_minimiser(
-    hessian: FloatArray, place: Place, domain: Domain, goal: float
+    hessian: FloatArray, evaluation: Evaluation, domain: Domain, goal: float
 ) -> FloatArray:
     """Minimiser over the domain of the second-order model, to a gap of ``goal``."""
-    constant = place.gradient - hessian @ place.theta
+    constant = evaluation.gradient - hessian @ evaluation.theta
     # Without curvature a step is a hundred radii: projections from further lose accuracy.
-    flat = 0.01 * float(np.linalg.norm(place.gradient)) / domain.radius
+    flat = 0.01 * float(np.linalg.norm(evaluation.gradient)) / domain.radius
     step = 1 / max(float(np.linalg.eigvalsh(hessian)[-1]), flat, 1e-300)
     smallest = float(np.finfo(float).eps) * domain.radius / 2
-    theta = ahead = place.theta
+    theta = ahead = evaluation.theta
     momentum = 1.0
     for k in range(_MOST_INNER):
         slope = hessian @ ahead + constant
@@ -282,7 +286,7 @@ def minimise_kinked(
         else:
             theta = minimise_on(smooth, domain, tolerance / 4, theta).theta
         candidate = certify(loss, ridge, domain, theta, smoothing)
-        best = min(best, candidate, key=lambda one: one.gap)
+        best = min(best, candidate, key=lambda minimum: minimum.gap)
         smoothing *= _NARROWER
     return best
 

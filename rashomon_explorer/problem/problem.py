@@ -15,7 +15,7 @@ from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
-from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, minimise
+from rashomon_explorer.problem.minimisation import Evaluation, MinimisedObjective, Minimum, minimise
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets
 
@@ -86,7 +86,7 @@ class Problem(ReprMixin):
             ridge=ridge,
         )
 
-    def _pose_again(
+    def _copy_rows_and_loss(
         self, problem: "Problem", *, domain: Domain, ridge: float, constants: Constants
     ) -> None:
         """Take the clipped rows and the loss of another problem, for a subclass."""
@@ -167,9 +167,9 @@ class Problem(ReprMixin):
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
 
-    def place(self, theta: FloatArray) -> Place:
+    def evaluate(self, theta: FloatArray) -> Evaluation:
         """Objective, gradient and, of chunked rows, Hessian at one model (p,), in one pass."""
-        return self._objective.place(theta)
+        return self._objective.evaluate(theta)
 
     def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks (curator)."""
@@ -197,7 +197,7 @@ class Problem(ReprMixin):
         """Mean loss of some of the rows, sampled independently of their values (curator)."""
         return self.data.sampled(self.loss, SAMPLE)
 
-    def of_loss(self, loss: Loss) -> EmpiricalLoss:
+    def mean_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets."""
         return self.data.mean_loss(loss)
 

@@ -49,4 +49,4 @@ def test_rows_with_labels_folded_in_are_seen_as_they_were(loss):
     assert np.mean([part.value(theta) for part in parts]) == pytest.approx(plain.value(theta)[0])
     squared = get_loss("squared")
     other = squared.empirical(problem.rows, y).value(theta)
-    np.testing.assert_array_equal(problem.of_loss(squared).value(theta), other)
+    np.testing.assert_array_equal(problem.mean_loss(squared).value(theta), other)

@@ -76,7 +76,7 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name):
     if name == "logistic":  # rows with labels folded in, for a loss that folds none
         known = Problem(X, targets, loss="squared", radius=3.0).value(theta)
         for problem in (many, whole):
-            found = problem.of_loss(get_loss("squared")).value(theta)
+            found = problem.mean_loss(get_loss("squared")).value(theta)
             np.testing.assert_allclose(found, known, rtol=1e-12)
 
 
@@ -88,19 +88,20 @@ def test_a_step_of_a_minimum_takes_one_pass_and_shorter_steps_another(name, monk
     passes, run = [], ChunkedRows.run
     monkeypatch.setattr(ChunkedRows, "run", lambda *given: passes.append(0) or run(*given))
     theta, tilt = np.random.default_rng(1).normal(size=(2, whole.p))
-    place = PerturbedObjectiveFunction(many, tilt).place(theta)
+    evaluation = PerturbedObjectiveFunction(many, tilt).evaluate(theta)
     assert len(passes) == 1
     value, gradient = whole.value_and_gradient(theta[:, None])
-    np.testing.assert_allclose(place.value, value[0] + tilt @ theta, rtol=1e-12)
-    np.testing.assert_allclose(place.gradient, gradient[:, 0] + tilt, rtol=1e-10)
-    np.testing.assert_allclose(place.known_hessian, whole.hessian(theta), rtol=1e-10)
+    np.testing.assert_allclose(evaluation.value, value[0] + tilt @ theta, rtol=1e-12)
+    np.testing.assert_allclose(evaluation.gradient, gradient[:, 0] + tilt, rtol=1e-10)
+    np.testing.assert_allclose(evaluation.cached_hessian, whole.hessian(theta), rtol=1e-10)
     passes.clear()
-    place = many.place(theta)
+    evaluation = many.evaluate(theta)
     for far, most in ((1e-3, 2), (1e2, 3), (1e4, 4)):
-        moved = step_towards(many, place, theta - far * place.gradient)
-        assert moved.value < place.value and len(passes) <= most
+        moved = step_towards(many, evaluation, theta - far * evaluation.gradient)
+        assert moved.value < evaluation.value and len(passes) <= most
         passes.clear()
-    assert step_towards(many, place, theta + place.gradient) is place  # uphill: none falls
+    uphill = theta + evaluation.gradient
+    assert step_towards(many, evaluation, uphill) is evaluation
     assert len(passes) == 6
 
 

@@ -27,7 +27,12 @@ from rashomon_explorer.problem.lower_bounds.smooth import (
     QuadraticBound,
     lever_bound,
 )
-from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, step_towards
+from rashomon_explorer.problem.minimisation import (
+    Evaluation,
+    MinimisedObjective,
+    Minimum,
+    step_towards,
+)
 from rashomon_explorer.problem.problem import Problem
 
 _MOST_STEPS = 100
@@ -310,18 +315,20 @@ class PenalisedProblem:
         frame = self.row_space.frame
         if self.l1 is not None:
             return SparseMinimum.of(self._objective, self.l1, frame)
-        place = self._objective.place(np.zeros(self.p))
+        evaluation = self._objective.evaluate(np.zeros(self.p))
         for _ in range(_MOST_STEPS):
-            hessian = frame.T @ self.hessian(place.theta) @ frame
-            step = frame @ np.linalg.lstsq(hessian, frame.T @ place.gradient, rcond=1e-15)[0]
-            moved = step_towards(self._objective, place, place.theta - step)
+            hessian = frame.T @ self.hessian(evaluation.theta) @ frame
+            step = frame @ np.linalg.lstsq(hessian, frame.T @ evaluation.gradient, rcond=1e-15)[0]
+            moved = step_towards(self._objective, evaluation, evaluation.theta - step)
             # Newton's method converges quadratically: the step after a tiny decrease is the last.
-            last = moved is place or float(place.gradient @ step) <= _CONVERGED * abs(place.value)
-            place = moved
+            last = moved is evaluation or float(evaluation.gradient @ step) <= _CONVERGED * abs(
+                evaluation.value
+            )
+            evaluation = moved
             if last:
                 break
-        self._check_separable(place.theta)
-        return _Certified.at(self._objective, place, frame)
+        self._check_separable(evaluation.theta)
+        return _Certified.at(self._objective, evaluation, frame)
 
     def _check_separable(self, theta: FloatArray) -> None:
         if self.loss.task == "regression" or self._penalties.any():
@@ -382,12 +389,12 @@ class _Certified:
     pull: float
 
     @classmethod
-    def at(cls, objective: _Penalised, place: Place, frame: FloatArray) -> _Certified:
-        whiten, bound = _metric(objective, place.theta, frame, np.zeros(objective.p))
-        pull = float(np.linalg.norm(whiten.T @ place.gradient))
-        start = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
-        gap = pull * start.reach(0.0).extent + _ROUNDING * (1 + abs(place.value))
-        return replace(start, minimum=Minimum(place.theta, place.value, gap, 0.0, gap))
+    def at(cls, objective: _Penalised, evaluation: Evaluation, frame: FloatArray) -> _Certified:
+        whiten, bound = _metric(objective, evaluation.theta, frame, np.zeros(objective.p))
+        pull = float(np.linalg.norm(whiten.T @ evaluation.gradient))
+        start = cls(Minimum(evaluation.theta, evaluation.value, 0.0, 0.0, 0.0), whiten, bound, pull)
+        gap = pull * start.reach(0.0).extent + _ROUNDING * (1 + abs(evaluation.value))
+        return replace(start, minimum=Minimum(evaluation.theta, evaluation.value, gap, 0.0, gap))
 
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
@@ -449,22 +456,22 @@ class SparseMinimum:
 
     objective: Any
     l1: FloatArray
-    place: Place
+    evaluation: Evaluation
     residual: FloatArray  # (p,)
     frame: FloatArray  # (p, r)
 
     @classmethod
     def of(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
         """Minimise, and record the optimality conditions there."""
-        place = objective.place(minimise_l1(objective, l1))
-        free = np.where(place.theta == 0, l1, 0.0)
-        share = np.clip(-place.gradient, -free, free)
-        return cls(objective, l1, place, place.gradient + share, frame)
+        evaluation = objective.evaluate(minimise_l1(objective, l1))
+        free = np.where(evaluation.theta == 0, l1, 0.0)
+        share = np.clip(-evaluation.gradient, -free, free)
+        return cls(objective, l1, evaluation, evaluation.gradient + share, frame)
 
     @property
     def minimum(self) -> Minimum:
         """The minimum with its proved gap."""
-        size = 1 + abs(self.place.value)
+        size = 1 + abs(self.evaluation.value)
         reach = self.reach(_CERTIFIED * size)
         gap = reach.extent * float(np.linalg.norm(reach.whiten.T @ self.residual))
         gap += _ROUNDING * size
@@ -473,12 +480,12 @@ class SparseMinimum:
                 f"the minimum is only known to within {gap:.2g} of the objective: scale the "
                 "columns, or fit with a stronger penalty"
             )
-        return Minimum(self.place.theta, self.place.value, gap, 0.0, gap)
+        return Minimum(self.evaluation.theta, self.evaluation.value, gap, 0.0, gap)
 
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
-        objective, theta = self.objective, self.place.theta
-        most = self.place.value + psi + float(self.l1 @ np.abs(theta))
+        objective, theta = self.objective, self.evaluation.theta
+        most = self.evaluation.value + psi + float(self.l1 @ np.abs(theta))
         added = 2 * psi * (self.l1 / most) ** 2
         whiten, bound = _metric(objective, theta, self.frame, added)
         pull = float(np.linalg.norm(whiten.T @ self.residual))

@@ -406,7 +406,7 @@ class ClippedDrift(Drift):
     def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
         """Return the gradient, which keeps no state."""
         problem = self.target.problem
-        risk = problem.of_loss(self.followed)
+        risk = problem.mean_loss(self.followed)
         assert isinstance(risk, ScoreRisk | ChunkedRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
 

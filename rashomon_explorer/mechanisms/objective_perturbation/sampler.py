@@ -20,7 +20,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, clipped, get_loss
-from rashomon_explorer.problem.minimisation import MinimisedObjective, Place, minimise_on_ball
+from rashomon_explorer.problem.minimisation import Evaluation, MinimisedObjective, minimise_on_ball
 from rashomon_explorer.problem.problem import Problem
 
 _ON_SPHERE = 1e-9
@@ -38,10 +38,10 @@ class SurrogateProblem(Problem):
             row_bound=problem.row_bound,
             ridge=ridge,
         )
-        self._pose_again(problem, domain=problem.domain, ridge=ridge, constants=constants)
+        self._copy_rows_and_loss(problem, domain=problem.domain, ridge=ridge, constants=constants)
         if loss != problem.loss:
             self.loss = loss
-            self._objective = MinimisedObjective(problem.of_loss(loss), ridge)
+            self._objective = MinimisedObjective(problem.mean_loss(loss), ridge)
 
 
 class PerturbedObjectiveFunction:
@@ -59,9 +59,9 @@ class PerturbedObjectiveFunction:
         """Hessian (p, p) at one model (p,)."""
         return self._problem.hessian(theta)
 
-    def place(self, theta: FloatArray) -> Place:
+    def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate one model (p,)."""
-        near = self._problem.place(theta)
+        near = self._problem.evaluate(theta)
         value = near.value + float(self._tilt @ theta)
         return replace(near, value=value, gradient=near.gradient + self._tilt)
 
