@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 _KEY = "privacy_leak"  # key in the ``attrs`` of a pandas object
@@ -40,8 +36,8 @@ class LeakyArray(np.ndarray):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the reason with the numbers."""
-        plain = super().__reduce__()
-        return plain[0], plain[1], (plain[2], self.leak)
+        constructor, arguments, numbers = super().__reduce__()  # type: ignore[misc]
+        return constructor, arguments, (numbers, self.leak)
 
     def __setstate__(self, state: Any) -> None:
         """Restore the values and the reason."""
@@ -63,125 +59,21 @@ def mark(data: Any, leak: str) -> Any:
 
 def find_leak(*data: Any) -> str:
     """Reasons why any of the data is tainted, or ""; reads no values."""
-    leaks = map(_written_on, data)
+    leaks = map(_leak, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
 
 
-def _written_on(data: Any) -> Any:
+def _leak(data: Any) -> Any:
     # A column or row named "leak" is also an attribute of a pandas object; its values are private
     # and not a taint.
-    return data.leak if isinstance(data, LeakyArray) else _attributes(data).get(_KEY, "")
-
-
-def _attributes(data: Any) -> dict[Any, Any]:
+    if isinstance(data, LeakyArray):
+        return data.leak
     attributes = getattr(data, "attrs", None)
-    return attributes if isinstance(attributes, dict) else {}
+    return attributes.get(_KEY, "") if isinstance(attributes, dict) else ""
 
 
 def _marked(result: Any, leak: str) -> Any:
     return mark(result, leak) if isinstance(result, np.ndarray) else result
-
-
-Bits = NDArray[np.uint32]
-
-_MOST_TABLES = 16  # latest tables; each stores 2¹⁸ values (1 MB) and 16 bytes a column
-_MOST_VALUES = 2**18
-_MOST_ROWS = 2**12  # of a table that is checked
-_FEWEST = 8  # distinct values: a column with fewer is not conclusive
-_SHARE = 0.9
-
-
-@dataclass(frozen=True)
-class _Trace:
-    """Trace of a table: a digest of each column, and some of its values."""
-
-    leak: str
-    columns: frozenset[bytes]
-    values: Bits
-    level: int
-
-    @classmethod
-    def of(cls, table: Bits, leak: str) -> _Trace:
-        level = 0
-        while table.size >> level > _MOST_VALUES:
-            level += 1
-        return cls(
-            leak, frozenset(map(_digest, table.T)), np.unique(_sampled_bits(table, level)), level
-        )
-
-    def holds(self, column: _Column) -> bool:
-        """Whether a column is one of the table's, or consists mostly of the table's values."""
-        if column.digest in self.columns:
-            return True
-        different = column.different(self.level)
-        if len(different) < _FEWEST:
-            return False
-        place = np.minimum(np.searchsorted(self.values, different), len(self.values) - 1)
-        return bool((self.values[place] == different).mean() >= _SHARE)
-
-
-class _Column:
-    """Column to check against several traces; caches its samples."""
-
-    def __init__(self, values: Bits, rows: NDArray[np.intp]) -> None:
-        self.digest = _digest(values)
-        self._some = values[rows]
-        self._different: dict[int, Bits] = {}
-
-    def different(self, level: int) -> Bits:
-        """Distinct values among those sampled at this level."""
-        if level not in self._different:
-            self._different[level] = np.unique(_sampled_bits(self._some, level))
-        return self._different[level]
-
-
-_LEARNT: deque[_Trace] = deque(maxlen=_MOST_TABLES)
-_DECLARED: deque[_Trace] = deque(maxlen=_MOST_TABLES)
-
-
-def remember(data: Any, leak: str) -> None:
-    """Store a trace of a table, tainted if ``leak`` is not empty."""
-    if not leak and not _LEARNT:
-        return
-    table = _bits(data)
-    if table is not None:
-        (_LEARNT if leak else _DECLARED).append(_Trace.of(table, leak))
-
-
-def recall(data: Any) -> str:
-    """Reasons why a table is tainted, if it contains a stored column or rows of one."""
-    table = _bits(data) if _LEARNT else None
-    if table is None:
-        return ""
-    rows = np.unique(np.linspace(0, len(table) - 1, _MOST_ROWS).astype(int))
-    leaks = []
-    for values in table.T:
-        column = _Column(values, rows)
-        learnt = [trace.leak for trace in _LEARNT if trace.holds(column)]
-        if learnt and not any(trace.holds(column) for trace in _DECLARED):
-            leaks += learnt
-    return "; ".join(dict.fromkeys(leaks))
-
-
-def _bits(data: Any) -> Bits | None:
-    try:
-        with np.errstate(over="ignore"):
-            table = np.asarray(data, dtype=np.float32)
-    except (TypeError, ValueError):
-        return None
-    if table.ndim != 2 or table.size == 0:
-        return None
-    return (np.ascontiguousarray(table) + np.float32(0)).view(np.uint32)  # −0 is 0
-
-
-def _digest(column: Bits) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(column).tobytes(), digest_size=16).digest()
-
-
-def _sampled_bits(values: Bits, level: int) -> Bits:
-    """Sample one in 2^level of the values, by the same rule for all tables."""
-    mixed = (values * np.uint32(2654435761)) >> np.uint32(12)
-    return values[(mixed & np.uint32(2**level - 1)) == 0]
 
 
 class CarriesLeaks:
@@ -200,13 +92,11 @@ class CarriesLeaks:
 
 
 def with_leak(result: Any, rows: Any, leak: str = "") -> Any:
-    """Taint a result like the rows and the transformer, and store its trace."""
-    known = (leak, find_leak(rows) or recall(rows))
-    reasons = "; ".join(dict.fromkeys(filter(None, known)))
+    """Taint a result like the rows and the transformer; raise if its type cannot carry a taint."""
+    reasons = "; ".join(dict.fromkeys(filter(None, (leak, find_leak(rows)))))
     result = mark(result, reasons)
-    remember(result, reasons)
-    kind = type(result)
-    if reasons and not (find_leak(result) or recall(result)):
+    if reasons and not find_leak(result):
+        kind = type(result)
         raise TypeError(
             f"a {kind.__module__} {kind.__name__} cannot carry the mark that {reasons}: "
             "choose set_output(transform='default') or 'pandas'"

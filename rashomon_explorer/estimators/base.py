@@ -162,17 +162,6 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
     )
 
 
-def warn_leak(leak: str) -> None:
-    """Warn that the rows turned out to be data-dependent after the ledger was charged."""
-    warnings.warn(
-        f"{leak}: the rows contain numbers computed with it; only reading the rows revealed this. "
-        f"These draws have no privacy guarantee and cannot be released; a given ledger is charged "
-        f"already. Declare the bounds instead",
-        exceptions.PrivacyLeakWarning,
-        stacklevel=exceptions.warn_stacklevel(),
-    )
-
-
 def warn_ball_boundary(radius: float) -> None:
     """Warn the curator that the Rashomon set extends beyond the ball of models."""
     warnings.warn(
@@ -333,7 +322,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         if is_chunked(X) and not leak:
             self._check_room()
         table = self._table(X, y)
-        leak = leak or table.unconfirmed
+        leak = leak or table.leak
         planned = self._plan_fit(table)
         stated = self._stated(planned.guarantee, table.assumptions)
         guarantee = no_guarantee(leak) if leak else stated
@@ -343,10 +332,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         def draw() -> dict[str, Any]:
             if charge is not None:
                 table.recognised(charge.path)
-            if not guarantee.holds or not (found := table.leak):
-                return planned.draw(guarantee)
-            warn_leak(found)
-            return planned.draw(no_guarantee(found))
+            return planned.draw(guarantee)
 
         ledger = self._ledger(guarantee, leak)
         if ledger is None:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from rashomon_explorer._utils.sklearn_compat import search_base
 from rashomon_explorer.data import TableEncoder, TableSchema
-from rashomon_explorer.estimators.scaler import PublicBoundsScaler
+from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS, PublicBoundsScaler
 from rashomon_explorer.exceptions import LedgerWarning, PrivacyLeakWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -235,7 +235,7 @@ _BAGGING = "sklearn.ensemble._bagging"
 def find_data_dependent_step(estimator: Any) -> str:
     """Return a reason if an enclosing pipeline computes bounds from the rows; reads no row."""
     earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
-    return "bounds were computed from the rows" if any(map(learns_bounds, earlier)) else ""
+    return LEARNT_BOUNDS if any(map(learns_bounds, earlier)) else ""
 
 
 def not_known_to_be_public(estimator: Any) -> list[str]:

@@ -128,8 +128,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         pending = PendingLedger(Path(), self._epsilon, self._delta)
         declared = clone(self).set_params(ledger=pending, standardize=None)
         table = declared._table(X, y)
-        if table.unconfirmed:
-            raise CuratorOnlyError(f"nothing of this table can be released: {table.unconfirmed}")
+        if table.leak:
+            raise CuratorOnlyError(f"nothing of this table can be released: {table.leak}")
         with suggestions.suppress_weak_warnings():
             planned = declared._planned(*table.shape, declared._n_classes(table))
         names = (*table.feature_names, "intercept")

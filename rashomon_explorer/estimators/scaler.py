@@ -36,11 +36,10 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
     one record can change all others, no guarantee holds, and the scaled rows carry a taint: a
     :class:`RashomonClassifier` or :class:`RashomonRegressor` fitted to them has no guarantee, its
     draws cannot be released, and a ledger is not charged. The taint survives slicing, joining and
-    pickling of NumPy arrays, slicing, copying and pickling of pandas frames, and cross-validation.
-    If it is lost (in a ColumnTransformer, a concatenated frame, a polars frame or a plain array),
-    the values are recognised in the same process, by whole columns or by parts of their rows. This
-    requires reading them, so a ledger is charged first. Values changed by another transformer or
-    computation are not recognised: :func:`privacy_leaks` finds data-dependent steps of a pipeline.
+    pickling of NumPy arrays, slicing, copying and pickling of pandas frames, and cross-validation;
+    a fit inside a pipeline finds the scaler among the earlier steps. Outside a pipeline, conversion
+    (``np.asarray``, ``pd.DataFrame``, ``pd.concat``) and computations by other libraries lose it;
+    a polars frame cannot carry it and is refused.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         ranges = _learnt(rows) if learns else _ranges(self.bounds, rows.shape[1], names)
         _check_ranges(ranges, names, learns)
         self.learnt_bounds_ = learns
-        self.guarantee_ = no_guarantee(_REASON) if learns else compose([])
+        self.guarantee_ = no_guarantee(LEARNT_BOUNDS) if learns else compose([])
         if learns:
             warnings.warn(_WARNING, PrivacyLeakWarning, stacklevel=2)
         self.middle_ = ranges.mean(axis=1)
@@ -183,7 +182,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
 
 
 _AT_THE_EDGE = 1 + 1e-12  # rounding can put a bound itself this far outside
-_REASON = "bounds were computed from the rows"
+LEARNT_BOUNDS = "bounds were computed from the rows"
 _WARNING = (
     "the bounds of the features are computed from the rows, so that no privacy guarantee holds "
     "for models fitted to them; declare them from knowledge of the domain instead: "

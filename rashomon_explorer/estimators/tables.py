@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_X_y
 from rashomon_explorer._utils import containers
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import text_names
-from rashomon_explorer._utils.taint import find_leak, recall, with_leak
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows
 from rashomon_explorer.data.messages import check_unique
 from rashomon_explorer.data.tables import declared_labels, feature_names, find_features
+from rashomon_explorer.estimators.pipelines import learns_bounds
+from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.ledger.tables import Hashes, recognise, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
@@ -178,9 +180,15 @@ class TableAdapter:
         return () if self._chunks is None else self._chunks.assumptions
 
     @property
-    def unconfirmed(self) -> str:
-        """Reason why the schema gives no guarantee; empty if all of it is confirmed."""
-        return "" if self.schema is None else self.schema.leak
+    def leak(self) -> str:
+        """Reason why the rows are data-dependent, by their taint, steps and schema; reads none."""
+        if taint := find_leak(self.X, self.y):
+            return taint
+        steps = () if self._chunks is None else self._chunks.steps
+        if any(learns_bounds(getattr(step, "transformer", None)) for step in steps):
+            return LEARNT_BOUNDS
+        schemas = (self.schema, *(getattr(step, "schema", None) for step in steps))
+        return next((schema.leak for schema in schemas if schema is not None and schema.leak), "")
 
     def public(self) -> dict[str, Any]:
         """Return the fitted attributes that do not depend on row values, including the encoder."""
@@ -202,16 +210,11 @@ class TableAdapter:
         targets = containers.as_pandas(self.y)
         if self.schema.classes is not None:
             targets = declared_labels(self.schema, targets)
-        return self._checked(np.asarray(self._encoded), targets)
-
-    @cached_property
-    def _encoded(self) -> Any:
-        assert self.schema is not None
         if self._row_norm is None:
             encoded = UnitEncoder(self.schema).transform(self.X)
         else:
             encoded = encoded_rows(self.schema, self.X, self._row_norm)
-        return with_leak(encoded, self.X)
+        return self._checked(np.asarray(encoded), targets)
 
     @cached_property
     def chunks(self) -> ChunkedRows:
@@ -251,15 +254,6 @@ class TableAdapter:
     def longer_share(self, row_norm: float, *steps: Step) -> float:
         """Share of the encoded rows that are longer than a norm."""
         return self.share(LongRowCount(row_norm), *steps)
-
-    @property
-    def leak(self) -> str:
-        """Reason why the values are data-dependent, found by reading them; empty if unknown."""
-        if self._chunks is not None:
-            rows, _ = next(self.chunks.chunks(0, 1))
-            return find_leak(self.X) or recall(rows)
-        encoded = "" if self.schema is None else find_leak(self._encoded)
-        return encoded or recall(self.values[0])
 
     def recognised(self, ledger: Path) -> None:
         """Record the table in the registry next to a ledger; warn if another ledger charged it."""

@@ -8,12 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
 from sklearn.ensemble import BaggingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -25,8 +31,10 @@ from sklearn.preprocessing import (
 )
 
 import rashomon_explorer as rx
-from rashomon_explorer._utils.taint import find_leak, mark
+from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, mark
+from rashomon_explorer.data import Numeric
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
+from rashomon_explorer.rows import chunk_rows
 
 LEARNT = "bounds were computed from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
@@ -136,10 +144,89 @@ def test_a_table_with_learnt_bounds_carries_them_along(tmp_path):
     assert draw.fit(rows, target.to_numpy()).guarantee_.holds  # the mark was taken off by hand
 
 
+def joined():
+    scaler = rx.PublicBoundsScaler("learn")
+    return make_column_transformer((scaler, ["age"]), remainder="passthrough")
+
+
+ROUTES = {
+    "columns": lambda: make_pipeline(joined(), model()),
+    "columns, pandas": lambda: make_pipeline(joined().set_output(transform="pandas"), model()),
+    "union": lambda: make_pipeline(
+        make_union(rx.PublicBoundsScaler("learn"), Normalizer()), model()
+    ),
+    "other steps after": lambda: make_pipeline(
+        rx.PublicBoundsScaler("learn"), Normalizer(), model()
+    ),
+    "a pipeline in a pipeline": lambda: make_pipeline(
+        joined(), StandardScaler(), make_pipeline(Normalizer(), model())
+    ),
+}
+
+
 @learns
-def test_a_frame_that_can_carry_no_mark_is_refused(X):
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_step_after_learnt_bounds_hides_them_from_a_pipeline(route, frame, labels, ledger):
+    for container in ("default", "pandas"):
+        pipe = ROUTES[route]()
+        with config_context(transform_output=container):
+            last = pipe.fit(frame, labels)[-1]
+        last = last[-1] if isinstance(last, Pipeline) else last
+        assert str(last.guarantee_) == f"no guarantee: {LEARNT}"
+    last.set_params(ledger=ledger, classes=[0, 1])
+    with pytest.warns(PrivacyLeakWarning, match="the ledger is not charged"):
+        pipe.fit(frame, labels)
+    assert ledger.entries() == []
+
+
+@learns
+def test_chunks_scaled_by_learnt_bounds_have_no_guarantee(X, labels, ledger):
+    charged = model(classes=[0, 1], ledger=ledger)
+    for bounds, holds in (("learn", False), ((-9, 9), True)):
+        scaler = rx.PublicBoundsScaler(bounds).fit(X)
+        for rows in (
+            chunk_rows(X, labels).through(scaler),
+            chunk_rows(scaler.transform(X), labels),
+        ):
+            before = len(ledger.entries())
+            guarantee = charged.fit(rows).guarantee_
+            assert guarantee.holds is holds and len(ledger.entries()) == before + holds
+    schema = rx.TableSchema([Numeric("age", (-9, 9), learnt=["bounds"])])
+    ages = pd.DataFrame({"age": X[:, 0]})
+    for table, read in ((schema, False), (schema.confirm("age"), True)):
+        rows = chunk_rows(ages, labels).through(rx.TableEncoder(table).fit(ages))
+        assert charged.fit(rows).guarantee_.holds is read
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+def test_every_guarantee_assumes_that_rows_were_prepared_one_by_one(X, labels):
+    assert ONE_BY_ONE in model().fit(X, labels).guarantee_.assumptions
+    pipe = make_pipeline(StandardScaler(), rx.PublicBoundsScaler(), model())
+    with pytest.warns(PrivacyLeakWarning, match="earlier steps standardscaler"):
+        pipe.fit(X, labels)
+    assert "only if the pipeline's earlier steps do not learn from rows" in repr(pipe[-1])
+    stated = next(line for line in pipe[-1].guarantee_.assumptions if ONE_BY_ONE in line)
+    assert stated.endswith(
+        "also by standardscaler: StandardScaler is not known to transform each row independently"
+    )
+    pipe = make_pipeline(rx.PublicBoundsScaler(), model()).fit(X, labels)
+    assert ONE_BY_ONE in pipe[-1].guarantee_.assumptions
+
+
+@learns
+def test_a_frame_that_can_carry_no_mark_is_refused(X, frame):
+    polars = pytest.importorskip("polars")
+    declared, learnt = (
+        rx.PublicBoundsScaler(bounds).set_output(transform="polars").fit(frame)
+        for bounds in ((-9, 9), "learn")
+    )
+    assert isinstance(declared.transform(frame), polars.DataFrame)
+    with pytest.raises(TypeError, match="cannot carry the mark"):
+        learnt.transform(frame)
+
     class Plain:
-        """Stands for a frame of polars, which has no attributes."""
+        """Stands for other frames without attributes."""
 
     class Odd(rx.PublicBoundsScaler):
         def transform(self, X):
