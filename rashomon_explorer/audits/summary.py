@@ -4,7 +4,7 @@ import json
 import math
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
 from rashomon_explorer.audits.group_rates import accepted_text, group_names, rate_gaps, shown_groups
@@ -108,12 +109,6 @@ def _alone(audit: Any) -> bool:
     return bool(audit.kind == "sampled" and audit.models.n_draws < 2)
 
 
-def _remembered(audit: Any) -> str:
-    """How many people get another label from the model itself, fitted without them."""
-    flips = getattr(audit.answers, "own_flips", None)
-    return f", {flips:,} of them from this model fitted without them" if flips else ""
-
-
 def _label_rows(audit: Any, mark: str) -> list[Row]:
     decided = audit.decided
     flips, open_ = int(decided["flips"].sum()), int((~decided["decided"]).sum())
@@ -197,7 +192,7 @@ def findings(audit: Any) -> Lines:
         tried = plural(audit.models.n_tried, "model")
         words = f"nothing was compared: of {tried} only the best is shown to be good"
         return {"Settled": [f"{words}; pass a larger tolerance, more rows or more models"]}
-    settled, arbitrary, affected = [], [], []
+    settled, arbitrary = [], []
     if audit.task == "classification":
         decided = audit.decided
         n, flips = len(decided), int(decided["flips"].sum())
@@ -208,9 +203,11 @@ def findings(audit: Any) -> Lines:
         settled.append(
             f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
         )
+        unseen = getattr(audit.answers, "own_flips", None)  # of the model fitted without them
         arbitrary.append(
             f"{least}{flips:,} of {n:,} people ({percent(flips / n)}) get another label from some "
-            f"good model{_remembered(audit)}"
+            "good model"
+            + (f", {unseen:,} of them from this model fitted without them" if unseen else "")
         )
     else:
         width = widths(audit)
@@ -230,12 +227,11 @@ def findings(audit: Any) -> Lines:
         if len(free):
             names = [str(name) for name in free.index[::-1]]
             arbitrary.append(f"{len(free)} can have either sign{_some(names)}")
-    affected += _affected(audit)
     lines = {
         "Settled": settled,
         "Arbitrary": arbitrary,
         "Tolerance": _tolerance_lines(audit),
-        "Affected": affected,
+        "Affected": _affected(audit),
         "Rates": _rate_lines(audit),
         "Gaps": _gap_lines(audit),
     }
@@ -263,14 +259,20 @@ def _affected(audit: Any) -> list[str]:
     if audit.inputs.groups is None or audit.task != "classification":
         return []
     name = audit.inputs.groups.name
-    table = audit.groups.loc[group_names(audit.inputs.groups)]
-    table = table.sort_values("share", ascending=False, kind="stable")
-    parts = [
-        f"{name}={group} {row['flips']:,.0f} of {row['people']:,.0f} ({percent(row['share'])})"
-        for group, row in table.head(_MOST_GROUPS).iterrows()
-    ]
+    table = _groups_by_share(audit)
+    rows = table.head(_MOST_GROUPS).iterrows()
+    parts = [f"{name}={group} {_flip_count(row)}" for group, row in rows]
     more = len(table) - len(parts)
     return ["can flip: " + ", ".join(parts) + (f", {plural(more, 'more group')}" if more else "")]
+
+
+def _groups_by_share(audit: Any) -> pd.DataFrame:
+    table = audit.groups.loc[group_names(audit.inputs.groups)]
+    return table.sort_values("share", ascending=False, kind="stable")
+
+
+def _flip_count(row: Any) -> str:
+    return f"{row['flips']:,.0f} of {row['people']:,.0f} ({percent(float(row['share']))})"
 
 
 def _rate_lines(audit: Any) -> list[str]:
@@ -346,7 +348,7 @@ def head(audit: Any) -> list[tuple[str, str]]:
     how = "proved for every good model" if audit.kind == "exact" else audit.models.notes[0]
     size = f"{len(model.table):,} rows, {plural(model.table.shape[1], 'column')}"
     facts = [("Model", f"{model.name} · {size}")]
-    if not _is_best(audit):
+    if audit.optimality is not None and not audit.optimality.reached:
         facts.append(("Your model", audit.optimality.text))
     if rule := getattr(getattr(model, "decision", None), "text", ""):
         facts.append(("Decision", rule))
@@ -356,24 +358,28 @@ def head(audit: Any) -> list[tuple[str, str]]:
     return [*facts, ("Numbers", how), *why]
 
 
-def _is_best(audit: Any) -> bool:
-    """Whether the fitted model is as good as the best one, or the best of a sample."""
-    return audit.optimality is None or audit.optimality.reached
-
-
 def _next(audit: Any) -> str:
     has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
     return "  ".join(name for name in _NEXT if has.get(name, True))
 
 
+def facts(audit: Any) -> list[tuple[str, str]]:
+    """Head, findings and next steps; a heading stands before its first sentence only."""
+    lines = [
+        (name if line == 0 else "", sentence)
+        for name, sentences in findings(audit).items()
+        for line, sentence in enumerate(sentences)
+    ]
+    return [*head(audit), *lines, ("Next", _next(audit))]
+
+
+def _title() -> str:
+    return f"Audit · {NOT_PRIVATE}"
+
+
 def as_text(audit: Any) -> str:
     """Summary of about twelve lines."""
-    title = f"Audit · {NOT_PRIVATE}"
-    lines = [title, *(f"  {name:<12} {value}" for name, value in head(audit))]
-    for name, sentences in findings(audit).items():
-        for place, sentence in enumerate(sentences):
-            lines.append(f"  {name if place == 0 else '':<12} {sentence}")
-    return "\n".join([*lines, f"  {'Next':<12} {_next(audit)}"])
+    return formatting.as_text(_title(), facts(audit))
 
 
 _RELEASE = """\
@@ -451,34 +457,9 @@ def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) 
     )
 
 
-_STYLE = (
-    "font:14px/1.45 system-ui,sans-serif;max-width:52em;border:1px solid rgba(128,128,128,.45);"
-    "border-radius:6px;padding:.7em 1em"
-)
-_TABLE = "margin:.4em 0;background:none;color:inherit;font:inherit"
-_BAND = (
-    "background:rgba(230,159,0,.24);border:1px solid #E69F00;border-radius:4px;padding:0 .5em;"
-    "font-size:12px"
-)
-
-
 def as_html(audit: Any) -> str:
     """Summary with bars of the coefficients and groups; no script, and all text escaped."""
-    rows = "".join(
-        f'<tr><th scope="row" style="text-align:left;padding-right:1em">{escape(name)}</th>'
-        f'<td style="text-align:left">{escape(value)}</td></tr>'
-        for name, value in head(audit)
-    )
-    lists = "".join(
-        f'<div style="margin-top:.5em"><b>{escape(name)}</b><ul style="margin:0 0 0 1.2em;'
-        f'padding:0">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul></div>'
-        for name, lines in findings(audit).items()
-    )
-    return (
-        f'<div style="{_STYLE}"><b>Audit</b> <span style="{_BAND}">{escape(NOT_PRIVATE)}</span>'
-        f'<table style="{_TABLE}">{rows}</table>{lists}{_figures(audit)}'
-        f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_next(audit))}</code></div></div>'
-    )
+    return formatting.as_html(_title(), facts(audit)) + _figures(audit)
 
 
 def _figures(audit: Any) -> str:
@@ -486,75 +467,67 @@ def _figures(audit: Any) -> str:
     if audit.has_coefficients:
         parts.append(_coefficient_bars(audit.effects.head(_MOST_BARS)))
     if audit.inputs.groups is not None and audit.task == "classification":
-        table = audit.groups.loc[group_names(audit.inputs.groups)]
-        table = table.sort_values("share", ascending=False, kind="stable").head(_MOST_BARS)
+        table = _groups_by_share(audit).head(_MOST_BARS)
         parts.append(_share_bars(table, str(audit.inputs.groups.name)))
     boxes = "".join(f'<div style="flex:1 1 20em;min-width:0">{part}</div>' for part in parts)
     return f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin-top:.7em">{boxes}</div>'
 
 
-_ROW, _LABEL, _WIDE = 18, 160, 420
+_ROW, _LABEL, _WIDTH, _HEAD = 18, 160, 420, 20  # pixels of a chart
 
 
-def _svg(title: str, rows: Iterable[str], count: int) -> str:
-    height = _ROW * count + 20
+def _svg(title: str, bars: Sequence[str], line: str = "") -> str:
+    height = _ROW * len(bars) + _HEAD
     return (
-        f'<svg viewBox="0 0 {_WIDE} {height}" width="100%" role="img" aria-label="{escape(title)}" '
-        f'style="max-width:{_WIDE}px" font-size="12" fill="currentColor">'
-        f'<text x="0" y="12" font-weight="bold">{escape(title)}</text>{"".join(rows)}</svg>'
+        f'<svg viewBox="0 0 {_WIDTH} {height}" width="100%" role="img" '
+        f'aria-label="{escape(title)}" style="max-width:{_WIDTH}px" font-size="12" '
+        f'fill="currentColor"><text y="12" font-weight="bold">{escape(title)}</text>'
+        f"{''.join(bars)}{line}</svg>"
     )
 
 
-def _text(words: str, y: float, x: float = 0, anchor: str = "start") -> str:
+def _bar(row: int, name: str, left: float, width: float, colour: str, hover: str) -> str:
+    """Name and bar of one row of a chart."""
+    y = _HEAD + _ROW * row
+    return (
+        f'{_text(name, y)}<rect x="{left:.1f}" y="{y + 4}" width="{max(width, 1):.1f}" height="10" '
+        f'fill="{colour}" fill-opacity=".75"><title>{escape(hover)}</title></rect>'
+    )
+
+
+def _text(words: str, y: float, x: float = 0) -> str:
     short = words if len(words) <= 24 else f"{words[:23]}…"
-    return (
-        f'<text x="{x:.0f}" y="{y + 13:.0f}" text-anchor="{anchor}">{escape(short)}'
-        f"<title>{escape(words)}</title></text>"
-    )
+    label = f"{escape(short)}<title>{escape(words)}</title>"
+    return f'<text x="{x:.0f}" y="{y + 13:.0f}">{label}</text>'
 
 
 def _coefficient_bars(table: pd.DataFrame) -> str:
-    middle, half = (_LABEL + _WIDE) / 2, (_WIDE - _LABEL) / 2 - 4
+    middle, half = (_LABEL + _WIDTH) / 2, (_WIDTH - _LABEL) / 2 - 4
     ends = table[["low_outer", "best", "high_outer"]].to_numpy(float)
     finite = np.abs(ends[np.isfinite(ends)])
     scale = half / (float(finite.max(initial=0.0)) or 1.0)
-
-    def row(place: int, name: str) -> str:
-        y, (low, best, high) = 20 + _ROW * place, ends[place]
-        left, at, right = middle + np.clip(ends[place] * scale, -half, half)
+    bars = []
+    for row, (name, (low, best, high)) in enumerate(zip(table.index, ends, strict=True)):
+        left, dot, right = middle + np.clip(ends[row] * scale, -half, half)
         colour = "#0072B2" if low > 0 or high < 0 else "#E69F00"
-        words = f"{name}: {number(low)} to {number(high)}, fitted {number(best)}"
-        return (
-            f'{_text(name, y)}<rect x="{left:.1f}" y="{y + 4}" width="{max(right - left, 1):.1f}" '
-            f'height="10" fill="{colour}" fill-opacity=".75"><title>{escape(words)}</title></rect>'
-            f'<circle cx="{at:.1f}" cy="{y + 9}" r="3" fill="#D55E00"/>'
-        )
-
-    rows = [row(place, str(name)) for place, name in enumerate(table.index)]
-    bottom = 20 + _ROW * len(table)
-    rows.append(
-        f'<line x1="{middle}" x2="{middle}" y1="20" y2="{bottom}" stroke="currentColor" '
-        'stroke-opacity=".6"/>'
+        hover = f"{name}: {number(low)} to {number(high)}, fitted {number(best)}"
+        circle = f'<circle cx="{dot:.1f}" cy="{_HEAD + _ROW * row + 9}" r="3" fill="#D55E00"/>'
+        bars.append(_bar(row, str(name), left, right - left, colour, hover) + circle)
+    line = (
+        f'<line x1="{middle}" x2="{middle}" y1="{_HEAD}" y2="{_HEAD + _ROW * len(table)}" '
+        'stroke="currentColor" stroke-opacity=".6"/>'
     )
-    title = "Effects per standard deviation or level (blue: settled sign)"
-    return _svg(title, rows, len(table))
+    return _svg("Effects per standard deviation or level (blue: settled sign)", bars, line)
 
 
 def _share_bars(table: pd.DataFrame, name: str) -> str:
-    most = float(table["share"].max()) or 1.0
-    wide = _WIDE - _LABEL - 110
-
-    def row(place: int, group: str, line: Any) -> str:
-        y = 20 + _ROW * place
-        width = max(wide * float(line["share"]) / most, 1)
-        words = f"{line['flips']:,.0f} of {line['people']:,.0f} ({percent(float(line['share']))})"
-        return (
-            f'{_text(group, y)}<rect x="{_LABEL}" y="{y + 4}" width="{width:.1f}" height="10" '
-            f'fill="#E69F00" fill-opacity=".75"/>{_text(words, y, _LABEL + width + 5)}'
-        )
-
-    rows = [row(place, str(group), line) for place, (group, line) in enumerate(table.iterrows())]
-    return _svg(f"People whose label can flip, by {name}", rows, len(table))
+    pixels = (_WIDTH - _LABEL - 110) / (float(table["share"].max()) or 1.0)
+    bars = []
+    for row, (group, line) in enumerate(table.iterrows()):
+        width, words = pixels * float(line["share"]), _flip_count(line)
+        bar = _bar(row, str(group), _LABEL, width, "#E69F00", words)
+        bars.append(bar + _text(words, _HEAD + _ROW * row, _LABEL + max(width, 1) + 5))
+    return _svg(f"People whose label can flip, by {name}", bars)
 
 
 def json_schema() -> dict[str, Any]:
@@ -566,7 +539,7 @@ def json_schema() -> dict[str, Any]:
 def to_json(audit: Any) -> str:
     """Text of an audit by the schema that it names."""
     model = audit.inputs.model
-    labels = audit.task == "classification"
+    labels, fitted = audit.task == "classification", audit.optimality
     content = {
         "$schema": json_schema()["$id"],
         "view": NOT_PRIVATE,
@@ -580,7 +553,8 @@ def to_json(audit: Any) -> str:
         },
         "tolerance": {"psi": audit.psi, "rule": audit.tolerance.rule, "text": audit.tolerance.text},
         "kind": audit.kind,
-        "optimality": _optimality(audit),
+        "optimality": fitted
+        and {"excess": fitted.excess, "good": fitted.inside, "text": fitted.text},
         "summary": _records(audit.summary()),
         "coefficients": _records(audit.coefficients) if audit.has_coefficients else None,
         "groups": _records(audit.groups) if labels and audit.inputs.groups is not None else None,
@@ -594,20 +568,10 @@ def to_json(audit: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def _optimality(audit: Any) -> dict[str, Any] | None:
-    if audit.optimality is None:
-        return None
-    fitted = audit.optimality
-    return {"excess": fitted.excess, "good": fitted.inside, "text": fitted.text}
-
-
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    name = str(table.index.name or "row")
-    frame = table.rename_axis(name).reset_index()
-    return [
-        {str(key): _plain(value) for key, value in record.items()}
-        for record in frame.to_dict("records")
-    ]
+    frame = table.rename_axis(str(table.index.name or "row")).reset_index()
+    records = frame.to_dict("records")
+    return [{str(key): _plain(value) for key, value in record.items()} for record in records]
 
 
 def _plain(value: Any) -> Any:
