@@ -1,19 +1,145 @@
-"""An audit as a report; needs the packages of the extra ``app``."""
+"""An audit as figures and as a report; needs the packages of the extra ``app``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import plotly.graph_objects as go
+
+from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer.audits import summary
 from rashomon_explorer.audits.answers import NOT_PRIVATE
-from rashomon_explorer.audits.figures import plot
+from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.group_rates import accepted_text
+from rashomon_explorer.measures import multiplicity_by_person_group
+from rashomon_explorer.plots.audits import AUDIT_FIGURES
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
-from rashomon_explorer.report.editions import Page, refuse_existing, write_text
+from rashomon_explorer.report.editions import Document, refuse_existing
 from rashomon_explorer.report.material import Curator
-from rashomon_explorer.report.sections import document, people
+from rashomon_explorer.report.sections.document import Section, Skip
+from rashomon_explorer.report.sections.people import ACCURACY_TITLE, accuracy_section
+
+
+def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
+    """Figure of an audit by the name of its table, or of a figure of the set of models."""
+    rule = getattr(getattr(audit.inputs.model, "decision", None), "text", "")
+    if rule and kind in _LIKELIEST:
+        raise ValueError(
+            f"plot({kind!r}) gives each person the likeliest label, and the audited model decides "
+            f"otherwise: {rule}. Use 'people', 'groups', 'gap_intervals' or .rates"
+        )
+    if kind in _KINDS:
+        name, known = _KINDS[kind](audit)
+    elif kind in FIGURES and set(FIGURES[kind].parameters) & {"models", "X"}:
+        name, known = kind, model_arguments(audit)
+    else:
+        raise ValueError(
+            f"kind must be one of {list(_KINDS)}, or a figure of a set such as 'losses', 'pair' "
+            f"or 'importance_cloud'; got {kind!r}"
+        )
+    spec = AUDIT_FIGURES.get(name) or FIGURES[name]
+    known = {**known, **arguments}
+    if "targets" in spec.parameters and "y" not in arguments:
+        known.pop("y", None)  # it names an axis
+    call = spec.call(known, measure=None if spec.result in known else spec.measure)
+    if missing := call.missing:
+        needed = ", ".join(f"{name}=…" for name in missing)
+        raise ValueError(f"this figure needs more: plot({kind!r}, {needed})")
+    return call.figure()
+
+
+def model_arguments(audit: Any) -> dict[str, Any]:
+    """Arguments of figures of a set of models."""
+    inputs = audit.inputs
+    known = {"models": audit.models, "X": audit.answers.model_rows}
+    known |= {"y": inputs.model.targets, "targets": inputs.model.targets}
+    if audit.kind == "exact":
+        known["features"] = inputs.named_features()
+    if inputs.groups is not None:
+        known |= {"groups": inputs.groups.to_numpy(), "group_name": str(inputs.groups.name)}
+    return known
+
+
+def _people(audit: Any) -> tuple[str, dict[str, Any]]:
+    what = "probability" if audit.task == "classification" else "prediction"
+    if scored := getattr(audit.inputs.model, "score_class", ""):
+        what = f"{what} of {scored}"
+    return "people_ranges", {"table": audit.answers.people(), "answer": what}
+
+
+def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
+    known = model_arguments(audit)
+    measures = ["ambiguity"] if audit.task == "classification" else ["range_width"]
+    table = multiplicity_by_person_group(
+        known["models"], known["X"], known["groups"], measures=measures
+    )
+    if audit.task == "regression":
+        return "burden", {"table": table, "exact": None}
+    flips = audit.flips["conflict_ratio"] > 0  # by the rule that decides
+    everyone = float(flips.mean())
+    shares = flips.groupby(known["groups"]).mean()
+    table["ambiguity"] = shares.reindex(table.index).fillna(everyone)
+    table["ambiguity_ratio"] = table["ambiguity"] / max(everyone, 1e-300)
+    exact = audit.groups["share"] if audit.kind == "exact" else None
+    return "burden", {"table": table, "exact": exact}
+
+
+def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
+    if not audit.has_importance:
+        raise ValueError(
+            "importance needs models that predict changed rows, and this audit has stored "
+            "predictions: audit the fitted models, audit([model, ...], X, y)"
+        )
+    known, models = model_arguments(audit), audit.models
+    if isinstance(getattr(models, "models", None), CrossFittedModels):  # rows that none saw
+        held_out = np.flatnonzero(models.models.folds == 0)
+        known["models"] = replace(models, models=models.models.one_fit_each())
+        known |= {key: select_rows(known[key], held_out) for key in ("X", "y", "targets")}
+    return "importance", known
+
+
+def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
+    """Profile along a column of the table, with the steps before the audited one."""
+    known, model = model_arguments(audit), audit.inputs.model
+    if audit.kind == "exact":
+        known |= {"X": model.table, "transform": model.encoded}
+    return "profile", known
+
+
+def _gap_unit(audit: Any) -> str:
+    if audit.task == "regression":
+        return "difference in mean prediction"
+    return f"difference in the rate of {accepted_text(audit.inputs.model)}"
+
+
+_LIKELIEST = ("gaps", "frontier", "burden", "pair", "person", "decomposition")
+"""Figures that compute labels from the scores of models, without a threshold."""
+
+_KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
+    "coefficients": lambda audit: (
+        "exact",
+        {
+            "exact": audit.effects,
+            "note": f"{audit.answers.score_unit} per standard deviation or level",
+        },
+    ),
+    "people": _people,
+    "groups": _groups,
+    "importance": _importance,
+    "gaps": lambda audit: ("gaps", model_arguments(audit)),
+    "profile": _profile,
+    "tolerances": lambda audit: ("tolerances", {"table": audit.tolerances()}),
+    "gap_intervals": lambda audit: (
+        "gap_intervals",
+        {"table": audit.gap_intervals(), "unit": _gap_unit(audit)},
+    ),
+}
+
 
 _MOST_FEATURES = 30
 
@@ -22,55 +148,41 @@ def write_report(
     audit: Any, path: str | PathLike[str], *, title: str, interactive: bool, overwrite: bool
 ) -> Path:
     """Write an audit into one HTML file."""
-    place = refuse_existing(path, overwrite)
-    inputs = audit.inputs
+    target, inputs = refuse_existing(path, overwrite), audit.inputs
     material = Curator(models=audit.models, y=inputs.model.targets, groups=inputs.groups)
     sections = [
-        document.Section(key, heading, "curator", _section(make, audit))
+        Section(key, heading, "curator", lambda _, make=make: make(audit))
         for key, heading, make in _SECTIONS
     ]
-    named = title or f"Audit of {inputs.model.name}"
-    html = Page(named, "curator", interactive).write(sections, material)
-    return write_text(place, html, public=False)
-
-
-_Make = Callable[[Any], list[Block]]
-
-
-def _section(make: _Make, audit: Any) -> Callable[[Any], list[Block]]:
-    return lambda material: make(audit)
+    title = title or f"Audit of {inputs.model.name}"
+    return Document(title, "curator", sections, material, interactive).save(target)
 
 
 def _about(audit: Any) -> list[Block]:
-    facts = [(name, value, "") for name, value in summary.head(audit)]
-    found = {name: ". ".join(lines) + "." for name, lines in summary.findings(audit).items()}
     table = audit.summary()
-    table["value"] = [_as_count(value) for value in table["value"]]
+    counts = [float(value).is_integer() for value in table["value"]]
+    pairs = zip(table["value"], counts, strict=True)
+    table["value"] = [int(value) if count else float(value) for value, count in pairs]
+    findings = summary.findings(audit).items()
     return [
         Words(
             "Many models fit these rows almost as well as the one that is in use. This report "
             "states what all of them agree on, and for whom they decide otherwise."
         ),
         Words(f"Computed from private rows, {NOT_PRIVATE}.", "warning"),
-        Facts(facts),
-        Items(found),
+        Facts([(name, value, "") for name, value in summary.head(audit)]),
+        Items({name: ". ".join(lines) + "." for name, lines in findings}),
         Table(table, "Numbers of the audit"),
     ]
 
 
-def _as_count(value: float) -> Any:
-    return int(value) if float(value).is_integer() else float(value)
-
-
 def _people(audit: Any) -> list[Block]:
-    shown = audit.answers.people()
+    table = Table(audit.answers.people(), "Range of each prediction")
     label = "Prediction of each person, and its range over the good models."
-    blocks: list[Block] = [
-        Plot(plot(audit, "people"), label, Table(shown, "Range of each prediction"))
-    ]
+    blocks: list[Block] = [Plot(plot(audit, "people"), label, table)]
     if audit.task == "classification":
-        table = audit.flips
-        nearest = table[table["flips"]].sort_values("psi_high").drop(columns=["decided", "flips"])
+        flips = audit.flips[audit.flips["flips"]]
+        nearest = flips.sort_values("psi_high").drop(columns=["decided", "flips"])
         note = "psi: excess loss of the best model that gives another label, between two bounds."
         blocks.append(
             Table(nearest, "People whose label some good model flips, nearest first", note)
@@ -80,7 +192,7 @@ def _people(audit: Any) -> list[Block]:
 
 def _coefficients(audit: Any) -> list[Block]:
     if not audit.has_coefficients:
-        raise document.Skip("these models have no common coefficients")
+        raise Skip("these models have no common coefficients")
     unit = audit.answers.score_unit
     label = f"Range of each coefficient ({unit}) per standard deviation or level."
     return [
@@ -91,7 +203,7 @@ def _coefficients(audit: Any) -> list[Block]:
 
 def _groups(audit: Any) -> list[Block]:
     if audit.inputs.groups is None:
-        raise document.Skip("no groups were given: audit(model, X, y, groups=...)")
+        raise Skip("no groups were given: audit(model, X, y, groups=...)")
     blocks: list[Block] = []
     if audit.task == "classification":
         table = Table(audit.groups, "People whose label can flip")
@@ -124,29 +236,30 @@ def _tolerances(audit: Any) -> list[Block]:
 
 def _importance(audit: Any) -> list[Block]:
     if not audit.has_importance:
-        raise document.Skip("stored predictions do not tell what other rows would get")
-    found = audit.importance.head(_MOST_FEATURES)
+        raise Skip("stored predictions do not tell what other rows would get")
+    table = audit.importance.head(_MOST_FEATURES)
     note = "Low and high over a sample of good models: the range of the set is at least as wide."
     return [
         Words(
             "Importance describes models, not causes. Each of two correlated columns can look "
             "unimportant, because the other one replaces it."
         ),
-        Table(found, "Mean size of each feature's contribution to the score", note),
+        Table(table, "Mean size of each feature's contribution to the score", note),
     ]
 
 
 def _accuracy(audit: Any) -> list[Block]:
     if audit.task != "classification":
-        raise document.Skip("it is about labels, and this model predicts numbers")
-    exact = audit.kind == "exact"
+        raise Skip("it is about labels, and this model predicts numbers")
     facts = [
         ("Model in use", audit.inputs.model.name, f"{len(audit.inputs.index):,} rows"),
         ("Good models", audit.tolerance.text.removeprefix("good models "), ""),
         ("Conflict ratios", f"over {audit.models.n_draws:,} good models", "estimates"),
     ]
-    known = "proved for every good model" if exact else "over the sampled models: at least"
-    return people.accuracy_section(audit.accuracy, facts, audit.inputs.groups, known)
+    mark = "proved for every good model"
+    if audit.kind != "exact":
+        mark = "over the sampled models: at least"
+    return accuracy_section(audit.accuracy, facts, audit.inputs.groups, mark)
 
 
 def _method(audit: Any) -> list[Block]:
@@ -207,13 +320,13 @@ _SAMPLED = {
     ),
     **_COMMON,
 }
-_SECTIONS: tuple[tuple[str, str, _Make], ...] = (
+_SECTIONS: tuple[tuple[str, str, Callable[[Any], list[Block]]], ...] = (
     ("about", "Summary", _about),
     ("tolerances", "How much depends on the tolerance", _tolerances),
     ("people", "Whose label can flip", _people),
     ("coefficients", "Coefficients", _coefficients),
     ("groups", "Who bears the multiplicity", _groups),
     ("importance", "Importance of features", _importance),
-    ("accuracy", people.ACCURACY_TITLE, _accuracy),
+    ("accuracy", ACCURACY_TITLE, _accuracy),
     ("method", "How it was computed", _method),
 )

@@ -49,34 +49,55 @@ BANNERS = {
 _CURATOR_VIEWS = ("curator", "none")
 
 
-@dataclass
-class Page:
-    """Report that is being written."""
+@dataclass(frozen=True)
+class Document:
+    """Sections of an edition with their material, as one HTML file."""
 
     title: str
     edition: str
+    sections: Sequence[Section]
+    material: Any
     # whether a script in the file draws the figures; otherwise there are only tables
     interactive: bool = True
 
-    def write(self, sections: Sequence[Section], material: Any) -> str:
-        """Render all sections and return the document."""
+    def save(self, target: Path) -> Path:
+        """Write the file; one that is not a release is readable only by its owner."""
+        content = self.html().encode()
+        mode = 0o644 if self.edition == "release" else 0o600
+        replace_file(target, lambda file: file.write(content), mode=mode)
+        return target
+
+    def html(self) -> str:
+        """Render all sections; those that do not apply are listed with the reason."""
         ids = (f"figure-{k}" for k in count(1)) if self.interactive else None
         rendered: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
-        suited = [one for one in sections if one.suits(getattr(material, "models", None))]
+        models = getattr(self.material, "models", None)
+        suited = [section for section in self.sections if section.suits(models)]
         for section in progress(suited, "report"):
             try:
-                content = [
-                    *section.make(material),
-                    *blocks.registered_figures(material, section.key),
-                ]
+                content = list(section.make(self.material))
+                content += blocks.registered_figures(self.material, section.key)
             except Skip as error:
                 left_out[section.title] = str(error)
             else:
                 for block in content:
                     self._check(section, block)
                 rendered.append((section, [block.html(ids) for block in content]))
-        return self._document(rendered, left_out)
+        scripts = [_shipped("report.js")] if self.interactive else []
+        return blocks.render_page(
+            title=self.title,
+            edition=self.edition,
+            banner=BANNERS[self.edition],
+            badges=BADGES,
+            sections=rendered,
+            left_out=left_out,
+            policy=Markup(_policy([get_plotlyjs(), *scripts] if scripts else [])),
+            style=Markup(_shipped("report.css")),
+            looks=Markup(blocks.json_for_script(templates())),
+            plotly=_packed_plotly() if scripts else "",
+            scripts=[Markup(script) for script in scripts],
+        )
 
     def _check(self, section: Section, block: blocks.Block) -> None:
         """Refuse curator figures in a release, and unmarked figures in a curator's report."""
@@ -87,30 +108,11 @@ class Page:
         if section.view == "curator" and view not in (None, *_CURATOR_VIEWS):
             raise AssertionError(f"a figure of {section.key} has no curator band")
 
-    def _document(
-        self, rendered: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
-    ) -> str:
-        scripts = [_shipped("report.js")] if self.interactive else []
-        run = [get_plotlyjs(), *scripts] if self.interactive else []
-        return blocks.render_page(
-            title=self.title,
-            edition=self.edition,
-            banner=BANNERS[self.edition],
-            badges=BADGES,
-            sections=rendered,
-            left_out=left_out,
-            policy=Markup(_policy(run)),
-            style=Markup(_shipped("report.css")),
-            looks=Markup(blocks.json_for_script(templates())),
-            plotly=_packed_plotly() if self.interactive else "",
-            scripts=[Markup(script) for script in scripts],
-        )
-
 
 def _policy(scripts: Sequence[str]) -> str:
     """Content security policy: no external source, and only the file's scripts, by hash."""
-    hashes = [hashlib.sha256(script.encode()).digest() for script in scripts]
-    allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes) or "'none'"
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()) for script in scripts]
+    allowed = " ".join(f"'sha256-{digest.decode()}'" for digest in digests) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -137,13 +139,6 @@ def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
         )
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target.parent} is not a folder: create it first")
-    return target
-
-
-def write_text(target: Path, text: str, *, public: bool) -> Path:
-    """Write a report; one that is not public is readable only by its owner."""
-    content = text.encode()
-    replace_file(target, lambda file: file.write(content), mode=0o644 if public else 0o600)
     return target
 
 
@@ -193,8 +188,7 @@ def report(
     released = fitted_set(models)
     if isinstance(released, ReleasedSet | ReleasedTrees):
         return release_report(released, path, *rows, **options)
-    of_curator: Any = models
-    return curator_report(of_curator, path, *rows, **options)
+    return curator_report(models, path, *rows, **options)  # type: ignore[arg-type]
 
 
 def curator_report(
@@ -274,24 +268,17 @@ def curator_report(
     ValueError
         If lengths differ, the rows do not fit the models, or ``problem`` is not that of the draws.
     """
-    place = refuse_existing(path, overwrite)
-    public: dict[str, Any] = {
-        "ledger": ledger,
-        "schema": schema,
-        "bounds": bounds,
-        "target": target,
-        "title": title,
-        "date": date,
-    }
+    target_path = refuse_existing(path, overwrite)
+    public: dict[str, Any] = {"ledger": ledger, "schema": schema, "bounds": bounds}
+    public |= {"target": target, "title": title, "date": date}
     public |= {"table": table, "author": author, "classes": classes}
     material = curator_material(models, X, y, groups, problem, **public)
     models = material.models
     if X is not None and models.n_draws:
         models.scores(material.rows(0, 1))  # fails at once for rows of another shape
     _warn(models)
-    named = title or f"{_title(table)}{models.n_draws:,} models, curator’s edition"
-    html = Page(named, "curator", interactive).write(CURATOR, material)
-    return write_text(place, html, public=False)
+    title = title or f"{_title(table)}{models.n_draws:,} models, curator’s edition"
+    return Document(title, "curator", CURATOR, material, interactive).save(target_path)
 
 
 def release_report(
@@ -353,21 +340,14 @@ def release_report(
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
     """
-    place = refuse_existing(path, overwrite)
-    public: dict[str, Any] = {
-        "ledger": ledger,
-        "schema": schema,
-        "bounds": bounds,
-        "target": target,
-        "title": title,
-        "date": date,
-    }
+    target_path = refuse_existing(path, overwrite)
+    public: dict[str, Any] = {"ledger": ledger, "schema": schema, "bounds": bounds}
+    public |= {"target": target, "title": title, "date": date}
     public |= {"table": table, "author": author, "classes": classes}
     material = release_material(models, aggregates, constants=constants, domain=domain, **public)
     _warn(models)
-    named = title or f"{_title(table)}{models.n_draws:,} released models"
-    html = Page(named, "release", interactive).write(RELEASE, material)
-    return write_text(place, html, public=True)
+    title = title or f"{_title(table)}{models.n_draws:,} released models"
+    return Document(title, "release", RELEASE, material, interactive).save(target_path)
 
 
 def _warn(models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees) -> None:

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from rashomon_explorer import audit
-from rashomon_explorer.audits.optimality import Optimality
+from rashomon_explorer.audits.result import Optimality
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 

@@ -17,7 +17,7 @@ from rashomon_explorer.plots.budget import tradeoff_table
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.report import report
 from rashomon_explorer.report.blocks import Plot, Table
-from rashomon_explorer.report.editions import Page
+from rashomon_explorer.report.editions import Document
 from rashomon_explorer.report.sections.document import Section, Skip
 
 from .conftest import Reader, figures_of, read, words_of
@@ -125,15 +125,18 @@ def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models):
     def fails(material):
         raise ValueError("a bug")
 
-    page = Page("x", "curator", interactive=False)
-    text = page.write([Section("x", "Rows", "curator", skips)], None)
+    def html(make):
+        section = Section("x", "Rows", "curator", make)
+        return Document("x", "curator", [section], None, interactive=False).html()
+
+    text = html(skips)
     assert "<b>Rows:</b> it &lt;needs&gt; rows" in text
     with pytest.raises(ValueError, match="a bug"):
-        page.write([Section("x", "Rows", "curator", fails)], None)
+        html(fails)
     table = tradeoff_table(models.guarantee)
     bare = Plot(plot_tradeoff(table), "a curve", Table(table, "a table"))
     with pytest.raises(AssertionError, match="no curator band"):
-        page.write([Section("x", "X", "curator", lambda material: [bare])], None)
+        html(lambda material: [bare])
 
 
 def test_a_cost_past_the_range_of_doubles_has_a_curve():

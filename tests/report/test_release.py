@@ -19,7 +19,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import release
 from rashomon_explorer.report import blocks, curator_report, release_report, report
 from rashomon_explorer.report.blocks import Plot, Table, plot_curves
-from rashomon_explorer.report.editions import Page
+from rashomon_explorer.report.editions import Document
 from rashomon_explorer.report.material import Release
 from rashomon_explorer.report.sections import RELEASE
 from rashomon_explorer.report.sections.document import Section
@@ -185,7 +185,8 @@ def test_a_curators_figure_cannot_get_into_a_release(models):
     with pytest.raises(AssertionError, match="losses is a curator figure"):
         blocks.figure(Release(models=models.release()), "losses")
     with pytest.raises(AssertionError, match="curator figure"):
-        Page("x", "release").write([*RELEASE[:1], stray], Release(models=models.release()))
+        sections = [*RELEASE[:1], stray]
+        Document("x", "release", sections, Release(models=models.release())).html()
 
 
 def test_a_known_seed_is_said_and_never_told(rows, tmp_path):

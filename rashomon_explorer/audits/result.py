@@ -1,0 +1,539 @@
+"""Answers of an audit: what the good models of a fitted model agree and disagree on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import ReprMixin, number
+from rashomon_explorer.audits import summary
+from rashomon_explorer.audits import tolerance as rules
+from rashomon_explorer.audits.answers import (
+    NO_GROUPS,
+    NO_LABELS,
+    SAMPLED,
+    AuditInputs,
+    marked,
+    with_sign,
+)
+from rashomon_explorer.audits.comparison import Comparison, compare
+from rashomon_explorer.audits.group_rates import (
+    NO_RATES,
+    accepted_code,
+    attained_gaps,
+    gap_intervals,
+    rate_gaps,
+    rates_table,
+)
+from rashomon_explorer.audits.models import codes_of_scores
+from rashomon_explorer.audits.tolerance_table import (
+    MULTIPLES,
+    SHOWN,
+    half_settled_psi,
+    tolerance_table,
+)
+from rashomon_explorer.exceptions import MissingAnswerError
+from rashomon_explorer.measures.ranges import Recourse
+from rashomon_explorer.measures.ranges.linear_models import solver_advice
+
+_NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
+_NO_IMPORTANCE = "stored predictions do not tell what other rows would get"
+_NEGLIGIBLE = 1e-3  # share of ψ below which the fitted model counts as the best one
+
+
+@dataclass(frozen=True, repr=False)
+class Optimality(ReprMixin):
+    """Loss of the fitted model above the least one of its kind: not private."""
+
+    excess: float  # objective of the fitted model above the minimum, in the unit of ψ
+    psi: float  # largest excess of a good model
+    least: float  # the minimum
+    # people to whom the best model gives another label, with both; of a regression everyone
+    changed: pd.DataFrame = field(repr=False)
+    n_rows: int
+    advice: str  # what the solver did, and what would lead it to the minimum
+
+    @property
+    def inside(self) -> bool:
+        """Whether the fitted model is one of the good models."""
+        return self.excess <= self.psi
+
+    @property
+    def reached(self) -> bool:
+        """Whether the fitted model is the best one up to a thousandth of ψ."""
+        return self.excess <= _NEGLIGIBLE * self.psi
+
+    @property
+    def text(self) -> str:
+        """One sentence on the fitted model, and how to reach the best one."""
+        if self.reached:
+            return "the best model of its kind"
+        share = f"{100 * self.excess / self.least:.2g} %" if self.least > 0 else number(self.excess)
+        verdict = "one of the good models" if self.inside else "not one of the good models"
+        times = number(self.excess / self.psi, 2, "down" if self.inside else "up")
+        return (
+            f"loses {share} more than the best one, {times} times ψ: it is "
+            f"{verdict}{self._changes}; {self.advice}"
+        )
+
+    @property
+    def _changes(self) -> str:
+        if "best label" not in self.changed:
+            return ""
+        count = f"{len(self.changed):,} of {self.n_rows:,} people"
+        return f", and the best one gives {count} another label"
+
+    def _title(self) -> str:
+        return f"The fitted model is {self.text}" if self.reached else f"It {self.text}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [("excess", f"{self.excess:.4g}"), ("ψ", f"{self.psi:.4g}")]
+
+
+def optimality(audit: Any) -> Optimality:
+    """Compare the fitted model with the minimum of its objective."""
+    model, problem = audit.inputs.model, audit.problem
+    fitted = model.theta
+    excess = float(problem.value(fitted[:, None])[0]) - problem.minimum.value
+    changed = _changes(model, problem, fitted)
+    return Optimality(
+        max(excess, 0.0),
+        audit.psi,
+        float(problem.minimum.value),
+        changed,
+        len(model.table),
+        solver_advice(model.estimator),
+    )
+
+
+def _changes(model: Any, problem: Any, fitted: FloatArray) -> pd.DataFrame:
+    ends = np.stack([fitted, problem.minimum.theta])
+    rows = problem_rows(model, problem)
+    scores = np.stack([rows @ theta.reshape(problem.loss.outputs, -1).T for theta in ends])
+    index = model.table.index
+    if not model.classes:
+        first, best = scores[:, :, 0]
+        return pd.DataFrame({"fitted": first, "best": best}, index=index)
+    cut = model.cut(problem.loss.link)
+    codes = np.stack([codes_of_scores(each, cut) for each in scores])
+    labels = {name: model.labels(code) for name, code in zip(_LABELS, codes, strict=True)}
+    return pd.DataFrame(labels, index=index)[codes[0] != codes[1]]
+
+
+_LABELS = ("fitted label", "best label")
+
+
+def problem_rows(model: Any, problem: Any) -> FloatArray:
+    """Rows (n, p) of the table as the last step sees them, with the constant of an intercept."""
+    rows = np.asarray(model.rows, dtype=float)
+    return np.column_stack([rows, np.ones(len(rows))]) if problem.intercept else rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What the good models of a fitted model agree and disagree on: not private.
+
+    Made by :func:`rashomon_explorer.audit`. Every table is computed on first use, and kept.
+
+    Parameters
+    ----------
+    tolerance : Tolerance
+        Rule that says how much worse than the best a good model may be.
+    answers : CertifiedAnswers or SampledAnswers
+        Numbers of the audit.
+    table : DataFrame or ndarray
+        Rows as they were given.
+    reason : str
+        Why refits answer for a model, if they do.
+
+    Attributes
+    ----------
+    kind : {"exact", "sampled"}
+        Whether numbers are proved for every good model, or are lower bounds from a sample.
+    problem : PenalisedProblem or None
+        The convex problem, which the functions of :mod:`rashomon_explorer.measures` take.
+    models : RashomonSet or PredictorSet
+        Good models: a uniform sample of the exact set, or the refits.
+    """
+
+    tolerance: rules.Tolerance
+    answers: Any
+    table: Any = field(repr=False)
+    reason: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Either ``"exact"`` or ``"sampled"``."""
+        return str(self.answers.kind)
+
+    def at(self, psi: float) -> Audit:
+        """Audit of the same model at another threshold ψ: how answers grow with the tolerance."""
+        if psi == self.psi:
+            return self
+        if self.kind != "exact":
+            raise TypeError("a sampled set has one threshold: call audit again with a tolerance")
+        text = f"good models lose at most {psi:.4g} more than the best: a number that you chose"
+        answers = replace(self.answers, inputs=replace(self.inputs, psi=float(psi)))
+        return replace(
+            self, tolerance=rules.Tolerance(float(psi), "absolute", text), answers=answers
+        )
+
+    @property
+    def psi(self) -> float:
+        """Largest excess loss of a good model."""
+        return self.tolerance.psi
+
+    @property
+    def problem(self) -> Any:
+        """Convex problem of an exact audit; None for a sampled one."""
+        return getattr(self.answers, "problem", None)
+
+    @property
+    def models(self) -> Any:
+        """Models of the set as a set of models, for plots, reports and measures."""
+        return self.answers.models
+
+    @property
+    def task(self) -> str:
+        """Either ``"classification"`` or ``"regression"``."""
+        return "classification" if self.inputs.model.classes else "regression"
+
+    @property
+    def inputs(self) -> AuditInputs:
+        """The fitted model with its rows, targets and groups."""
+        return self.answers.inputs
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """Per person: whether some good model flips the label, without ψ and conflict ratio."""
+        self._need(self.task == "classification", NO_LABELS)
+        return self.answers.decided
+
+    @property
+    def has_coefficients(self) -> bool:
+        """Whether the models are linear in the columns that the last step sees."""
+        return bool(self.answers.has_coefficients)
+
+    @property
+    def has_importance(self) -> bool:
+        """Whether the models can predict changed rows."""
+        return bool(self.answers.has_importance)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there are groups, and scores whose means can be compared."""
+        return self.inputs.groups is not None and bool(self.answers.has_gaps)
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether there are groups, and a class that counts as accepted."""
+        accepted = self.task == "classification" and accepted_code(self.inputs.model) is not None
+        return self.inputs.groups is not None and accepted
+
+    @property
+    def mark(self) -> str:
+        """How numbers over the set are known: ``"exact"`` or ``"sampled: at least"``."""
+        return "exact" if self.kind == "exact" else SAMPLED
+
+    def _need(self, available: bool, words: str) -> None:
+        if not available:
+            raise MissingAnswerError(words)
+
+    @cached_property
+    def optimality(self) -> Optimality | None:
+        """How far the fitted model is above the best one; None for a sampled audit."""
+        return optimality(self) if self.kind == "exact" else None
+
+    def tolerances(self, multiples: Sequence[float] = MULTIPLES) -> pd.DataFrame:
+        """Answers at several tolerances: how fast they change with ψ.
+
+        Parameters
+        ----------
+        multiples : sequence of float, default=(1/16, 1/4, 1, 4, 16)
+            Multiples of ψ; ranges are about a quarter, half, twice and four times as wide. A
+            sampled audit has those up to 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Per multiple: ``psi``, its share ``of_loss``, the ``level`` of the likelihood ratio
+            test of one parameter that has this ψ, ``flips`` and their ``share`` of people (or
+            ``median_range``), and ``settled_signs`` of ``coefficients``. NaN if no bound is known.
+            ``attrs["half_settled_psi"]`` is the ψ up to which half of the signs are settled.
+        """
+        table = tolerance_table(self, multiples)
+        if self.kind == "exact":
+            table.attrs["half_settled_psi"] = half_settled_psi(self)
+        return marked(table, self.mark)
+
+    @cached_property
+    def near_tolerances(self) -> pd.DataFrame:
+        """Answers at a quarter of ψ, ψ, and four times ψ, as in the summary."""
+        return tolerance_table(self, SHOWN)
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """Per coefficient but the intercept: its range per standard deviation of the column."""
+        self._need(self.has_coefficients, _NO_COEFFICIENTS)
+        return self.answers.effects()
+
+    @cached_property
+    def person_ranges(self) -> pd.DataFrame:
+        """Per person of the fit: lowest, fitted and highest prediction over the set."""
+        return self.answers.fit_ranges()
+
+    @cached_property
+    def flips(self) -> pd.DataFrame:
+        """Per person: can the label flip, from which ψ on, and the share of models that do it.
+
+        Columns ``label`` (of the fitted model), ``flips`` and ``decided`` as in
+        :func:`measures.exact_flips`, ``psi_low`` and ``psi_high`` as in :func:`measures.flip_psi`
+        (for a person who cannot flip: ψ and infinity), and ``conflict_ratio``, the share of the
+        models of the set that give another label.
+        """
+        self._need(self.task == "classification", NO_LABELS)
+        return self.answers.flips()
+
+    def flips_of(self, rows: Any) -> pd.DataFrame:
+        """Per row of another table: the columns of :attr:`flips`.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like of shape (n_people, n_columns)
+            People as the model takes them, such as applicants to whom it was not fitted.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the index of ``rows``. ``.scores``, ``.recourse`` and ``.decide_or_abstain`` take
+            such rows, too.
+        """
+        self._need(self.task == "classification", NO_LABELS)
+        return self.answers.flips_of(rows)
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """Per coefficient, in the units of the table: low, fitted, high, and the settled sign."""
+        self._need(self.has_coefficients, _NO_COEFFICIENTS)
+        return self.answers.coefficients()
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """Per group: people, those whose label can flip, their share, and the ratio to all."""
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.task == "classification", NO_LABELS)
+        return self.answers.groups()
+
+    @cached_property
+    def gaps(self) -> pd.DataFrame:
+        """Per pair of groups: range of the difference in mean score over the set."""
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_gaps, "a gap in scores needs one score a person")
+        return self.answers.gaps()
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        """Per group: people, base rate, and the rate of the wanted label over the good models.
+
+        ``low``, ``fitted`` and ``high`` are of the share of people who get the label,
+        ``true_positive_…`` of that share among people who have it, ``false_positive_…`` among the
+        others. Between low and high lie the rates of all good models: low counts the people whom
+        every good model accepts, high those whom some good model accepts. For a sampled audit they
+        are the least and the greatest rate of a model.
+        """
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_rates, NO_RATES)
+        return marked(rates_table(self), self.mark)
+
+    @cached_property
+    def rate_gaps(self) -> pd.DataFrame:
+        """Per pair of groups: difference in the rate of the wanted label, and ratio of the rates.
+
+        ``low`` and ``high`` bound the gap of every good model; it is settled if they have one
+        sign. ``ratio`` is the smaller rate over the larger one (disparate impact, often compared
+        with 0.8) of the fitted model, with bounds over the good models. ``low_attained`` and
+        ``high_attained`` are the extreme gaps of the drawn :attr:`models`.
+        """
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_rates, NO_RATES)
+        table = with_sign(rate_gaps(self))
+        if self.kind == "exact":
+            table["low_attained"], table["high_attained"] = attained_gaps(self)
+        return marked(table, self.mark)
+
+    def gap_intervals(self, confidence: float = 0.95) -> pd.DataFrame:
+        """Per pair of groups: how far its gap depends on the data, and on the choice of model.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the interval for another sample of people with the fitted model: Newcombe's of a
+            difference in rates, or Welch's of a difference in mean predictions.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``fitted``, ``data_low`` and ``data_high``, and ``models_low`` and ``models_high``,
+            the range over the good models on these people.
+        """
+        self._need(self.inputs.groups is not None, NO_GROUPS)
+        self._need(self.has_rates or self.task == "regression", NO_RATES)
+        return marked(gap_intervals(self, confidence), self.mark)
+
+    @cached_property
+    def importance(self) -> pd.DataFrame:
+        """Per feature of the table: mean size of its contribution to the score (mean |SHAP|)."""
+        self._need(self.has_importance, _NO_IMPORTANCE)
+        return self.answers.importance()
+
+    @cached_property
+    def reliance(self) -> pd.DataFrame:
+        """Per feature of the table: increase of the loss if it is switched between people."""
+        self._need(self.has_importance, _NO_IMPORTANCE)
+        return self.answers.reliance()
+
+    def scores(self, rows: Any) -> pd.DataFrame:
+        """Per row of a table: lowest, fitted and highest prediction over the set.
+
+        With ``flips`` and ``decided`` as in :attr:`flips`, where a person has one score.
+        """
+        return self.answers.scores(rows)
+
+    def decide_or_abstain(self, rows: Any) -> pd.Series:
+        """Per row of a table: the label on which all good models agree; None to abstain."""
+        return self.answers.decide_or_abstain(rows)
+
+    def recourse(
+        self, rows: Any, changeable: Sequence[str], *, wanted: Any = None, **options: Any
+    ) -> Recourse:
+        """Least change of a refused person after which every good model accepts.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like of shape (n_people, n_columns)
+            People, as the model takes them.
+        changeable : sequence of str
+            Columns of the table that may change: numbers, and columns of categories.
+        wanted : label, optional
+            Label that means acceptance; by default that of the audit.
+        **options
+            ``bounds``, by default the range in the rows of the fit; ``costs``, by default 1 for a
+            standard deviation or another level; ``directions``, ``integers``, ``margin`` and
+            ``tolerance`` as for :func:`rashomon_explorer.measures.recourse`.
+
+        Returns
+        -------
+        Recourse
+            ``people`` with the cost of the change, and of that for the fitted model alone;
+            ``changes``, old and new values in the units of the table.
+        """
+        return self.answers.recourse(rows, changeable, wanted=wanted, **options)
+
+    def compare(self, other: Any) -> Comparison:
+        """Compare another fitted model: is it in the set, by how much, and who changes."""
+        return compare(self, other)
+
+    def plot(self, kind: str = "people", **arguments: Any) -> Any:
+        """Figure of the audit.
+
+        Parameters
+        ----------
+        kind : str
+            ``"people"`` (everyone's range), ``"coefficients"`` per standard deviation, ``"groups"``
+            (who bears the multiplicity), ``"importance"``, ``"gaps"``, ``"gap_intervals"`` (data
+            and choice of model), ``"tolerances"``, or ``"profile"`` along the column ``feature=``
+            of the table; or another figure of a set of models, such as ``"frontier"``.
+        **arguments
+            Arguments of the figure's plot function.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Marked as the curator's.
+        """
+        from rashomon_explorer.audits.document import plot  # needs the extra app
+
+        return plot(self, kind, **arguments)
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        """Per person: conflict ratio, flip, largest change of the score, and whether it is right.
+
+        What documentation of accuracy for single persons needs; see the report's section.
+        """
+        return self.answers.accuracy(self.flips)
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "",
+        interactive: bool = True,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the audit into one HTML file, for you and not for publication.
+
+        It has a section of facts for documentation of accuracy under the EU AI Act.
+
+        Parameters
+        ----------
+        path : path-like
+            Usually ``"audit.html"``.
+        title : str, optional
+            Title of the file.
+        interactive : bool, default=True
+            Whether the file holds the script that draws its figures, 2 MB.
+        overwrite : bool, default=False
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            Path of the file, which only its owner can read.
+        """
+        from rashomon_explorer.audits.document import write_report  # needs the extra app
+
+        return write_report(self, path, title=title, interactive=interactive, overwrite=overwrite)
+
+    def explore(self) -> Any:
+        """Open the dashboard on the audit; it charges nothing."""
+        # By name: the page imports this room, and is heavy.
+        return import_module("rashomon_explorer.explorer").Explorer(self)
+
+    @property
+    def release_code(self) -> str:
+        """Python code that releases the answers about every good model, with noise, for others.
+
+        What the audit itself shows is computed from private rows. Gaps between optima over the set
+        can be released (:class:`rashomon_explorer.release.LeastPsi`): which coefficients keep their
+        sign, and which features no good model needs. Add ``LeastPsi(label_of=rows)`` for public
+        people.
+        """
+        return summary.release_code(self)
+
+    def to_json(self) -> str:
+        """Text of the audit as JSON, by the schema that :func:`audits.json_schema` returns."""
+        return summary.to_json(self)
+
+    @cached_property
+    def _summary(self) -> pd.DataFrame:
+        return summary.summary_table(self)
+
+    def summary(self) -> pd.DataFrame:
+        """Numbers of the audit: what is settled, what is arbitrary, who is affected."""
+        return self._summary.copy()
+
+    def __repr__(self) -> str:
+        return summary.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return summary.as_html(self)
