@@ -1,11 +1,12 @@
 """Imports on first access, and the message for a missing package of an extra."""
 
 import ast
-import sys
+import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.abc import InspectLoader
+from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -53,26 +54,42 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package that imports a name's module on first use.
 
-    The modules are those from which the package imports names ``if TYPE_CHECKING``: type checkers
-    and editors read the same list.
+    The modules are those from which the package imports a name, or ``*``, ``if TYPE_CHECKING``:
+    type checkers and editors read the same imports, and ``names``, its ``__all__``, is the only
+    list of what it exports.
     """
 
     @cache
-    def modules() -> dict[str, str]:
-        source = cast(InspectLoader, sys.modules[package].__loader__).get_source(package)
-        return dict(_typed_imports(source or ""))
+    def imports() -> list[tuple[str, str]]:
+        return list(_typed_imports(_source(package)))
+
+    @cache
+    def module_with(name: str) -> str | None:
+        single = (module for known, module in imports() if known == name)
+        starred = (module for known, module in imports() if known == "*" and name in names)
+        return next(single, None) or next((m for m in starred if _defines(m, name)), None)
 
     def get(name: str) -> Any:
-        module = modules().get(name)
+        module = module_with(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if module == package:
             return import_module(f"{package}.{name}")
         return getattr(import_module(module), name)
 
-    return get, lambda: sorted(
-        {*names, *(n for n, module in modules().items() if module == package)}
-    )
+    return get, lambda: sorted({*names, *(n for n, module in imports() if module == package)})
+
+
+def _source(module: str) -> str:
+    loader = getattr(find_spec(module), "loader", None)
+    return cast(InspectLoader, loader).get_source(module) or ""
+
+
+def _defines(module: str, name: str) -> bool:
+    """Whether a module defines a name at its top level, or a package exports it, by its source."""
+    if getattr(find_spec(module), "submodule_search_locations", None) is not None:
+        return f'"{name}"' in _source(module)
+    return re.search(rf"^(?:(?:class|def) )?{name}\b", _source(module), re.MULTILINE) is not None
 
 
 def _typed_imports(source: str) -> Iterator[tuple[str, str]]:

@@ -106,7 +106,7 @@ OF_ROWS = ("X", "x", "labels", "scores", "values", "y", "groups", "strata", "sam
 
 def exported():
     """Every function that a room of measures exports."""
-    rooms = [getattr(measures, room) for room in measures._ROOMS]
+    rooms = [getattr(measures, name) for name in {*dir(measures)} - {*measures.__all__}]
     names = {name: getattr(room, name) for room in rooms for name in room.__all__}
     return {
         name: function

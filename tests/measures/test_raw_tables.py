@@ -1,7 +1,6 @@
 """Every function of a set or a problem takes the table that the estimator took."""
 
 import inspect
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -107,7 +106,7 @@ SEVERAL = {"plot_exact_ranges", "plot_people_ranges", "plot_importance_pair"}  #
 
 def exported():
     """Functions that the rooms export, by name, with the name of their first argument."""
-    rooms = [m, p, *(import_module(f"rashomon_explorer.measures.{room}") for room in m._ROOMS)]
+    rooms = [m, p, *(getattr(m, name) for name in {*dir(m)} - {*m.__all__})]
     functions = {name: getattr(room, name) for room in rooms for name in room.__all__}
     return {
         name: (found, next(iter(inspect.signature(found).parameters)))

@@ -3,19 +3,14 @@
 Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
-from rashomon_explorer.measures.fairness.audit import (
-    FairnessAudit,
-    fairness_audit,
-    fairness_frame,
-    multiplicity_by_person_group,
-)
-from rashomon_explorer.measures.fairness.gaps import (
-    fairness_gaps,
-    frontier,
-    group_rates,
-    score_gaps,
-)
-from rashomon_explorer.measures.fairness.rates import LABEL_RATES
+from typing import TYPE_CHECKING
+
+from rashomon_explorer._utils.imports import lazy_names
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.fairness.audit import *
+    from rashomon_explorer.measures.fairness.gaps import *
+    from rashomon_explorer.measures.fairness.rates import *
 
 __all__ = [
     "LABEL_RATES",
@@ -28,3 +23,5 @@ __all__ = [
     "multiplicity_by_person_group",
     "score_gaps",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, __all__)

@@ -8,25 +8,11 @@ from typing import TYPE_CHECKING
 from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
-    from rashomon_explorer.measures.importance.conditional import (
-        conditional_reliance,
-        importance_cloud,
-        importance_tradeoffs,
-        reliance_within,
-    )
-    from rashomon_explorer.measures.importance.distribution import (
-        ImportanceDistribution,
-        importance_distribution,
-        rid,
-    )
-    from rashomon_explorer.measures.importance.permutation import permutation_importance
-    from rashomon_explorer.measures.importance.profiles import (
-        coefficient_spread,
-        importance_spread,
-        partial_dependence,
-        partial_dependence_band,
-    )
-    from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance, tree_shap
+    from rashomon_explorer.measures.importance.conditional import *
+    from rashomon_explorer.measures.importance.distribution import *
+    from rashomon_explorer.measures.importance.permutation import *
+    from rashomon_explorer.measures.importance.profiles import *
+    from rashomon_explorer.measures.importance.shap import *
 
 __all__ = [
     "ImportanceDistribution",

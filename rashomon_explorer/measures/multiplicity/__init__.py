@@ -1,44 +1,18 @@
 """Predictive multiplicity: measures, curves over ψ, and tables by group."""
 
-from rashomon_explorer.measures.multiplicity.capacity import capacity_bounds, rashomon_capacity
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
-from rashomon_explorer.measures.multiplicity.labels import (
-    abstention,
-    ambiguity,
-    disagreement,
-    discrepancy,
-    obscurity,
-    row_disagreement,
-    self_consistency,
-)
-from rashomon_explorer.measures.multiplicity.measure import Measure
-from rashomon_explorer.measures.multiplicity.pairs import (
-    cohen_kappa,
-    linear_pattern_count,
-    pattern_count,
-    pattern_diversity,
-    pattern_ratio,
-)
-from rashomon_explorer.measures.multiplicity.ratio import (
-    Ratio,
-    linear_rashomon_ratio,
-    rashomon_ratio,
-)
-from rashomon_explorer.measures.multiplicity.scores import (
-    decide_or_abstain,
-    delta_ambiguity,
-    delta_discrepancy,
-    delta_obscurity,
-    range_width,
-    score_std,
-    score_variance,
-    viable_prediction_range,
-)
-from rashomon_explorer.measures.multiplicity.table import (
-    by_group,
-    multiplicity_curve,
-    multiplicity_table,
-)
+from typing import TYPE_CHECKING
+
+from rashomon_explorer._utils.imports import lazy_names
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.multiplicity.capacity import *
+    from rashomon_explorer.measures.multiplicity.catalogue import *
+    from rashomon_explorer.measures.multiplicity.labels import *
+    from rashomon_explorer.measures.multiplicity.measure import *
+    from rashomon_explorer.measures.multiplicity.pairs import *
+    from rashomon_explorer.measures.multiplicity.ratio import *
+    from rashomon_explorer.measures.multiplicity.scores import *
+    from rashomon_explorer.measures.multiplicity.table import *
 
 __all__ = [
     "MEASURES",
@@ -72,3 +46,5 @@ __all__ = [
     "self_consistency",
     "viable_prediction_range",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, __all__)

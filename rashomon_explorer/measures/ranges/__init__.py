@@ -3,32 +3,19 @@
 Ranges over a released ellipsoid are post-processing of the release.
 """
 
-from rashomon_explorer.measures.ranges.changes import Recourse
-from rashomon_explorer.measures.ranges.declared import declared_problem, set_problem
-from rashomon_explorer.measures.ranges.exact import (
-    exact_coefficient_ranges,
-    exact_group_gap,
-    exact_ranges,
-    exact_score_ranges,
-    relative_psi,
-)
-from rashomon_explorer.measures.ranges.flips import (
-    ExactAmbiguity,
-    FlipPsi,
-    exact_ambiguity,
-    exact_flips,
-    flip_psi,
-)
-from rashomon_explorer.measures.ranges.linear_models import penalised_problem
-from rashomon_explorer.measures.ranges.linear_recourse import recourse
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.ranges.people import (
-    draws_in_range,
-    people_ranges,
-    proved_people,
-    released_flips,
-    released_ranges,
-)
+from typing import TYPE_CHECKING
+
+from rashomon_explorer._utils.imports import lazy_names
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.ranges.changes import *
+    from rashomon_explorer.measures.ranges.declared import *
+    from rashomon_explorer.measures.ranges.exact import *
+    from rashomon_explorer.measures.ranges.flips import *
+    from rashomon_explorer.measures.ranges.linear_models import *
+    from rashomon_explorer.measures.ranges.linear_recourse import *
+    from rashomon_explorer.measures.ranges.penalised import *
+    from rashomon_explorer.measures.ranges.people import *
 
 __all__ = [
     "ExactAmbiguity",
@@ -53,3 +40,5 @@ __all__ = [
     "released_ranges",
     "set_problem",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, __all__)

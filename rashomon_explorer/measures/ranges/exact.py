@@ -53,7 +53,7 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
 
 def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     """Rows (n_rows, width) as the models score them: clipped, with a constant if needed."""
-    return _clipped_rows(problem, encoded_rows(problem, X))
+    return _clipped_rows(problem, problem_rows(problem, X))
 
 
 def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
@@ -66,7 +66,7 @@ def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     return add_intercept(clipped) if problem.intercept else clipped
 
 
-def encoded_rows(problem: ConvexProblem, X: Any) -> Any:
+def problem_rows(problem: ConvexProblem, X: Any) -> Any:
     """Rows of the table that the problem's model took, in the problem's columns, by name."""
     encode, names = getattr(problem, "encode", None), getattr(problem, "feature_names", ())
     if encode is not None:
@@ -121,7 +121,7 @@ def gap_directions(
     outputs = problem.loss.outputs
     if outputs > 1 and not isinstance(problem, PenalisedProblem):
         raise ValueError("a group gap needs one score per row: pass your own directions instead")
-    table = as_chunked_rows(encoded_rows(problem, X)) if is_chunked(X) else None
+    table = as_chunked_rows(problem_rows(problem, X)) if is_chunked(X) else None
     rows = scored_rows(problem, X) if table is None else np.empty(0)
     n_rows = len(rows) if table is None else table.n
     if isinstance(groups, str) and table is not None:

@@ -18,7 +18,7 @@ from rashomon_explorer._utils.validation import check_inner_share, check_positiv
 from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
-from rashomon_explorer.measures.ranges.exact import encoded_rows, row_index
+from rashomon_explorer.measures.ranges.exact import problem_rows, row_index
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.tree_recourse import TreeSet, tree_recourse
@@ -186,7 +186,7 @@ def _people(
     """Features (n, q) of the people, and their names."""
     labels = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else []
     if design is None:
-        rows, width = encoded_rows(problem, X), problem.p // problem.loss.outputs
+        rows, width = problem_rows(problem, X), problem.p // problem.loss.outputs
         width -= problem.intercept
         unnamed = [f"x{j}" for j in range(width)]
         names = list(getattr(problem, "feature_names", unnamed))

@@ -1,13 +1,13 @@
 """Model reliance of single models, and certified ranges over the whole set."""
 
-from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
-from rashomon_explorer.measures.reliance.set_reliance import model_reliance
-from rashomon_explorer.measures.reliance.switching import (
-    DividedLoss,
-    divided_loss,
-    reliance_over_draws,
-    switching_loss,
-)
+from typing import TYPE_CHECKING
+
+from rashomon_explorer._utils.imports import lazy_names
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.reliance.class_reliance import *
+    from rashomon_explorer.measures.reliance.set_reliance import *
+    from rashomon_explorer.measures.reliance.switching import *
 
 __all__ = [
     "DividedLoss",
@@ -17,3 +17,5 @@ __all__ = [
     "reliance_over_draws",
     "switching_loss",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, __all__)

@@ -17,7 +17,7 @@ from rashomon_explorer.measures.reliance.set_reliance import find_trees, model_r
 from rashomon_explorer.measures.stopping import ConfidenceSequence
 
 Rows = FloatArray | pd.DataFrame
-Columns = int | str | Sequence[int | str]
+FeatureColumns = int | str | Sequence[int | str]
 Predict = Callable[[Any], NDArray[Any]]
 LossOfRows = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 
@@ -44,7 +44,7 @@ def switching_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
     y: ArrayLike,
-    features: Columns,
+    features: FeatureColumns,
     *,
     loss: LossOfRows,
 ) -> float:
@@ -62,7 +62,7 @@ def switching_loss(
         A DataFrame is passed to ``predict`` unchanged, with columns of any type.
     y : array-like of shape (n_rows,)
     features : int, str or sequence of them
-        Columns that are switched together, by index or, for a DataFrame, by name.
+        FeatureColumns that are switched together, by index or, for a DataFrame, by name.
     loss : callable
         (predictions, targets) → losses (m,).
 
@@ -103,7 +103,7 @@ def divided_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
     y: ArrayLike,
-    features: Columns,
+    features: FeatureColumns,
     *,
     loss: LossOfRows,
     random_state: int | np.random.RandomState | None = None,
@@ -162,7 +162,7 @@ def _losses(predict: Predict, rows: Rows, targets: NDArray[Any], loss: LossOfRow
 
 
 def _checked(
-    X: ArrayLike | pd.DataFrame, y: ArrayLike, features: Columns
+    X: ArrayLike | pd.DataFrame, y: ArrayLike, features: FeatureColumns
 ) -> tuple[Rows, NDArray[Any], NDArray[np.intp]]:
     rows: Rows = X if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=float)
     targets = np.asarray(y)
