@@ -54,7 +54,7 @@ bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside the
 	@$(BIN)/python -m benchmarks trees
 	@$(BIN)/python -m benchmarks scale
 
-rates: $(VENV)/.app  ## Measure how the excess of one private model falls and draw it: benchmarks/results/rates.md
+rates: $(VENV)/.app  ## Measure how the excess of one private model falls and draw it: benchmarks/results/rates
 	@$(BIN)/python -m benchmarks rates
 
 mutants: $(VENV)/.test  ## Change one constant at a time and list which tests notice: build/mutants.md (LISTS=mine.toml)

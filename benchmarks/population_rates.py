@@ -218,7 +218,7 @@ def write(measured: list[dict[str, Any]], file: Path = RESULTS) -> None:
 
 
 def lines(measured: list[dict[str, Any]]) -> Iterator[str]:
-    """Lay out the table for rates.md."""
+    """Lay out the table of slopes."""
     heads = "row", "δ", "term", "method", "axis", "printed", "measured", "bound"
     yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
     for one in measured:

@@ -146,7 +146,7 @@ def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:
-    """Lay out the table of measured slopes for rates.md, and the map."""
+    """Lay out the table of measured slopes, and the map."""
     rows: dict[tuple[str, float, str], list[str]] = {}
     for one in measured["sweeps"]:
         found = "best found"

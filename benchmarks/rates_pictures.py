@@ -1,4 +1,4 @@
-"""The measured rates as pictures for benchmarks/results/rates.md, in SVG, on log–log paper."""
+"""The measured rates as pictures in SVG, on log–log paper."""
 
 import math
 from collections.abc import Iterator, Sequence

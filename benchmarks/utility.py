@@ -230,20 +230,16 @@ def diffprivlib_scores(
 
 
 def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
-    """Write the measurements, and the tables of them as a page."""
+    """Write the measurements."""
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    page = "\n".join(lines(measured)) + "\n"
-    file.with_suffix(".md").write_text(page, encoding="utf-8")
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:
     """Lay out counts, and the share of the gain ± its standard error, a method a line."""
-    yield "# Accuracy at a privacy budget: shares of the gain"
-    yield "\n    python -m benchmarks utility --folder FOLDER\n"
     yield (
-        f"{measured['splits']} splits; 0 is the constant model, 1 scikit-learn's linear model "
-        "without privacy. [What is measured](../README.md#accuracy-at-a-privacy-budget).\n"
+        f"Shares of the gain, {measured['splits']} splits: 0 is the constant model, 1 scikit-learn's "
+        "linear model without privacy\n"
     )
     yield from _counts(measured["cells"])
     for name in dict.fromkeys(one["table"] for one in measured["cells"]):
