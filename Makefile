@@ -10,7 +10,7 @@ LISTS ?=
 WAITING := tests/browser tests/server tests/test_wheel.py
 LAW_WORKERS = $(if $(TESTS),0,2)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.processor
 
 VENV := .venv
 PEERS := .venv-bench
@@ -60,10 +60,11 @@ rates: $(VENV)/.app  ## Measure how the excess of one private model falls and dr
 mutants: $(VENV)/.test  ## Change one constant at a time and list which tests notice: build/mutants.md (LISTS=mine.toml)
 	@$(BIN)/python -m mutants $(or $(LISTS),--write)
 
-lint: $(VENV)/.test  ## Check style, formatting and types
+lint: $(VENV)/.test  ## Check style, formatting, types, and size by tests/house_budget.toml
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
+	@$(BIN)/python -m tests.house
 
 format: $(VENV)/.test  ## Mend style and formatting
 	@$(BIN)/python -m ruff check --fix .

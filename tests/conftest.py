@@ -7,6 +7,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gc
+import inspect
+import itertools
 import signal
 import socket
 import subprocess
@@ -36,6 +38,38 @@ HEAR_WARNINGS = {"test_warnings.py", "test_weakness.py", "test_preflight.py"}
 
 def _laws_alone(config):
     return str(config.option.markexpr).strip() == "law"
+
+
+def _is_law(marks):
+    return any(mark.name == "law" for mark in marks)
+
+
+def _without_laws(mark):
+    """A parametrisation without the sets of parameters that are laws."""
+    if mark.name != "parametrize":
+        return mark
+    names, values, *others = mark.args
+    values = list(values)  # of a generator, too
+    quick = [not _is_law(getattr(value, "marks", ())) for value in values]
+    options = dict(mark.kwargs)
+    if isinstance(options.get("ids"), list | tuple):
+        options["ids"] = list(itertools.compress(options["ids"], quick))
+    return pytest.mark.parametrize(
+        names, list(itertools.compress(values, quick)), *others, **options
+    ).mark
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector, obj):
+    """Make no tests of laws where ``-m "not law"`` would throw them away: they are a third."""
+    marks = list(getattr(obj, "pytestmark", ())) if inspect.isfunction(obj) else []
+    if not marks or str(collector.config.option.markexpr).strip() != "not law":
+        return None
+    if _is_law(marks):
+        return []
+    obj.pytestmark = [_without_laws(mark) for mark in marks]
+    parameters = [m.args[1] for m in obj.pytestmark if m.name == "parametrize"]
+    return None if all(parameters) else []
 
 
 def pytest_configure(config):
