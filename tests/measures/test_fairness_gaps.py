@@ -10,7 +10,7 @@ import pytest
 
 from rashomon_explorer.measures import fairness_frame, fairness_gaps, frontier, score_gaps
 from rashomon_explorer.measures.fairness import LABEL_RATES, group_rates
-from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
+from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS, RATES
 from tests.crossing import crossed
 
 RNG = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def test_every_gap_is_fairlearn_s(metric, agg):
 
 def test_counting_among_the_wrong_rows_is_seen(monkeypatch):
     wrong = replace(LABEL_RATES["true_positive_rate"], among="all")
-    monkeypatch.setitem(LABEL_RATES, "true_positive_rate", wrong)
+    monkeypatch.setitem(RATES, "true_positive_rate", wrong)
     assert disagreements_with_fairlearn("equal_opportunity", "difference", "between_groups") == 3
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -18,10 +18,15 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.measures.fairness import rates
 from rashomon_explorer.measures.fairness.gaps import (
     QUALITY,
+    RATES,
     FairnessTask,
+    RateValues,
+    check_kinds,
     check_names,
     frontier,
+    gap_table,
     need_curator,
+    rate_values,
 )
 from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
 from rashomon_explorer.measures.inputs import by_index, set_and_rows, sum_chunks
@@ -166,6 +171,9 @@ class FairnessAudit(ReprMixin):
         on the rows that the set was drawn from, accuracy and gaps on the rows given.
     best : pandas.Series
         The same values for the best model.
+    values : dict of str to ndarray of shape (n_models + 1, n_groups + 1)
+        Each rate of each model inside ψ, and last of the best model; in each group, and last over
+        all rows. ``overall``, ``by_group``, ``difference()`` and ``ratio()`` are its ranges.
     """
 
     models: Any
@@ -174,6 +182,67 @@ class FairnessAudit(ReprMixin):
     psi: float
     table: pd.DataFrame
     best: pd.Series
+    values: RateValues
+
+    @property
+    def overall(self) -> pd.DataFrame:
+        """Range of each rate over all rows: columns of :meth:`difference`, one row per rate."""
+        return self._intervals({name: table[:, -1] for name, table in self.values.items()}, "rate")
+
+    @property
+    def by_group(self) -> pd.DataFrame:
+        """Range of each rate in each group: columns of :meth:`difference`."""
+        texts = self.task.groups.texts
+        columns = {
+            (rate, text): table[:, place]
+            for rate, table in self.values.items()
+            for place, text in enumerate(texts)
+        }
+        return self._intervals(columns, ["rate", "group"])
+
+    def difference(self, *, method: str | None = None) -> pd.DataFrame:
+        """Range over the models inside ψ of each metric's largest difference between groups.
+
+        Parameters
+        ----------
+        method : {"between_groups", "to_overall"}, optional
+            As for :func:`fairness_gaps`; by default the audit's.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per metric: ``best`` (of the best model), ``lower`` and ``upper`` over the
+            models inside and the best one, and ``sampled``: "inner bound" (the set's own range is
+            at least as wide), or "exact" for a complete set.
+        """
+        return self._gap_range("difference", self.task.metrics, method)
+
+    def ratio(self, *, method: str | None = None) -> pd.DataFrame:
+        """Range of each metric's smallest ratio of groups, as :meth:`difference`.
+
+        Metrics that may be negative have none.
+        """
+        signed = [name for name, rate in RATES.items() if rate.signed]
+        names = [name for name in self.task.metrics if name not in signed]
+        return self._gap_range("ratio", names, method)
+
+    def _gap_range(self, agg: str, names: Sequence[str], method: str | None) -> pd.DataFrame:
+        method = self.task.method if method is None else method
+        check_kinds(agg, method)
+        gaps = gap_table(names, self.values, agg, method)
+        return self._intervals(dict(gaps.items()), "metric")
+
+    def _intervals(self, columns: Mapping[Any, Any], names: Any) -> pd.DataFrame:
+        """Best, least and greatest value (n_models + 1,) of each column, the best model's last."""
+        table = pd.DataFrame(columns)
+        ends = {"best": table.iloc[-1], "lower": table.min(), "upper": table.max()}
+        ranges = pd.DataFrame({**ends, "sampled": self._sampled}).rename_axis(index=names)
+        ranges.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
+        return ranges
+
+    @property
+    def _sampled(self) -> str:
+        return "exact" if self.models.complete else "inner bound"
 
     @property
     def gaps(self) -> list[str]:
@@ -238,7 +307,7 @@ class FairnessAudit(ReprMixin):
             table = pd.concat([table, _ranges(signed, exact["best"], fairer)])
             table["exact_low"], table["exact_high"] = exact["low_outer"], exact["high_outer"]
         table.insert(5, "models", len(self.table))
-        table.insert(6, "sampled", "exact" if self.models.complete else "inner bound")
+        table.insert(6, "sampled", self._sampled)
         table.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
         return table
 
@@ -308,10 +377,10 @@ class FairnessAudit(ReprMixin):
         """Rate (models inside ψ, groups) by its key in ``LABEL_RATES``, for classifiers."""
         check_names([rate], rates.LABEL_RATES)
         self._need_classes()
-        sizes, inside = self.task.sizes(rate), self.models[self.table.index]
-        parts = task_sums(self.task, self.X, inside, (rate,))
-        found = [rates.LABEL_RATES[rate].value(sums[rate, False], sizes) for sums in parts]
-        return pd.DataFrame(np.concatenate(found), self.table.index, self.task.groups.index())
+        sizes = {rate: self.task.sizes(rate)}
+        sums = task_sums(self.task, self.X, self.models[self.table.index], [rate])
+        values = rate_values(sums, sizes)[rate][:, :-1]
+        return pd.DataFrame(values, self.table.index, self.task.groups.index())
 
     def frame(self, model: int, **options: Any) -> MetricFrame:
         """Fairlearn's MetricFrame of one classifier, by its index; see :func:`fairness_frame`."""
@@ -419,6 +488,8 @@ def fairness_audit(
     >>> audit = fairness_audit(models, None, [1, 0, 1, 0], list("aabb"), metrics=["accuracy_score"])
     >>> audit.ranges()[["best", "low", "high"]].values.tolist()
     [[0.0, 0.0, 0.5]]
+    >>> audit.by_group.loc["accuracy_score", ["lower", "upper"]].values.tolist()
+    [[0.5, 1.0], [0.0, 1.0]]
     >>> int(audit.least_unfair("accuracy_score_difference").name)
     1
     """
@@ -433,61 +504,53 @@ def fairness_audit(
         models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
     )
     inside = models.inside(psi)
-    places = np.flatnonzero(np.asarray(models.losses) <= models.least + inside.psi)
-    if not len(places):
+    members = np.flatnonzero(np.asarray(models.losses) <= models.least + inside.psi)
+    if not len(members):
         raise ValueError(
             f"none of the {models.n_draws} models lies in the Rashomon set: raise epsilon or psi"
         )
     rows = X if blocks is None else blocks
-    every = pd.concat([task.table(sums) for sums in task_sums(task, rows, inside, best=models)])
-    table, best = every.iloc[:-1].copy(), every.iloc[-1]
-    table.index = pd.Index(places, name="model")
-    losses = np.asarray(inside.losses)
+    sizes = task.rates
+    sums = task_sums(task, rows, inside, list(sizes), best=models)
+    values = rate_values(sums, sizes)
+    table = task.table(sums, values)
+    losses = np.append(np.asarray(inside.losses), models.least)
     table.insert(0, "loss", losses)
     table.insert(1, "excess", losses - models.least)
-    first = pd.Series({"loss": models.least, "excess": 0.0})
-    best = pd.concat([first, best]).rename("best")
+    best = table.iloc[-1].rename("best")
+    table = table.iloc[:-1].set_index(pd.Index(members, name="model"))
     table.attrs.update(view=CURATOR, psi=inside.psi)
-    return FairnessAudit(models, rows, task, inside.psi, table, best)
+    return FairnessAudit(models, rows, task, inside.psi, table, best, values)
 
 
 def task_sums(
-    task: FairnessTask, X: Any, models: Any, rates: Sequence[str] = (), best: Any = None
-) -> Iterator[dict[Any, Any]]:
-    """Yield a task's sums over all rows: of a few models at a time, or of all in one pass.
-
-    The best model of the set ``best``, if it is given, comes last.
-    """
-    names = tuple(rates or task.rates)
-    for rate in names:
-        task.sizes(rate)  # raises before a row is read if the rate is undefined for some group
+    task: FairnessTask, X: Any, models: Any, names: Sequence[str], best: Any = None
+) -> dict[str, NDArray[Any]]:
+    """Sum quality and rates over all rows, (n_models, …); of the best model of ``best`` last."""
     if isinstance(X, ChunkedRows):
         chunk = partial(_chunk_sums, task, names, models, best)
         step = max(1, _CELLS // (models.n_draws + 1))
-        yield sum_chunks(X, chunk, step, truth=task.truth, group=task.groups.codes)
-        return
+        return sum_chunks(X, chunk, step, truth=task.truth, group=task.groups.codes)
     step = max(1, 2 * _CELLS // max(1, len(task.truth) * max(1, models.n_classes)))
-    for start in range(0, models.n_draws, step):
-        scores = np.asarray(models[start : start + step].scores(X))
-        yield task.sums(names, scores, task.truth, task.groups.codes)
+    batches = [models[low : low + step] for low in range(0, models.n_draws, step)]
+    parts = [
+        task.sums(names, np.asarray(batch.scores(X)), task.truth, task.groups.codes)
+        for batch in batches
+    ]
     if best is not None:
         scores = np.asarray(best.best_scores(X))[None]
-        yield task.sums(names, scores, task.truth, task.groups.codes)
+        parts.append(task.sums(names, scores, task.truth, task.groups.codes))
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def _chunk_sums(
-    task: FairnessTask,
-    named_rates: tuple[str, ...],
-    models: Any,
-    best: Any,
-    rows: FloatArray,
-    columns: Any,
-) -> dict[Any, Any]:
+    task: FairnessTask, names: Sequence[str], models: Any, best: Any, rows: FloatArray, columns: Any
+) -> dict[str, NDArray[Any]]:
     scores = np.asarray(models.scores(rows))
     if best is not None:
         scores = np.concatenate([scores, np.asarray(best.best_scores(rows))[None]])
     truth = np.ascontiguousarray(columns["truth"])
-    return task.sums(named_rates, scores, truth, columns["group"])
+    return task.sums(names, scores, truth, columns["group"])
 
 
 def _first_labels(models: Any, rows: FloatArray) -> NDArray[np.int_]:

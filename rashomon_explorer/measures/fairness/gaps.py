@@ -179,50 +179,43 @@ def group_rates(
     """
     check_names([rate], rates.LABEL_RATES)
     outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
-    found = Groups.from_attributes(groups, len(outcomes.truth))
-    known = rates.LABEL_RATES[rate]
-    sizes = known.sizes(rate, outcomes, found)
-    sums = known.chunk_sums(outcomes, found.codes, len(found.names))
-    table = pd.DataFrame(known.value(sums, sizes), columns=found.index())
-    return table.rename_axis(index="model")
+    coded = Groups.from_attributes(groups, len(outcomes.truth))
+    sizes = {rate: RATES[rate].sizes(rate, outcomes, coded)}
+    sums = rate_sums([rate], outcomes, coded.codes, len(coded.names))
+    values = rate_values(sums, sizes)[rate][:, :-1]
+    return pd.DataFrame(values, columns=coded.index()).rename_axis(index="model")
 
 
-Sums = dict[tuple[str, bool], Any]
-"""Sums over rows by rate, in each group or, if the second entry is true, over all rows."""
+RateValues = dict[str, FloatArray]
+"""Values (n_models, n_groups + 1) of each rate: in each group, and in the last column over all."""
 
 
 def rate_sums(
-    names: Iterable[str], outcomes: rates.Outcomes, codes: Codes, n_groups: int, method: str
-) -> Sums:
-    """Sum each rate over the rows of a chunk."""
-    known: Mapping[str, rates.Rate] = (
-        rates.LABEL_RATES if isinstance(outcomes, rates.LabelOutcomes) else rates.SCORE_RATES
-    )
-    sums: Sums = {}
-    for rate in names:
-        sums[rate, False] = known[rate].chunk_sums(outcomes, codes, n_groups)
-        if method == "to_overall":
-            sums[rate, True] = known[rate].chunk_sums(outcomes, np.zeros_like(codes), 1)
-    return sums
+    names: Iterable[str], outcomes: rates.Outcomes, codes: Codes, n_groups: int
+) -> dict[str, NDArray[Any]]:
+    """Sum each rate over the rows of a chunk, in each group."""
+    return {name: RATES[name].chunk_sums(outcomes, codes, n_groups) for name in names}
 
 
-def gap_table(
-    names: Sequence[str], sums: Sums, sizes: Mapping[str, IntArray], agg: str, method: str
-) -> pd.DataFrame:
-    """Gaps of every model, from sums of the rates over all rows and the groups' sizes."""
-    gap_of: dict[str, FloatArray] = {}
-    for rate in {rate: None for name in names for rate in GAPS[name]}:
-        known = RATES[rate]
-        if agg == "ratio" and known.signed:
+def rate_values(sums: Mapping[str, NDArray[Any]], sizes: Mapping[str, IntArray]) -> RateValues:
+    """Values of the rates, from sums over all rows and the groups' sizes."""
+    values = {}
+    for name, size in sizes.items():
+        by_group = RATES[name].value(sums[name], size)
+        total = sums[name].sum(axis=1, keepdims=True)
+        overall = RATES[name].value(total, size.sum(keepdims=True))
+        values[name] = np.concatenate([by_group, overall], axis=1)
+    return values
+
+
+def gap_table(names: Sequence[str], values: RateValues, agg: str, method: str) -> pd.DataFrame:
+    """Gaps of every model, one column per metric."""
+    gaps: dict[str, FloatArray] = {}
+    for rate in _unique(rate for name in names for rate in GAPS[name]):
+        if agg == "ratio" and RATES[rate].signed:
             raise ValueError(f"{rate} may be negative and allows no ratio: use agg='difference'")
-        by_group = known.value(sums[rate, False], sizes[rate])
-        overall = by_group[:, :1]
-        if method == "to_overall":
-            overall = known.value(sums[rate, True], sizes[rate].sum(keepdims=True))
-        gap_of[rate] = _GAPS[agg, method](by_group, overall)
-    columns = {
-        f"{name}_{agg}": _WORSE[agg]([gap_of[rate] for rate in GAPS[name]]) for name in names
-    }
+        gaps[rate] = _GAPS[agg, method](values[rate][:, :-1], values[rate][:, -1:])
+    columns = {name: _WORSE[agg]([gaps[rate] for rate in GAPS[name]]) for name in names}
     return pd.DataFrame(columns).rename_axis(index="model")
 
 
@@ -231,8 +224,8 @@ def _gaps(
 ) -> pd.DataFrame:
     needed = _unique(rate for name in names for rate in GAPS[name])
     sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in needed}
-    sums = rate_sums(needed, outcomes, groups.codes, len(groups.names), method)
-    return gap_table(names, sums, sizes, agg, method)
+    sums = rate_sums(needed, outcomes, groups.codes, len(groups.names))
+    return gap_table(names, rate_values(sums, sizes), agg, method).add_suffix(f"_{agg}")
 
 
 def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
@@ -428,28 +421,28 @@ class FairnessTask:
             raise ValueError(
                 f"y must hold one target for each of {scores.shape[1]} rows, got {len(truth)}"
             )
-        shape = len(self.groups.names), self.method
+        n_groups = len(self.groups.names)
         labelled = [rate for rate in names if rate in rates.LABEL_RATES]
-        others = [rate for rate in names if rate not in rates.LABEL_RATES]
+        scored_rates = [rate for rate in names if rate not in rates.LABEL_RATES]
         if self.task == "regression":
             scored = rates.ScoreOutcomes.from_scores(scores, truth, self.n_bins)
             quality = np.abs(scores - truth).sum(axis=1)
-            return {_QUALITY: quality, **rate_sums(others, scored, codes, *shape)}
+            return {_QUALITY: quality, **rate_sums(scored_rates, scored, codes, n_groups)}
         labels = rates.LabelOutcomes.from_scores(scores, truth, self.positive)
-        own = scores[:, :, self.positive] if scores.ndim == 3 else scores
-        own = 1 - own if scores.ndim == 2 and self.positive != 1 else own
-        scored = rates.ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
+        positive = scores if scores.ndim == 2 else scores[:, :, self.positive]
+        if scores.ndim == 2 and self.positive != 1:
+            positive = 1 - scores
+        scored = rates.ScoreOutcomes.from_scores(positive, labels.is_positive, self.n_bins)
         return {
             _QUALITY: np.count_nonzero(labels.values == labels.truth, axis=1),
-            **rate_sums(labelled, labels, codes, *shape),
-            **rate_sums(others, scored, codes, *shape),
+            **rate_sums(labelled, labels, codes, n_groups),
+            **rate_sums(scored_rates, scored, codes, n_groups),
         }
 
-    def table(self, sums: Mapping[Any, Any]) -> pd.DataFrame:
-        """Quality and gaps of models, from sums over all rows."""
-        quality = np.asarray(sums[_QUALITY] / len(self.truth))
-        table = gap_table(self.metrics, dict(sums), self.rates, self.agg, self.method)
-        table.insert(0, QUALITY[self.task], quality)
+    def table(self, sums: Mapping[Any, Any], values: RateValues) -> pd.DataFrame:
+        """Quality and gaps of models, from sums over all rows and the rates."""
+        table = gap_table(self.metrics, values, self.agg, self.method).add_suffix(f"_{self.agg}")
+        table.insert(0, QUALITY[self.task], np.asarray(sums[_QUALITY] / len(self.truth)))
         return table
 
 
