@@ -23,7 +23,7 @@ from rashomon_explorer.data.tables import declared_labels, feature_names, find_f
 from rashomon_explorer.estimators.pipelines import learns_bounds
 from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.privacy.ledger.tables import Hashes, recognise, row_hashes
+from rashomon_explorer.privacy.ledger.tables import Hashes, record_charged_table, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.columns import map_rows
@@ -258,7 +258,7 @@ class TableAdapter:
     def recognised(self, ledger: Path) -> None:
         """Record the table in the registry next to a ledger; warn if another ledger charged it."""
         hashes = self.reduce(_hashes, merge=append_parts)
-        recognise(ledger, Hashes(self.shape, np.concatenate(hashes)))
+        record_charged_table(ledger, Hashes(self.shape, np.concatenate(hashes)))
 
     def _checked(self, rows: Any, targets: Any) -> tuple[FloatArray, NDArray[Any]]:
         try:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations, combinations_with_replacement
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -30,11 +31,7 @@ __all__ = [
 
 
 def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
-    """Clopper–Pearson upper bound: below the true probability at most ``failure`` of the time.
-
-    It is the 1 − failure quantile of Beta(hits + 1, trials − hits): the p at which ``hits`` or
-    fewer hits have probability ``failure`` (Clopper and Pearson 1934).
-    """
+    """1 − failure quantile of Beta(hits + 1, trials − hits) (Clopper and Pearson 1934)."""
     hits = np.asarray(hits, dtype=float)
     misses = np.maximum(trials - hits, 1.0)
     return np.where(hits >= trials, 1.0, betaincinv(hits + 1, misses, 1 - failure))
@@ -69,21 +66,18 @@ class Event:
 
 def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: float) -> FloatArray:
     """:meth:`Event.epsilon` of many events, negative for events that prove no bound."""
-    one, other = np.asarray(false_alarm, dtype=float), np.asarray(miss, dtype=float)
+    errors = np.asarray([false_alarm, miss], dtype=float)
     with np.errstate(divide="ignore"):
-        bounds = [
-            np.log(np.maximum(1 - delta - b, 0.0)) - np.log(a)
-            for a, b in ((one, other), (other, one))
-        ]
-    return np.asarray(np.maximum(bounds[0], bounds[1]))
+        bounds = np.log(np.maximum(1 - delta - errors[::-1], 0.0)) - np.log(errors)
+    return np.asarray(bounds.max(axis=0))
 
 
 def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray:
     """:attr:`Event.mu` of many events, negative for events that prove no bound."""
     # An error of 1 proves no bound: return −∞, also where the bound on the other error is 0.
-    some = np.maximum(false_alarm, miss) < 1
+    informative = np.maximum(false_alarm, miss) < 1
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(some, -ndtri(false_alarm) - ndtri(miss), -np.inf))
+        return np.asarray(np.where(informative, -ndtri(false_alarm) - ndtri(miss), -np.inf))
 
 
 def errors(
@@ -170,14 +164,14 @@ class MonteCarloAudit:
         return contradicted or self.epsilon() > self.claim.epsilon(self.delta)
 
     def __str__(self) -> str:
-        found = (
+        bounds = (
             f"ε ≥ {_down(self.epsilon())} at δ = {self.delta:g} and μ ≥ {_down(self.mu)}, with "
             f"{100 * self.confidence:g} % confidence from {self.n_runs:,} runs on each neighbour"
         )
         if self.claim is None:
-            return f"{found}; nothing was claimed"
+            return f"{bounds}; nothing was claimed"
         verdict = "BROKEN" if self.broken else "not refuted"
-        return f"{found}; the claim is {verdict}: {self.claim}"
+        return f"{bounds}; the claim is {verdict}: {self.claim}"
 
 
 def monte_carlo(
@@ -209,7 +203,7 @@ def monte_carlo(
     selected = _select_events(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
     failure = (1 - confidence) / (2 * len(selected))
     rest = scores[0][half:], scores[1][half:]
-    events = tuple(_counted(level, above, *rest, failure) for level, above in selected)
+    events = tuple(_event(level, above, *rest, failure) for level, above in selected)
     return MonteCarloAudit(events, delta, confidence, n_runs, claim)
 
 
@@ -233,12 +227,12 @@ def _select_events(
 def _levels(scores: FloatArray) -> FloatArray:
     """Quantiles and their adjacent scores, so that an atom can lie on either side of a level."""
     values, counts = np.unique(scores, return_counts=True)
-    places = np.searchsorted(np.cumsum(counts), _QUANTILES * len(scores))
-    adjacent = np.unique(np.clip(places[:, None] + [-1, 0, 1], 0, len(values) - 1))
+    ranks = np.searchsorted(np.cumsum(counts), _QUANTILES * len(scores))
+    adjacent = np.unique(np.clip(ranks[:, None] + [-1, 0, 1], 0, len(values) - 1))
     return np.asarray(values[adjacent])
 
 
-def _counted(
+def _event(
     level: float, above: bool, first: FloatArray, second: FloatArray, failure: float
 ) -> Event:
     false, miss = errors(np.array([level]), above, first, second, failure)
@@ -255,13 +249,13 @@ def _outputs(
     mechanism: Callable[..., Any], data: Any, n_runs: int, rng: np.random.Generator, batched: bool
 ) -> FloatArray:
     if batched:
-        found = np.asarray(mechanism(data, rng, n_runs), dtype=float)
-        if found.ndim == 0 or len(found) != n_runs:
+        outputs = np.asarray(mechanism(data, rng, n_runs), dtype=float)
+        if outputs.ndim == 0 or len(outputs) != n_runs:
             raise ValueError(
                 f"a batched mechanism must return {n_runs} outputs along its first axis, got "
-                f"shape {found.shape}"
+                f"shape {outputs.shape}"
             )
-        return found
+        return outputs
     runs = [np.asarray(mechanism(data, rng), dtype=float) for _ in range(n_runs)]
     shapes = {run.shape for run in runs}
     if len(shapes) > 1:
@@ -329,13 +323,13 @@ class ExactAudit:
         check_delta(delta)
         if delta == 0:
             return self.max_log_ratio
-        found = 0.0
+        epsilon = 0.0
         for power, level in self._tests:
-            worth = power > delta
+            informative = power > delta
             with np.errstate(divide="ignore"):
-                ratio = np.log(power[worth] - delta) - np.log(level[worth])
-            found = max(found, float(ratio.max(initial=0.0)))
-        return found
+                ratio = np.log(power[informative] - delta) - np.log(level[informative])
+            epsilon = max(epsilon, float(ratio.max(initial=0.0)))
+        return epsilon
 
     def renyi(self, order: float) -> float:
         """Rényi divergence of order a > 1, the larger of both directions."""
@@ -356,19 +350,20 @@ class ExactAudit:
         # One slack for all δ: if a level falls between two nodes, errors can have either sign.
         epsilons = {d: partial(ExactAudit.epsilon, delta=d) for d in deltas}
         slack = max(map(self._slack, epsilons.values()), default=0.0)
-        found: list[tuple[str, Figure, float, float]] = [
+        checks: list[tuple[str, Figure, float, float]] = [
             (f"ε({d:g})", figure, claim.epsilon(d), slack) for d, figure in epsilons.items()
         ]
-        others: list[tuple[str, Figure, float]] = []
+        figure: Figure
         if claim.notion == "bounded_range":
-            others.append(("the range", lambda audit: audit.range, claim.pure_epsilon))
+            figure = attrgetter("range")
+            checks.append(("the range", figure, claim.pure_epsilon, self._slack(figure)))
         if math.isfinite(claim.rho) and not (claim.approximate_epsilon or claim.approximate_delta):
             for a in _ORDERS:
-                others.append((f"D_{a:g}", partial(ExactAudit.renyi, order=a), a * claim.rho))
-        found += [(*other, self._slack(other[1])) for other in others]
+                figure = partial(ExactAudit.renyi, order=a)
+                checks.append((f"D_{a:g}", figure, a * claim.rho, self._slack(figure)))
         return tuple(
-            f"{what} is {figure(self):.5g}, claimed {limit:.5g}"
-            for what, figure, limit, slack in found
+            f"{name} is {figure(self):.5g}, claimed {limit:.5g}"
+            for name, figure, limit, slack in checks
             if figure(self) > limit + slack + _ROUNDING * (1 + limit)
         )
 
@@ -399,8 +394,8 @@ class ExactAudit:
     def _tests(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
         """Power and level of the best (Neyman–Pearson) tests, for either direction."""
         order = np.argsort(-self._ratio, kind="stable")
-        one, other = np.exp(self.log_first[order]), np.exp(self.log_second[order])
-        return _cumulated(one, other), _cumulated(other[::-1], one[::-1])
+        first, second = np.exp(self.log_first[order]), np.exp(self.log_second[order])
+        return _cumulated(first, second), _cumulated(second[::-1], first[::-1])
 
 
 def _cumulated(power: FloatArray, level: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -429,8 +424,8 @@ def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
             f"both distributions must be given on the same points, got {laws[0].shape} and "
             f"{laws[1].shape}"
         )
-    one, other = (_normalised(law, np.zeros(1))[0] for law in laws)
-    return ExactAudit(one, other)
+    first, second = (_normalised(law, np.zeros(1))[0] for law in laws)
+    return ExactAudit(first, second)
 
 
 def exact(
@@ -447,7 +442,7 @@ def exact(
     # Cells between every second node are 2^d times as large.
     wider = weights[coarse] + len(box) * math.log(2)
     half = [_normalised(each[coarse], wider) for each in values]
-    error = sum(abs(one[1] - other[1]) for one, other in zip(fine, half, strict=True))
+    error = sum(abs(f[1] - h[1]) for f, h in zip(fine, half, strict=True))
     rough = ExactAudit(half[0][0], half[1][0])
     return ExactAudit(fine[0][0], fine[1][0], error=error, rough=rough)
 
@@ -530,15 +525,12 @@ def search(
     }
 
     def audited() -> Iterable[Worst[Record]]:
-        for one, other in _neighbours(kinds, n):
-            first, second = (tuple(records[i] for i in each) for each in (one, other))
-            yield Worst(first, second, compare(laws[one], laws[other]))
+        for rest in combinations_with_replacement(kinds, n - 1):
+            for pair in combinations(kinds, 2):
+                first, second = (tuple(sorted((*rest, member))) for member in pair)
+                audit = compare(laws[first], laws[second])
+                yield Worst(
+                    tuple(records[i] for i in first), tuple(records[i] for i in second), audit
+                )
 
-    return max(audited(), key=lambda found: key(found.audit))
-
-
-def _neighbours(kinds: range, n: int) -> Iterable[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """All unordered pairs of multisets of ``n`` that differ in one member."""
-    for rest in combinations_with_replacement(kinds, n - 1):
-        for one, other in combinations(kinds, 2):
-            yield tuple(sorted((*rest, one))), tuple(sorted((*rest, other)))
+    return max(audited(), key=lambda worst: key(worst.audit))

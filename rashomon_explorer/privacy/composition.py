@@ -42,17 +42,17 @@ def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
     >>> round(part.epsilon(1e-6), 3), round(part.renyi(3.0), 3), part.rho
     (2.272, 0.35, inf)
     """
-    known, divergences = conversions.check_curve(orders, epsilons)
-    pairs = sorted(zip(known.tolist(), divergences.tolist(), strict=True))
+    orders, divergences = conversions.check_curve(orders, epsilons)
+    pairs = sorted(zip(orders.tolist(), divergences.tolist(), strict=True))
     if len({order for order, _ in pairs}) < len(pairs):
-        raise ValueError(f"orders must all be different, got {known.tolist()!r}")
+        raise ValueError(f"orders must all be different, got {orders.tolist()!r}")
     finite = tuple(pair for pair in pairs if math.isfinite(pair[1]))
     if not finite:
         raise ValueError("epsilons must be finite at one or more orders; use no_guarantee(reason)")
     return Guarantee("rdp", "Rényi DP (Mironov 2017)", orders=finite)
 
 
-_HAIR = 1e-14  # relative to η: step that lowers the root, doubled until δ is not exceeded
+_STEP = 1e-14  # relative to η: step that lowers the root, doubled until δ is not exceeded
 
 
 def repeated_bounded_range(eta: float, k: int) -> Guarantee:
@@ -79,16 +79,16 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
     (5.393, 5.927)
     """
     check_count(k=k)
-    one = bounded_range(eta)
+    draw = bounded_range(eta)
     several = "draw" if k == 1 else "draws"
     return Guarantee(
         "repeated_bounded_range",
         f"exponential mechanism, {k} independent {several} of bounded range (Dong, Durfee and "
         "Rogers 2020; docs/composition.md)",
-        pure_epsilon=k * one.pure_epsilon,
-        rho=k * one.rho,
+        pure_epsilon=k * draw.pure_epsilon,
+        rho=k * draw.rho,
         assumptions=(
-            *one.assumptions,
+            *draw.assumptions,
             "draws are independent, of one law, and their number was fixed beforehand",
         ),
         curve=tradeoff.RepeatedBoundedRange(eta, int(k)) if math.isfinite(eta) else None,
@@ -128,14 +128,14 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
 def _affordable(epsilon: float, delta: float, k: int) -> float:
     eta = epsilon / k
     if delta > 0:
-        eta = max(eta, _largest(epsilon, delta, k))
-    hair = _HAIR
+        eta = max(eta, _largest_eta(epsilon, delta, k))
+    step = _STEP
     while repeated_bounded_range(eta, k).epsilon(delta) > epsilon:
-        eta, hair = min(eta * (1 - hair), math.nextafter(eta, 0.0)), 2 * hair
+        eta, step = min(eta * (1 - step), math.nextafter(eta, 0.0)), 2 * step
     return eta
 
 
-def _largest(epsilon: float, delta: float, k: int) -> float:
+def _largest_eta(epsilon: float, delta: float, k: int) -> float:
     """Largest η with δ(ε; η) ≤ δ, by root finding; δ(ε; η) increases with η."""
 
     def excess(eta: float) -> float:
@@ -192,8 +192,8 @@ def gdp_sum(parts: list[Guarantee], delta: float) -> float:
 
 def renyi_sum(parts: list[Guarantee], delta: float) -> float:
     """Σ D_a at every order (Mironov 2017)."""
-    known = {order for part in parts for order, _ in part.orders}
-    orders = np.array(sorted(known.union(_ORDERS.tolist())))
+    listed = {order for part in parts for order, _ in part.orders}
+    orders = np.array(sorted(listed.union(_ORDERS.tolist())))
     counts = Counter(parts)
     total = np.array([sum(k * p.renyi(a) for p, k in counts.items()) for a in orders.tolist()])
     if not np.any(np.isfinite(total)):
@@ -216,11 +216,12 @@ def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
     draws: dict[float, int] = {}
     rest = []
     for part in parts:
-        found = bounded_range_draws(part)
-        if found is None:
+        eta_and_count = bounded_range_draws(part)
+        if eta_and_count is None:
             rest.append(part)
         else:
-            draws[found[0]] = draws.get(found[0], 0) + found[1]
+            eta, count = eta_and_count
+            draws[eta] = draws.get(eta, 0) + count
     if not draws:
         raise DoesNotApply("no part has a bounded range")
     return loss_distributions([*rest, *map(repeated_bounded_range, draws, draws.values())], delta)
@@ -263,11 +264,10 @@ def _finite(name: str, values: list[float]) -> float:
 
 def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
     """Largest η, which also bounds every smaller η, and the total number of draws."""
-    known = [bounded_range_draws(part) for part in parts]
-    ranges = [found for found in known if found is not None]
-    if not ranges or len(ranges) < len(known):
-        missing = len(known) - len(ranges)
-        raise DoesNotApply(f"{missing} of {len(known)} parts have no bounded range")
+    ranges = [draws for draws in map(bounded_range_draws, parts) if draws is not None]
+    if not ranges or len(ranges) < len(parts):
+        missing = len(parts) - len(ranges)
+        raise DoesNotApply(f"{missing} of {len(parts)} parts have no bounded range")
     return max(eta for eta, _ in ranges), sum(count for _, count in ranges)
 
 
@@ -342,11 +342,15 @@ def composition_report(
     '2 of 2 parts have no finite pure ε'
     """
     check_delta(delta)
-    parts, tried = list(parts), _select_methods(methods)
+    parts = list(parts)
+    by_name = {method.name: method for method in METHODS}
+    names = list(by_name) if methods is None else list(methods)
+    if not names or not by_name.keys() >= set(names):
+        raise ValueError(f"methods must be a subset of {list(by_name)}, got {names!r}")
     lost = math.fsum(part.approximate_epsilon for part in parts)
     rest = delta - math.fsum(part.approximate_delta for part in parts)
     pure_parts = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
-    sums = [_sum(method, pure_parts, rest, lost, adaptive) for method in tried]
+    sums = [_sum(by_name[name], pure_parts, rest, lost, adaptive) for name in names]
     return tuple(sorted(sums, key=lambda row: (not row.applies, row.epsilon)))
 
 
@@ -361,15 +365,6 @@ def least_epsilon(parts: Iterable[Guarantee], delta: float, *, adaptive: bool = 
     (5.43, 5.93)
     """
     return composition_report(parts, delta, adaptive=adaptive)[0].epsilon
-
-
-def _select_methods(methods: Iterable[str] | None) -> list[CompositionMethod]:
-    known = {method.name: method for method in METHODS}
-    names = list(known) if methods is None else list(methods)
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        raise ValueError(f"methods must be a subset of {list(known)}, got {names!r}")
-    return [known[name] for name in names]
 
 
 def _sum(
@@ -433,12 +428,12 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
 
 def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
     """Sum of Rényi curves at all orders that any part lists; empty if no part lists orders."""
-    known = sorted({order for part in parts for order, _ in part.orders})
-    if not known:
+    orders = sorted({order for part in parts for order, _ in part.orders})
+    if not orders:
         return ()
     # The (ε, δ) parts are counted separately.
     pure_parts = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
-    sums = [(order, math.fsum(part.renyi(order) for part in pure_parts)) for order in known]
+    sums = [(order, math.fsum(part.renyi(order) for part in pure_parts)) for order in orders]
     return tuple((order, total) for order, total in sums if math.isfinite(total))
 
 
@@ -446,18 +441,15 @@ def _composed_curve(parts: list[Guarantee]) -> tradeoff.TradeOff | None:
     """⊗ of all curves, G(μ) for parts without one; None if no part has one or one has neither."""
     if all(part.curve is None for part in parts):
         return None
-    curves = [_curve(part) for part in parts]
-    known = [curve for curve in curves if curve is not None]
-    return tradeoff.compose_tradeoffs(known) if len(known) == len(parts) else None
-
-
-def _curve(part: Guarantee) -> tradeoff.TradeOff | None:
-    """Curve of one part; None without a finite μ, except for objective perturbation."""
-    if isinstance(part.curve, tradeoff.GaussianObjectivePerturbation):
-        return part.curve
-    if not math.isfinite(part.mu):
-        return None
-    return part.curve or tradeoff.Gaussian(part.mu)
+    curves: list[tradeoff.TradeOff] = []
+    for part in parts:
+        if isinstance(part.curve, tradeoff.GaussianObjectivePerturbation):
+            curves.append(part.curve)
+        elif math.isfinite(part.mu):
+            curves.append(part.curve or tradeoff.Gaussian(part.mu))
+        else:
+            return None
+    return tradeoff.compose_tradeoffs(curves)
 
 
 def adaptive_epsilon(

@@ -19,27 +19,22 @@ _SAFE = 1e-12  # relative to ε: a root has a relative error of about 1e-15 and 
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
-    """Least δ such that μ-GDP implies (ε, δ)-DP.
-
-    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, Corollary 2.13); a Gaussian
-    mechanism attains it. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, which avoids
-    overflow.
-    """
+    """Least δ of μ-GDP, Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, Cor. 2.13)."""
     validation.check_nonnegative_or_infinite(mu=mu, epsilon=epsilon)
     if mu == 0 or epsilon == math.inf:
         return 0.0
     if not math.isfinite(mu):
         return 1.0
-    least = math.ulp(0.0)  # positive, because pure DP does not follow for any δ
+    smallest = math.ulp(0.0)  # positive, because pure DP does not follow for any δ
     if not math.isfinite(epsilon / mu):  # beyond the largest double
-        return least
-    return float(max(least, gaussian_profile(mu, epsilon, math.exp)))
+        return smallest
+    return float(max(smallest, gaussian_profile(mu, epsilon, math.exp)))
 
 
 def gaussian_profile(mu: float, epsilon: Any, exp: Callable[[Any], Any]) -> Any:
     """Return δ of :func:`gdp_delta` for a float or an array of ε, with its function exp."""
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    shared = exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
+    shared = exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near): without it e^ε would overflow
     above = np.where(near > 0, shared * erfcx(np.maximum(near, 0.0) / math.sqrt(2)), ndtr(-near))
     return above - shared * erfcx(far / math.sqrt(2))
 
@@ -60,16 +55,12 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     return float(root * (1 + _SAFE))
 
 
+@lru_cache(maxsize=1024)  # a planner tries many radii and counts at one cost
 def gdp_mu(epsilon: float, delta: float) -> float:
     """Largest μ such that μ-GDP implies (ε, δ)-DP."""
     validation.check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
-    return _mu(epsilon, delta)
-
-
-@lru_cache(maxsize=1024)  # a planner tries many radii and counts at one cost
-def _mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gdp_delta(high, epsilon) <= delta:
         high *= 2
@@ -107,12 +98,8 @@ ORDERS = 1.0 + EXCESS
 OFFSET = -ORDERS * np.log1p(1 / EXCESS) - _LOG_ORDERS
 
 
-def zcdp_epsilon(rho: float, delta: float, *, least: float = 1.0) -> float:
-    """Least ε such that ρ-zCDP implies (ε, δ)-DP.
-
-    min over α > 1 of αρ + [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1)
-    (Canonne, Kamath and Steinke 2020, Corollary 13).
-    """
+def zcdp_epsilon(rho: float, delta: float, *, least_order: float = 1.0) -> float:
+    """Least ε of ρ-zCDP, min over α > 1 of αρ + `conversion` (Canonne et al. 2020, Cor. 13)."""
     validation.check_nonnegative_or_infinite(rho=rho)
     validation.check_delta(delta)
     if rho == 0:
@@ -121,17 +108,14 @@ def zcdp_epsilon(rho: float, delta: float, *, least: float = 1.0) -> float:
         return math.inf
     with np.errstate(over="ignore"):
         bounds: NDArray[np.float64] = ORDERS * rho + (OFFSET - math.log(delta)) / EXCESS
-    if least == 1:
+    if least_order == 1:
         return max(0.0, float(bounds.min()))
-    beyond = float(bounds[ORDERS > least].min(initial=math.inf))
-    return max(0.0, min(beyond, least * rho + conversion(least, delta)))
+    above = float(bounds[ORDERS > least_order].min(initial=math.inf))
+    return max(0.0, min(above, least_order * rho + conversion(least_order, delta)))
 
 
 def conversion(order: Any, delta: float, xp: ModuleType = math) -> Any:
-    """Difference between the ε that an order α > 1 implies at δ > 0, and D_α; arrays with NumPy.
-
-    [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1) (Canonne, Kamath and Steinke 2020).
-    """
+    """ε − D_α = [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1) (Canonne et al. 2020)."""
     excess = order - 1
     return (-math.log(delta) - order * xp.log1p(1 / excess) - xp.log(excess)) / excess
 
@@ -158,16 +142,12 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     return min(1.0, max(math.exp(min(0.0, float(log_delta.min()))), math.ulp(0.0)))
 
 
+@lru_cache(maxsize=1024)
 def zcdp_rho(epsilon: float, delta: float) -> float:
     """Largest ρ such that ρ-zCDP implies (ε, δ)-DP by :func:`zcdp_epsilon`."""
     validation.check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
-    return _rho(epsilon, delta)
-
-
-@lru_cache(maxsize=1024)  # a planner tries many radii and counts at one cost
-def _rho(epsilon: float, delta: float) -> float:
     high = 1.0
     while zcdp_epsilon(high, delta) <= epsilon:
         high *= 2
@@ -184,11 +164,7 @@ _NARROW = 1e-6  # η below which the parabola aη²/8 is used
 
 
 def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
-    """Least ε such that a Rényi curve, known at some orders, implies (ε, δ)-DP.
-
-    min over orders a of D_a + [log(1/δ) + a log(1 − 1/a) − log(a − 1)]/(a − 1) (Canonne, Kamath
-    and Steinke 2020, Proposition 12).
-    """
+    """Least ε of a Rényi curve: min over orders of D_a + `conversion` (Prop. 12 there)."""
     validation.check_delta(delta)
     orders, divergences = check_curve(orders, divergences)
     if delta == 0 or not orders.size:
@@ -218,10 +194,7 @@ def renyi_profile(orders: FloatArray, divergences: FloatArray, epsilon: FloatArr
 
 
 def pure_renyi(epsilon: float, order: float) -> float:
-    """Largest D_a that pure ε-DP allows, attained by randomised response.
-
-    D_a = log[(e^(aε) + e^((1 − a)ε))/(e^ε + 1)]/(a − 1) (Mironov 2017, Proposition 5).
-    """
+    """D_a of ε-DP, log[(e^(aε) + e^((1 − a)ε))/(e^ε + 1)]/(a − 1) (Mironov 2017, Proposition 5)."""
     if epsilon == 0 or not math.isfinite(epsilon):
         return epsilon
     excess = order - 1

@@ -117,20 +117,17 @@ class Guarantee(ReprMixin):
                 f"one for {self.curve.relation!r}, which claims less loss than a replacement "
                 "causes: compute the curve with relation='replace'"
             )
-        if not self.orders:
-            return
-        known = [order for order, _ in self.orders]
-        if known:
-            conversions.check_curve(known, [divergence for _, divergence in self.orders])
-        if known != sorted(set(known)):
-            raise ValueError(f"orders must increase, got {known!r}")
+        orders = [order for order, _ in self.orders]
+        conversions.check_curve(orders, [divergence for _, divergence in self.orders])
+        if orders != sorted(set(orders)):
+            raise ValueError(f"orders must increase, got {orders!r}")
 
     @property
     def holds(self) -> bool:
         """Whether any privacy is guaranteed."""
         numbers = (self.pure_epsilon, self.rho, self.mu, *(d for _, d in self.orders))
-        known = self.curve is not None or any(map(math.isfinite, numbers))
-        return known and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
+        has_bound = self.curve is not None or any(map(math.isfinite, numbers))
+        return has_bound and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
 
     @property
     def reproducible(self) -> bool:
@@ -183,12 +180,12 @@ class Guarantee(ReprMixin):
         parts: list[curves.TradeOff] = [self.curve] if self.curve is not None else []
         if math.isfinite(self.mu):
             parts.append(curves.Gaussian(self.mu))
-        apart = bool(self.approximate_epsilon or self.approximate_delta)
+        approximate = bool(self.approximate_epsilon or self.approximate_delta)
         # If zCDP also holds, as for many composed draws, a pure ε by itself is a weak bound.
-        bounds = [curves.envelope(levels, *self._pairs)] if apart or not parts else []
+        bounds = [curves.envelope(levels, *self._pairs)] if approximate or not parts else []
         if math.isfinite(self.pure_epsilon):
             parts.append(curves.Approximate(self.pure_epsilon))
-        if not apart:
+        if not approximate:
             bounds += [curve(levels) for curve in parts]
         return np.asarray(np.max(bounds, axis=0))[()]
 
@@ -236,14 +233,14 @@ class Guarantee(ReprMixin):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Guarantee:
         """Inverse of :meth:`to_dict`."""
-        plain: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
-        if plain.get("curve") is not None:
-            plain["curve"] = curves.from_dict(plain["curve"])
-        plain["orders"] = tuple((order, known) for order, known in plain.get("orders", ()))
-        if plain.get("asked") is not None:
-            plain["requested"] = tuple(plain["asked"])
-        plain.pop("asked", None)
-        return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
+        fields: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
+        if fields.get("curve") is not None:
+            fields["curve"] = curves.from_dict(fields["curve"])
+        fields["orders"] = tuple((order, bound) for order, bound in fields.get("orders", ()))
+        requested = fields.pop("asked", None)
+        if requested is not None:
+            fields["requested"] = tuple(requested)
+        return cls(**{**fields, "assumptions": tuple(fields["assumptions"])})
 
     def to_json(self) -> str:
         """Return JSON text by the schema of :meth:`json_schema`."""
@@ -254,11 +251,11 @@ class Guarantee(ReprMixin):
     def from_json(cls, text: str) -> Guarantee:
         """Inverse of :meth:`to_json`; a ValueError if the text follows another schema."""
         values = json.loads(text)
-        known = values.pop("$schema", None), values.pop("relation", None)
-        if known != (_SCHEMA, cls.relation):
+        header = values.pop("$schema", None), values.pop("relation", None)
+        if header != (_SCHEMA, cls.relation):
             raise ValueError(
                 f"the schema and relation of a guarantee must be {(_SCHEMA, cls.relation)!r}, got "
-                f"{known!r}"
+                f"{header!r}"
             )
         return cls.from_dict(values)
 
@@ -337,7 +334,7 @@ class Guarantee(ReprMixin):
         if not self.holds:
             return [("why", self.theorem)]
         facts = [("proved", guarantee_text(self)), ("by", self.theorem)]
-        facts += [("if" if k == 0 else "", known) for k, known in enumerate(self.assumptions)]
+        facts += [("if" if k == 0 else "", text) for k, text in enumerate(self.assumptions)]
         return facts + [("but", _SEEDED)] * self.seeded
 
 
@@ -345,37 +342,32 @@ class Divergence(NamedTuple):
     """D_a at one order a."""
 
     value: float
-    steady: bool = True
+    sublinear: bool = True  # the bound on D_a divided by a decreases in a
 
 
 def divergence(guarantee: Guarantee, order: float) -> Divergence:
-    """Bound on D_a between neighbours, in both directions, for a sum at one order.
-
-    It is the least bound that pure DP, bounded range, zCDP, a trade-off and known orders prove. It
-    is steady if it comes from pure DP, bounded range, zCDP, a Gaussian mechanism or Gaussian
-    objective perturbation, whose bounds divided by a decrease in a (docs/theory.md §4).
-    """
+    """Least bound on D_a, in both directions, that the guarantee proves (docs/theory.md §4)."""
     if not 1 < order < math.inf:
         raise ValueError(f"order must be > 1 and finite, got {order!r}")
     if guarantee.approximate_delta > 0:
         return Divergence(math.inf)
-    steady = [order * guarantee.rho, conversions.pure_renyi(guarantee.pure_epsilon, order)]
-    others = [math.inf]
+    sublinear = [order * guarantee.rho, conversions.pure_renyi(guarantee.pure_epsilon, order)]
+    general = [math.inf]
     curve = guarantee.curve
     draws = bounded_range_draws(guarantee)
     if draws is not None:
         eta, count = draws
-        steady.append(count * conversions.bounded_range_renyi(eta, order))
+        sublinear.append(count * conversions.bounded_range_renyi(eta, order))
     if curve is not None:
-        (steady if curve.steady else others).append(curve.renyi(order))
+        (sublinear if curve.sublinear else general).append(curve.renyi(order))
     if guarantee.orders and order <= guarantee.orders[-1][0]:
-        known, divergences = np.array(guarantee.orders).T
-        chords = np.interp(order, [1.0, *known], [0.0, *((known - 1) * divergences)])
-        others.append(float(chords) / (order - 1))
-    lost = guarantee.approximate_epsilon
-    if min(steady) <= min(others):
-        return Divergence(lost + min(steady))
-    return Divergence(lost + min(others), steady=False)
+        orders, divergences = np.array(guarantee.orders).T
+        chords = np.interp(order, [1.0, *orders], [0.0, *((orders - 1) * divergences)])
+        general.append(float(chords) / (order - 1))
+    added = guarantee.approximate_epsilon
+    if min(sublinear) <= min(general):
+        return Divergence(added + min(sublinear))
+    return Divergence(added + min(general), sublinear=False)
 
 
 def gaussian_mu(guarantee: Guarantee) -> float:
@@ -423,17 +415,17 @@ def epsilon_delta_text(epsilon: float, delta: float) -> str:
 
 def _notions_text(guarantee: Guarantee) -> str:
     pure = guarantee.pure_epsilon
-    known = [f"{rounded_up(guarantee.rho)}-zCDP"] if math.isfinite(guarantee.rho) else []
+    texts = [f"{rounded_up(guarantee.rho)}-zCDP"] if math.isfinite(guarantee.rho) else []
     if orders := len(guarantee.orders):
-        known.append(f"Rényi DP at {orders} order{'s' * (orders > 1)}")
+        texts.append(f"Rényi DP at {orders} order{'s' * (orders > 1)}")
     if not (guarantee.approximate_epsilon or guarantee.approximate_delta):
         if math.isfinite(guarantee.mu):  # it implies its zCDP, and is stronger
-            known = [f"{rounded_up(guarantee.mu)}-GDP"]
-        return " and ".join([f"{rounded_up(pure)}-DP"] * math.isfinite(pure) + known)
+            texts = [f"{rounded_up(guarantee.mu)}-GDP"]
+        return " and ".join([f"{rounded_up(pure)}-DP"] * math.isfinite(pure) + texts)
     delta = rounded_up(guarantee.approximate_delta)
     if math.isfinite(pure):
         return f"({rounded_up(guarantee.approximate_epsilon + pure)}, {delta})-DP"
-    return f"({rounded_up(guarantee.approximate_epsilon)}, {delta})-DP with {' and '.join(known)}"
+    return f"({rounded_up(guarantee.approximate_epsilon)}, {delta})-DP with {' and '.join(texts)}"
 
 
 _ATTACK_GRID = np.linspace(0.0, 25.0, 251)

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
-from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.privacy.ledger.tables import record_charged_table
 from rashomon_explorer.release.encoding import Encoding
 from rashomon_explorer.release.noise import GumbelNoise, on_grid
 from rashomon_explorer.release.plan import (
@@ -171,7 +171,7 @@ def release(
             encoded = encoding(read_mapped(X)), targets
         rows = Rows.read(public, *encoded, read_mapped(rows_like(X, "groups", groups)))
         if charge is not None:
-            recognise(charge.path, rows.X)
+            record_charged_table(charge.path, rows.X)
         return _answers(plan, rows, generator(random_state), secure)
 
     answers = answer() if charge is None else charge.run(answer)

@@ -215,7 +215,7 @@ def test_steady_divergences_divided_by_their_order_decrease():
         each = np.array([kind(float(order)) for order in orders]) / orders
         assert np.all(np.diff(each) <= 1e-12 * each[1:])
     for charge in (pure(0.5), bounded_range(0.5), gdp(0.5), zcdp(0.1)):
-        assert divergence(charge, 5.0).steady
+        assert divergence(charge, 5.0).sublinear
 
 
 def test_divergences_known_at_some_orders_are_not_steady():
@@ -223,7 +223,7 @@ def test_divergences_known_at_some_orders_are_not_steady():
     rises = [largest_divergence(BOTH_WAYS, order) / order for order in (2.0, 6.0)]
     assert rises[1] > 1.3 * rises[0]
     charge = rdp([2.0], [largest_divergence(BOTH_WAYS, 2.0)])
-    assert not divergence(charge, 2.0).steady
+    assert not divergence(charge, 2.0).sublinear
     order, delta = 2.0, 1e-4
     total = adaptive_epsilon([charge] * 3, delta, order=order)
     assert total == pytest.approx(3 * largest_divergence(BOTH_WAYS, 2.0) + conversion(order, delta))
@@ -235,11 +235,11 @@ def test_divergences_known_at_some_orders_are_not_steady():
 
 
 def test_totals_use_no_smaller_order():
-    """Of a charge that is steady from its order on, nothing is known below."""
-    far = zcdp_epsilon(0.5, 1e-3, least=50.0)
+    """Of a charge that is sublinear from its order on, nothing is known below."""
+    far = zcdp_epsilon(0.5, 1e-3, least_order=50.0)
     assert far == pytest.approx(50 * 0.5 + conversion(50.0, 1e-3))
     assert far > 4 * zcdp_epsilon(0.5, 1e-3)
-    near = zcdp_epsilon(0.5, 1e-3, least=2.0)
+    near = zcdp_epsilon(0.5, 1e-3, least_order=2.0)
     assert near == pytest.approx(zcdp_epsilon(0.5, 1e-3))
     charge = rdp([50.0], [25.0])
     assert adaptive_epsilon([charge], 1e-3, order=50.0) == pytest.approx(far)

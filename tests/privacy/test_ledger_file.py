@@ -69,7 +69,7 @@ class TestOpening:
         assert path.exists() == bool(content)
 
     def test_an_empty_file_is_a_lost_ledger_and_gets_no_budget(self, ledger, path, monkeypatch):
-        monkeypatch.setattr(file, "_BETWEEN_LOOKS", 1e-4)
+        monkeypatch.setattr(file, "_RETRY_SECONDS", 1e-4)
         ledger.reserve(pure(1.0))
         path.write_bytes(b"")
         for call in (

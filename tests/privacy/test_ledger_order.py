@@ -20,7 +20,7 @@ from rashomon_explorer.privacy.composition import adaptive_epsilon, rdp, repeate
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Divergence, divergence
 from rashomon_explorer.privacy.ledger.charge import remaining_divergence
-from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
+from rashomon_explorer.privacy.ledger.totals import Totals, recorded_divergence
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
@@ -37,7 +37,7 @@ def ledger(tmp_path):
 
 
 def total_divergence(charges):
-    return sum((Fraction(entered_at(one, ORDER).value) for one in charges), Fraction(0))
+    return sum((Fraction(recorded_divergence(one, ORDER).value) for one in charges), Fraction(0))
 
 
 def test_the_order_is_settled_with_the_budget(tmp_path):
@@ -61,11 +61,13 @@ def test_every_number_of_a_ledger_is_of_the_same_sum(ledger):
         assert after == ledger.spent()
         assert ledger.totals.epsilon(1e-6) == adaptive_epsilon(CHARGES[:place], 1e-6, order=ORDER)
         # Each is entered rounded up.
-        assert entered_at(charge, ORDER).value > divergence(charge, ORDER).value
-        assert entered_at(charge, ORDER).value == pytest.approx(divergence(charge, ORDER).value)
+        assert recorded_divergence(charge, ORDER).value > divergence(charge, ORDER).value
+        assert recorded_divergence(charge, ORDER).value == pytest.approx(
+            divergence(charge, ORDER).value
+        )
     total = total_divergence(CHARGES)
     assert ledger.totals.divergences.finite == total
-    by_rule = zcdp_epsilon(float(total) / ORDER, 1e-6, least=ORDER)
+    by_rule = zcdp_epsilon(float(total) / ORDER, 1e-6, least_order=ORDER)
     assert ledger.totals.epsilon(1e-6) == by_rule
     assert ledger.spent() == pytest.approx(by_rule, rel=0.1)
     assert ledger.remaining == 4.0 - ledger.spent()
@@ -73,7 +75,7 @@ def test_every_number_of_a_ledger_is_of_the_same_sum(ledger):
     export = json.loads(ledger.export(), parse_constant=pytest.fail)
     assert (export["order"], export["spent"]) == (ORDER, ledger.spent())
     each = [entry["divergence"] for entry in export["entries"]]
-    assert each == [entered_at(one, ORDER).value for one in CHARGES]
+    assert each == [recorded_divergence(one, ORDER).value for one in CHARGES]
     spent = [bar for bar in plot_budget(ledger).data if bar.name == "spent"]
     assert sum(bar.x[0] for bar in spent) == pytest.approx(ledger.spent())
     table = charges_table(ledger.entries(), 1e-6, rule=ledger.totals)
@@ -94,7 +96,7 @@ def test_a_voided_charge_gives_back_what_it_was_entered_at(ledger):
     before = ledger.totals
     charge = ledger.reserve(CURVE)
     ledger.reserve(rdp([ORDER], [0.1])).start()
-    assert ledger.totals.unsteady == 1
+    assert ledger.totals.n_not_sublinear == 1
     charge.void()
     assert ledger.totals == before.plus(rdp([ORDER], [0.1]))
     ledger.check()
@@ -116,18 +118,18 @@ def test_an_extension_brings_the_sum_to_the_whole(ledger):
     charge = ledger.reserve(part)
     charge.start()
     ledger.reserve(whole, extends=charge).start()
-    assert ledger.totals.divergences.finite >= Fraction(entered_at(whole, ORDER).value)
+    assert ledger.totals.divergences.finite >= Fraction(recorded_divergence(whole, ORDER).value)
     assert float(ledger.totals.sums["rho"]) == pytest.approx(whole.rho, rel=1e-12)
     with pytest.raises(LedgerError, match="was extended by charge 2"):
         ledger.reserve(gdp(2.0), extends=charge)
-    by_rho = entered_at(part, ORDER).value + ORDER * (whole.rho - part.rho)
-    assert by_rho < 0.99 * entered_at(whole, ORDER).value
+    by_rho = recorded_divergence(part, ORDER).value + ORDER * (whole.rho - part.rho)
+    assert by_rho < 0.99 * recorded_divergence(whole, ORDER).value
     ledger.check()
     assert remaining_divergence(None, None) is None
     for charged, due in ((0.1, 0.3), (0.2, 0.7), (0.1, 1.0)):
-        rest = remaining_divergence(Divergence(due, steady=False), Divergence(charged))
+        rest = remaining_divergence(Divergence(due, sublinear=False), Divergence(charged))
         assert Fraction(charged) + Fraction(rest.value) >= Fraction(due)
-        assert not rest.steady
+        assert not rest.sublinear
     assert remaining_divergence(Divergence(math.inf), Divergence(1.0)).value == math.inf
 
 
@@ -139,7 +141,7 @@ def test_so_does_one_from_before_the_order_was_settled(tmp_path):
     ledger.reserve(pure(0.6), extends=charge).start()
     ledger.set_budget(4.0, 1e-6)
     due = Fraction(divergence(pure(0.6), ORDER).value)
-    halves = sum(entered_at(entry.guarantee, ORDER).value for entry in ledger.entries())
+    halves = sum(recorded_divergence(entry.guarantee, ORDER).value for entry in ledger.entries())
     assert halves < 0.95 * float(due)
     assert ledger.totals.divergences.finite >= due
     ledger.check()
@@ -195,7 +197,7 @@ def test_a_small_divergence_is_what_is_charged(sampled, tmp_path):
     assert entered < 0.1 * (4.0 - conversion(ledger.order, 1e-6))
     for _ in range(3):
         ledger.reserve(sampled).start()
-    assert ledger.totals.unsteady == 3
+    assert ledger.totals.n_not_sublinear == 3
     counted = ledger.totals.epsilon(1e-6)
     assert counted == pytest.approx(3 * entered + conversion(ledger.order, 1e-6))
     assert ledger.spent() < 0.95 * counted

@@ -125,7 +125,7 @@ class LedgerEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that do not depend on rows, for JSON."""
-        plain = {
+        values = {
             **vars(self),
             "parameters": _finite(self.parameters),
             "guarantee": self.guarantee.to_dict(),
@@ -133,11 +133,11 @@ class LedgerEntry:
             "when": self.day,
             "voided_when": self.voided_when and self.voided_when[:10],
         }
-        del plain["divergence"]
+        del values["divergence"]
         if self.divergence is not None:
             value = self.divergence.value
-            plain["divergence"] = "inf" if value == math.inf else value
-        return plain
+            values["divergence"] = "inf" if value == math.inf else value
+        return values
 
 
 def _finite(value: Any) -> Any:
@@ -255,27 +255,27 @@ class Charge:
         raise TypeError("a charge stays in the process that reserved it and cannot be pickled")
 
 
-def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
+def incremental_charge(total: Guarantee, entry: LedgerEntry) -> Guarantee:
     """Cost that extends a started charge to the total cost of all results of its run."""
-    _check(whole, entry)
+    _check_incremental(total, entry)
     part = entry.guarantee
     return Guarantee(
-        whole.notion,
-        theorem=f"rest of charge {entry.id}, which it makes into: {whole.theorem}",
-        assumptions=(*whole.assumptions, f"counts only together with charge {entry.id}"),
-        pure_epsilon=_rest(whole.pure_epsilon, part.pure_epsilon),
-        rho=_rest(whole.rho, part.rho),
-        mu=_rest(whole.mu, part.mu, power=2),
-        seeded=whole.seeded,
+        total.notion,
+        theorem=f"rest of charge {entry.id}, which it makes into: {total.theorem}",
+        assumptions=(*total.assumptions, f"counts only together with charge {entry.id}"),
+        pure_epsilon=_rest(total.pure_epsilon, part.pure_epsilon),
+        rho=_rest(total.rho, part.rho),
+        mu=_rest(total.mu, part.mu, power=2),
+        seeded=total.seeded,
     )
 
 
-def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> Divergence | None:
-    """Difference between the divergences of the whole and of a charge, rounded up."""
-    if whole is None:
+def remaining_divergence(total: Divergence | None, part: Divergence | None) -> Divergence | None:
+    """Difference between the divergences of the total and of a charge, rounded up."""
+    if total is None:
         return None
     counted = 0.0 if part is None else part.value
-    return Divergence(_rest(whole.value, counted), whole.steady)
+    return Divergence(_rest(total.value, counted), total.sublinear)
 
 
 def check_extendable(
@@ -311,7 +311,7 @@ def check_extendable(
             )
 
 
-def _check(total: Guarantee, entry: LedgerEntry) -> None:
+def _check_incremental(total: Guarantee, entry: LedgerEntry) -> None:
     if entry.state == "reserved":
         raise LedgerError(
             f"charge {entry.id} was not started: void it and reserve the full cost instead"
@@ -327,7 +327,7 @@ def _check(total: Guarantee, entry: LedgerEntry) -> None:
 
 
 def _rest(total: float, part: float, power: int = 1) -> float:
-    """Least double r with r^power ≥ whole^power − part^power; infinite if the whole is infinite."""
+    """Least double r with r^power ≥ total^power − part^power; infinite if the total is infinite."""
     if total == math.inf or part >= total:
         return math.inf if total == math.inf else 0.0
     missing = Fraction(total) ** power - Fraction(part) ** power

@@ -92,7 +92,7 @@ def create(
 ) -> None:
     """Create the tables of a ledger with the rule of ``totals``, in the caller's transaction."""
     _execute(connection, _TABLES)
-    _name(connection)
+    _write_identity(connection)
     _execute(connection, (*DIVERGENCES, *ACCOUNTING_TABLES))
     if budget is not None:
         write_budget(connection, budget)
@@ -105,7 +105,7 @@ def create(
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def check_ours(connection: sqlite3.Connection, path: Path) -> int:
+def checked_version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the schema version; raise a LedgerError for other files and newer versions."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -126,7 +126,7 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
     if version == 2:
         _from_2(connection)
     if version < 4:
-        _name(connection)
+        _write_identity(connection)
     # Older versions store no Rényi order, or no accounting: the ledger keeps its version's rule.
     if version < 5:
         _execute(connection, DIVERGENCES)
@@ -174,7 +174,7 @@ def _execute(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
         connection.execute(statement)
 
 
-def _name(connection: sqlite3.Connection) -> None:
+def _write_identity(connection: sqlite3.Connection) -> None:
     _execute(connection, _IDENTITY)
     connection.execute("INSERT INTO identity (id, name) VALUES (1, ?)", (secrets.token_hex(16),))
 
@@ -239,8 +239,8 @@ def _guarantee(text: str) -> Guarantee:
 
 
 _LOCK_SECONDS = 30.0
-_BESIDE = ("-journal", "-wal", "-shm")
-_LOOKS, _BETWEEN_LOOKS = 20, 0.025  # retries on an empty file, and seconds between them
+_JOURNAL_SUFFIXES = ("-journal", "-wal", "-shm")
+_EMPTY_RETRIES, _RETRY_SECONDS = 20, 0.025  # retries on an empty file, and seconds between them
 
 # New files use SQLite's rollback journal, not a write-ahead log: when `reserve` returns, a charge
 # is in the ledger's one file, and a copy of that file contains it. In write-ahead mode, SQLite up
@@ -261,10 +261,14 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             "under one name only, so that a charge made under the other could be lost. Remove the "
             "other name, or copy the file; a symbolic link is harmless"
         )
-    _keep_private(path)
+    # Read access of other users that an older version or a copy left is removed; group writes stay.
+    # SQLite gives its journal the permissions of the ledger, so new journals need no change.
+    if tighten(path, shared=True):
+        for suffix in _JOURNAL_SUFFIXES:
+            tighten(path.with_name(path.name + suffix), shared=True)
     with _connect(path) as connection:
         if _status(path).st_size == 0:
-            _refuse_empty(connection, path)
+            _check_not_empty(connection, path)
         yield connection
 
 
@@ -281,7 +285,7 @@ def create_file(path: Path, budget: tuple[float, float] | None, totals: Totals) 
     """Create a new ledger with its budget and rule; raise a LedgerError if the file exists."""
     if not path.parent.is_dir():
         raise LedgerError(f"the folder {path.parent} does not exist: create it first")
-    _refuse_remains(path)
+    _check_no_journal(path)
     try:
         # If several processes create the same file at once, only one succeeds.
         create_private(path)
@@ -315,17 +319,9 @@ def _status(path: Path) -> os.stat_result:
         ) from error
 
 
-def _keep_private(path: Path) -> None:
-    """Remove read access of other users that an older version or a copy left; keep group writes."""
-    # SQLite gives its journal the permissions of the ledger, so new journals need no change.
-    if tighten(path, shared=True):
-        for suffix in _BESIDE:
-            tighten(path.with_name(path.name + suffix), shared=True)
-
-
-def _refuse_remains(path: Path) -> None:
+def _check_no_journal(path: Path) -> None:
     """Raise a LedgerError if a journal exists at the path: SQLite would apply it to a new file."""
-    for suffix in _BESIDE[:2]:
+    for suffix in _JOURNAL_SUFFIXES[:2]:
         remains = path.with_name(path.name + suffix)
         if remains.exists():
             raise LedgerError(
@@ -334,13 +330,13 @@ def _refuse_remains(path: Path) -> None:
             )
 
 
-def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
-    for _ in range(_LOOKS):
+def _check_not_empty(connection: sqlite3.Connection, path: Path) -> None:
+    for _ in range(_EMPTY_RETRIES):
         connection.execute("BEGIN IMMEDIATE")  # waits for a process that is creating it
         connection.execute("ROLLBACK")
         if _status(path).st_size > 0:
             return
-        time.sleep(_BETWEEN_LOOKS)  # another process may not have locked its new file yet
+        time.sleep(_RETRY_SECONDS)  # another process may not have locked its new file yet
     raise LedgerError(
         f"the file {path} is empty: a ledger was lost or truncated, and the spent budget is "
         f"unknown; restore a copy. Only if it never held a charge, delete it and create a "
@@ -348,12 +344,12 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def bring_up_to_date(path: Path) -> str:
+def migrated_identity(path: Path) -> str:
     """Check the file, migrate an older version, and return the ledger's name."""
     with reading(path) as connection:
-        if check_ours(connection, path) < SCHEMA_VERSION:
+        if checked_version(connection, path) < SCHEMA_VERSION:
             connection.execute("BEGIN IMMEDIATE")
-            version = check_ours(connection, path)
+            version = checked_version(connection, path)
             if version < SCHEMA_VERSION:  # another process may already have migrated it
                 migrate(connection, version)
             connection.execute("COMMIT")
@@ -366,9 +362,9 @@ def bring_up_to_date(path: Path) -> str:
     return identity
 
 
-def check_same(connection: sqlite3.Connection, path: Path, identity: str) -> None:
+def check_identity(connection: sqlite3.Connection, path: Path, identity: str) -> None:
     """Raise a LedgerError if another ledger's file was moved to the path after opening."""
-    check_ours(connection, path)
+    checked_version(connection, path)
     if read_identity(connection) != identity:
         raise LedgerError(
             f"the file at {path} is not the ledger that was opened there, and was left unchanged: "

@@ -16,7 +16,7 @@ from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
 from rashomon_explorer.privacy.ledger.spending import Spending, least_charge
-from rashomon_explorer.privacy.ledger.totals import Totals, read_divergence, takes_delta
+from rashomon_explorer.privacy.ledger.totals import Totals, is_approximate, read_divergence
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 
 RULES = ("zcdp",)
@@ -25,17 +25,12 @@ RULES = ("zcdp",)
 _USUAL_DELTA = 1e-6
 # The rule of a ledger costs up to a tenth more than the exact sum of bounded-range draws and of
 # Gaussian ones, as its documentation states. Sampled batches cost many times more.
-_LOOSE = 1.5
+_COST_FACTOR = 1.5
 _SLACK = 0.05
 
 
 def check_covered(guarantee: Guarantee, delta: float, rule: str | None, totals: Totals) -> None:
-    """Raise a LedgerError if the ledger's rule costs far more than the guarantee's own curve.
-
-    Adaptively chosen charges add up in pure DP and at the ledger's one Rényi order, or in zCDP
-    without an order. A trade-off that bounds no divergence at this order, such as that of composed
-    loss distributions, is not included in the sum (docs/ledger.md).
-    """
+    """Raise a LedgerError if the ledger's rule costs far more than the guarantee's own curve."""
     if rule is not None:
         if rule not in RULES:
             raise ValueError(f"rule must be one of {RULES} or None, got {rule!r}")
@@ -54,12 +49,12 @@ def check_covered(guarantee: Guarantee, delta: float, rule: str | None, totals: 
     if _within_request(guarantee, order):
         return
     delta = delta or _USUAL_DELTA
-    charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
-    if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
+    charged, curve_epsilon = _composed_cost(guarantee, delta, order), guarantee.epsilon(delta)
+    if math.isfinite(charged) and charged > _COST_FACTOR * curve_epsilon + _SLACK:
         raise LedgerError(
             f"no rule of the ledger fits this guarantee ({guarantee.theorem}): the ledger would "
             f"charge ε={epsilon_text(charged)}, while the guarantee's own curve gives "
-            f"ε={epsilon_text(own)} at δ={delta:g}. Accept the higher cost with "
+            f"ε={epsilon_text(curve_epsilon)} at δ={delta:g}. Accept the higher cost with "
             'reserve(..., rule="zcdp"), or do not use a ledger and keep the guarantee itself. '
             "Nothing was run and nothing was spent"
         )
@@ -72,16 +67,15 @@ def _within_request(guarantee: Guarantee, order: float | None) -> bool:
     if planned is None:
         return False
     order = planned if order is None else max(planned, order)
-    return _charged(guarantee, delta, order) <= epsilon * (1 + ROUNDING)
+    return _composed_cost(guarantee, delta, order) <= epsilon * (1 + ROUNDING)
 
 
-def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
+def _composed_cost(guarantee: Guarantee, delta: float, order: float | None) -> float:
     """Cost of a charge within a composition: the ε of zCDP with the same divergence."""
     totals = Totals.from_charges([guarantee], order)
-    if order is None or takes_delta(guarantee):
+    if order is None or is_approximate(guarantee):
         return totals.epsilon(delta)
-    alike = zcdp_epsilon(float(totals.divergences) / order, delta)
-    return min(guarantee.pure_epsilon, alike)
+    return min(guarantee.pure_epsilon, zcdp_epsilon(float(totals.divergences) / order, delta))
 
 
 class Ledger(ReprMixin):
@@ -119,7 +113,7 @@ class Ledger(ReprMixin):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        self._identity = file.bring_up_to_date(self.path)
+        self._identity = file.migrated_identity(self.path)
 
     @classmethod
     def create(
@@ -180,7 +174,7 @@ class Ledger(ReprMixin):
         budget = rows.checked_budget(epsilon, delta)
         assert budget is not None
         with self._writing() as connection:
-            rows.set_once(connection, budget, self.path)
+            rows.write_budget_once(connection, budget, self.path)
 
     @property
     def budget(self) -> rows.Budget | None:
@@ -191,12 +185,12 @@ class Ledger(ReprMixin):
     @property
     def order(self) -> float | None:
         """The one order at which Rényi divergences add up; None without one."""
-        return self._standing()[1].order
+        return self._budget_and_totals()[1].order
 
     @property
     def accounting(self) -> str | None:
         """Notion that the ledger was told to count: "gdp", "rdp" or "pure"; None by default."""
-        return self._standing()[1].accounting or None
+        return self._budget_and_totals()[1].accounting or None
 
     def entries(self) -> list[charge.LedgerEntry]:
         """Return all charges, oldest first, including voided ones."""
@@ -206,7 +200,7 @@ class Ledger(ReprMixin):
     @property
     def totals(self) -> Totals:
         """Totals of all charges that count; they decide whether the next charge is accepted."""
-        return self._standing()[1]
+        return self._budget_and_totals()[1]
 
     def spent(self, delta: float | None = None) -> float:
         """Total ε of all charges at δ, by default the budget's, including reservations.
@@ -233,19 +227,21 @@ class Ledger(ReprMixin):
 
     def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
         """Whether :meth:`reserve` with the same ``rule`` would accept this charge now."""
-        budget, totals = self._standing()
+        budget, totals = self._budget_and_totals()
         try:
             check_covered(guarantee, rows.ledger_delta(budget), rule, totals)
         except LedgerError:
             return False
-        return budget is None or rows.within(totals.plus(guarantee).epsilon(budget[1]), budget)
+        return budget is None or rows.within_budget(
+            totals.plus(guarantee).epsilon(budget[1]), budget
+        )
 
     def may_admit(self, epsilon: float, delta: float) -> bool:
         """Whether some fit with this budget might be accepted; False for none, of any table."""
-        budget, totals = self._standing()
+        budget, totals = self._budget_and_totals()
         if budget is None:
             return True
-        return rows.within(least_charge(totals, epsilon, delta).epsilon(budget[1]), budget)
+        return rows.within_budget(least_charge(totals, epsilon, delta).epsilon(budget[1]), budget)
 
     def reserve(
         self,
@@ -300,36 +296,30 @@ class Ledger(ReprMixin):
             raise ValueError(
                 f"the parameter {charge.EXTENDS!r} is reserved for the ledger, got "
                 f"{parameters[charge.EXTENDS]!r}: pass the charge itself, reserve(..., "
-                "extends=charge), "
-                f"or choose another key"
+                "extends=charge), or choose another key"
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"expected a Guarantee, such as pure(epsilon=0.5), got {guarantee!r}")
         rows.json_text(parameters)
         # Before the file is locked, because it may take time.
-        budget, totals = self._standing()
+        budget, totals = self._budget_and_totals()
         check_covered(guarantee, rows.ledger_delta(budget), rule, totals)
         with self._writing() as connection:
-            budget, totals = (
-                file.read_budget(connection),
-                rows.checked_totals(connection, self.path),
-            )
-            entered = totals.charge_divergence(guarantee)
+            budget = file.read_budget(connection)
+            totals = rows.checked_totals(connection, self.path)
+            recorded = totals.charge_divergence(guarantee)
             if extends is not None:
-                charge.check_extendable(
-                    extends, self.path, self._identity, rows.read_entries(connection)
-                )
-                guarantee = charge.incremental_charge(
-                    guarantee, rows.find_entry(connection, extends.id)
-                )
-                entered = charge.remaining_divergence(
-                    entered, read_divergence(connection, extends.id)
-                )
+                entries = rows.read_entries(connection)
+                charge.check_extendable(extends, self.path, self._identity, entries)
+                entry = rows.find_entry(connection, extends.id)
+                guarantee = charge.incremental_charge(guarantee, entry)
+                extended = read_divergence(connection, extends.id)
+                recorded = charge.remaining_divergence(recorded, extended)
                 parameters[charge.EXTENDS] = extends.id
             if budget is not None:
-                rows.refuse_past(budget, totals, guarantee, entered)
-            number = rows.insert_charge(connection, totals, guarantee, entered, note, parameters)
-        return charge.Charge(number, self._mark, self.path, self._identity, extends)
+                rows.check_budget_allows(budget, totals, guarantee, recorded)
+            number = rows.insert_charge(connection, totals, guarantee, recorded, note, parameters)
+        return charge.Charge(number, self._change_state, self.path, self._identity, extends)
 
     @contextmanager
     def charge(
@@ -411,7 +401,7 @@ class Ledger(ReprMixin):
         self.check()
         with self._reading() as connection:
             connection.execute("BEGIN")
-            return rows.as_text(connection)
+            return rows.ledger_json(connection)
 
     def close(self) -> None:
         """Do nothing, because no connection stays open between calls; counterpart of `open`."""
@@ -425,25 +415,25 @@ class Ledger(ReprMixin):
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with file.reading(self.path) as connection:
-            file.check_same(connection, self.path, self._identity)
+            file.check_identity(connection, self.path, self._identity)
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with file.writing(self.path) as connection:
-            file.check_same(connection, self.path, self._identity)
+            file.check_identity(connection, self.path, self._identity)
             yield connection
 
-    def _mark(self, number: int, state: str, why: str) -> None:
+    def _change_state(self, number: int, state: str, why: str) -> None:
         with self._writing() as connection:
-            rows.mark(connection, number, state, why)
+            rows.change_state(connection, number, state, why)
 
     def _spending(self) -> Spending:
         with self._reading() as connection:
             connection.execute("BEGIN")
             return rows.read_spending(connection)
 
-    def _standing(self) -> tuple[rows.Budget | None, Totals]:
+    def _budget_and_totals(self) -> tuple[rows.Budget | None, Totals]:
         with self._reading() as connection:
             connection.execute("BEGIN")
             return file.read_budget(connection), file.read_totals(connection)

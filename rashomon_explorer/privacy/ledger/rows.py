@@ -6,7 +6,6 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,20 +34,20 @@ def insert_charge(
     connection: sqlite3.Connection,
     sums: totals.Totals,
     guarantee: Guarantee,
-    entered: Divergence | None,
+    recorded: Divergence | None,
     note: str,
     parameters: dict[str, Any],
 ) -> int:
     """Write a reservation and the new totals; return its number."""
-    sums = sums.plus(guarantee, entered)
+    sums = sums.plus(guarantee, recorded)
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
         "VALUES (?, ?, ?, ?, ?, ?)",
         (_now(), _who(), note, json_text(parameters), json.dumps(guarantee.to_dict()), sums.leaks),
     )
     number = int(cursor.lastrowid or 0)
-    if entered is not None:
-        totals.write_divergence(connection, number, entered)
+    if recorded is not None:
+        totals.write_divergence(connection, number, recorded)
     file.write_totals(connection, sums)
     return number
 
@@ -70,19 +69,19 @@ def _plain_value(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
-def settle_order(connection: sqlite3.Connection, order: float) -> None:
+def fix_order(connection: sqlite3.Connection, order: float) -> None:
     """Fix the order at which divergences, including those of earlier charges, add up."""
     totals.write_order(connection, order)
     entries = read_entries(connection)
     parts = {entry.extends for entry in entries} - {None}
     for entry in entries:
-        alone = entry.extends is None and entry.id not in parts
-        price = entry.guarantee if alone else zcdp(entry.guarantee.rho)
-        totals.write_divergence(connection, entry.id, totals.entered_at(price, order))
+        independent = entry.extends is None and entry.id not in parts
+        counted = entry.guarantee if independent else zcdp(entry.guarantee.rho)
+        totals.write_divergence(connection, entry.id, totals.recorded_divergence(counted, order))
     file.write_totals(connection, sum_entries(connection))
 
 
-def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
+def change_state(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
     """Set the state of a charge, or raise a LedgerError with the reason."""
     entry = find_entry(connection, number)
     if not entry.counts or (state == "voided" and entry.state != "reserved"):
@@ -90,25 +89,20 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
             f"charge {number} was {entry.state} and cannot become {state}: "
             + ("reserve again before anything runs" if not entry.counts else "it stays spent")
         )
-    if state == "voided":
-        _check_voidable(connection, entry)
+    if state == "voided" and entry.extends is not None:
+        if find_entry(connection, entry.extends).state == "committed":
+            raise LedgerError(
+                f"charge {entry.id} cannot be voided, because charge {entry.extends}, which it "
+                "extends, was committed: its result may have been seen, and the cost stays spent"
+            )
     connection.execute(
         f"UPDATE charges SET {_CHANGES[state]} WHERE id = :id",
         {"now": _now(), "who": _who(), "why": why, "id": number},
     )
     if state == "voided":
-        entered = totals.read_divergence(connection, number)
-        file.write_totals(connection, file.read_totals(connection).minus(entry.guarantee, entered))
-
-
-def _check_voidable(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
-    """Refuse to void an extension after its result was shown: the choice could depend on it."""
-    if entry.extends is None or find_entry(connection, entry.extends).state != "committed":
-        return
-    raise LedgerError(
-        f"charge {entry.id} cannot be voided, because charge {entry.extends}, which it extends, "
-        "was committed: its result may have been seen, and the cost stays spent"
-    )
+        recorded = totals.read_divergence(connection, number)
+        sums = file.read_totals(connection).minus(entry.guarantee, recorded)
+        file.write_totals(connection, sums)
 
 
 def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:
@@ -131,15 +125,6 @@ def read_entries(connection: sqlite3.Connection, number: int | None = None) -> l
     return [_entry(row) for row in rows]
 
 
-def read_leaks(connection: sqlite3.Connection) -> bool | None:
-    """Return whether δ covers (ε, δ) charges, or None if no charge counts."""
-    rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
-    found = [bool(leaks) for (leaks,) in rows]
-    if len(found) > 1:
-        raise LedgerError("the ledger's charges disagree on what δ covers: the file was changed")
-    return found[0] if found else None
-
-
 def sum_entries(connection: sqlite3.Connection) -> totals.Totals:
     """Recompute the totals from all charges that count, in the caller's transaction."""
     rows = connection.execute(
@@ -148,19 +133,19 @@ def sum_entries(connection: sqlite3.Connection) -> totals.Totals:
         "GROUP BY guarantee, value, steady ORDER BY 1"
     )
     order, accounting = totals.read_order(connection), totals.read_accounting(connection)
-    entered = order is not None or accounting == "gdp"
-    counted = [
-        (file.read_guarantee(number, text), _divergence(entered, value, steady), count)
-        for number, text, value, steady, count in rows
-    ]
-    return totals.Totals.from_counts(counted, read_leaks(connection), order, accounting)
-
-
-def _divergence(entered: bool, value: float | None, steady: int | None) -> Divergence | None:
-    """Divergence of a charge as stored in the file; a missing value counts as infinite."""
-    if not entered:
-        return None
-    return Divergence(math.inf if value is None else value, bool(steady))
+    has_divergences = order is not None or accounting == "gdp"
+    counted: list[totals.ChargeCount] = []
+    for number, text, value, sublinear, count in rows:
+        bound = None
+        if has_divergences:
+            bound = Divergence(math.inf if value is None else value, bool(sublinear))
+        counted.append((file.read_guarantee(number, text), bound, count))
+    # Whether δ covers (ε, δ) charges; None if no charge counts.
+    rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
+    leaks = [bool(value) for (value,) in rows]
+    if len(leaks) > 1:
+        raise LedgerError("the ledger's charges disagree on what δ covers: the file was changed")
+    return totals.Totals.from_counts(counted, leaks[0] if leaks else None, order, accounting)
 
 
 def checked_totals(connection: sqlite3.Connection, path: Path) -> totals.Totals:
@@ -175,11 +160,11 @@ def checked_totals(connection: sqlite3.Connection, path: Path) -> totals.Totals:
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
-    number, who, when, note, parameters, guarantee, *rest, value, steady = row
-    proved = file.read_guarantee(number, guarantee)
-    divergence = None if value is None else Divergence(value, bool(steady))
-    entry = LedgerEntry(number, who, when, note, json.loads(parameters), proved, *rest)
-    return replace(entry, divergence=divergence)
+    number, who, when, note, parameters, text, *state, value, sublinear = row
+    guarantee = file.read_guarantee(number, text)
+    divergence = None if value is None else Divergence(value, bool(sublinear))
+    values = json.loads(parameters)
+    return LedgerEntry(number, who, when, note, values, guarantee, *state, divergence)
 
 
 def _now() -> str:
@@ -240,14 +225,14 @@ def checked_rule(
     return totals.Totals(order=float(order), accounting=accounting)
 
 
-def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
+def write_budget_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
     """Write the budget if there is none; writing the same budget again changes nothing."""
     old = file.read_budget(connection)
     if old is None:
         file.write_budget(connection, budget)
         order = filter_order(*budget)
         if order is not None:
-            settle_order(connection, order)
+            fix_order(connection, order)
     elif old != budget:
         raise LedgerError(
             f"the ledger {path} has the budget ε={old[0]:g}, δ={old[1]:g}, not ε={budget[0]:g}, "
@@ -260,18 +245,18 @@ def ledger_delta(budget: Budget | None) -> float:
     return 0.0 if budget is None else budget[1]
 
 
-def refuse_past(
-    budget: Budget, spent: totals.Totals, guarantee: Guarantee, entered: Divergence | None = None
+def check_budget_allows(
+    budget: Budget, spent: totals.Totals, guarantee: Guarantee, recorded: Divergence | None = None
 ) -> None:
     """Raise a BudgetExceededError if a charge exceeds the budget; state what remains."""
     epsilon, delta = budget
-    if totals.takes_delta(guarantee) and spent.live and not spent.leaks:
+    if totals.is_approximate(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
             "this (ε, δ) charge comes after charges without δ, and the ledger's δ already covers "
             "their composition: record (ε, δ) charges in a ledger that begins with one"
         )
-    after = spent.plus(guarantee, entered).epsilon(delta)
-    if not within(after, budget):
+    after = spent.plus(guarantee, recorded).epsilon(delta)
+    if not within_budget(after, budget):
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
             f"of ε={rounded_up(epsilon)}: {_remaining_text(budget, spent, guarantee)} is left. "
@@ -279,7 +264,7 @@ def refuse_past(
         )
 
 
-_NUMBERS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
+_NOTIONS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
     "pure": ("ε", "pure DP", pure),
     "bounded_range": ("η", "bounded range", bounded_range),
     "zcdp": ("ρ", "zCDP", zcdp),
@@ -289,33 +274,35 @@ _NUMBERS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
 
 def _remaining_text(budget: Budget, spent: totals.Totals, guarantee: Guarantee) -> str:
     """Largest costs of the same kind as a guarantee that the budget still allows, as text."""
-    delta, lost, requested = budget[1], guarantee.approximate_delta, guarantee.requested
+    delta, part_delta, requested = budget[1], guarantee.approximate_delta, guarantee.requested
 
     def text(kind: str) -> str:
-        symbol, name, charge = _NUMBERS[kind]
-        most = _largest_charge(budget, spent, charge)
-        number = f"{symbol}={left_text(most)} of {name}"
+        symbol, name, charge = _NOTIONS[kind]
+        largest = _largest_charge(budget, spent, charge)
+        number = f"{symbol}={left_text(largest)} of {name}"
         if kind not in ("zcdp", "gdp") or not delta:
             return number
         # The ε to request of a release, which a ledger counts by its zCDP.
-        total = spent.cleared().plus(charge(most)) if spent.accounting else None
-        epsilon = zcdp_epsilon(charge(most).rho, delta) if total is None else total.epsilon(delta)
+        if spent.accounting:
+            epsilon = spent.cleared().plus(charge(largest)).epsilon(delta)
+        else:
+            epsilon = zcdp_epsilon(charge(largest).rho, delta)
         return f"{number} (ε={left_text(epsilon)} at δ={delta:g})"
 
     if spent.accounting:
         named = {"gdp": ["gdp"], "rdp": ["zcdp"], "pure": []}[spent.accounting]
         has_pure = math.isfinite(guarantee.pure_epsilon) or not named
         return " or ".join(map(text, ["pure"] * has_pure + named))
-    if lost:
-        most = _largest_charge(budget, spent, lambda epsilon: approximate(epsilon, lost))
-        return f"ε={left_text(most)} at δ={lost:g}"
-    if requested is None and guarantee.notion in _NUMBERS:
+    if part_delta:
+        largest = _largest_charge(budget, spent, lambda epsilon: approximate(epsilon, part_delta))
+        return f"ε={left_text(largest)} at δ={part_delta:g}"
+    if requested is None and guarantee.notion in _NOTIONS:
         return text(guarantee.notion)
     costs = [text("pure")] if math.isfinite(guarantee.pure_epsilon) or not delta else []
     if delta and requested is not None and requested[1] > 0:
         # A plan for a ledger costs at most zCDP with the requested ε at the requested δ.
-        most = zcdp_epsilon(_largest_charge(budget, spent, zcdp), requested[1])
-        costs.append(f"ε={left_text(most)} at δ={requested[1]:g}")
+        largest = zcdp_epsilon(_largest_charge(budget, spent, zcdp), requested[1])
+        costs.append(f"ε={left_text(largest)} at δ={requested[1]:g}")
     elif delta:
         costs.append(text("zcdp"))
     return " or ".join(costs)
@@ -327,7 +314,7 @@ def _largest_charge(
     """Largest number whose charge the budget allows; 0 if there is none."""
 
     def allowed(number: float) -> bool:
-        return within(spent.plus(charge(number)).epsilon(budget[1]), budget)
+        return within_budget(spent.plus(charge(number)).epsilon(budget[1]), budget)
 
     too_large = 1.0
     while allowed(too_large):
@@ -335,7 +322,7 @@ def _largest_charge(
     return bisect(allowed, 0.0, too_large, halvings=60)
 
 
-def within(epsilon: float, budget: Budget) -> bool:
+def within_budget(epsilon: float, budget: Budget) -> bool:
     """Whether a total is within the budget, up to rounding."""
     return epsilon <= budget[0] * (1 + ROUNDING)
 
@@ -363,12 +350,12 @@ def ledger_facts(spending: Spending) -> list[Fact]:
     ]
 
 
-def as_text(connection: sqlite3.Connection) -> str:
+def ledger_json(connection: sqlite3.Connection) -> str:
     """Export budget, spent and remaining ε and all entries as JSON, in one transaction."""
     spending = read_spending(connection)
     sums, budget, spent = spending.totals, spending.budget, spending.epsilon()
     left = math.inf if budget is None else max(0.0, budget[0] - spent)
-    plain = {
+    content = {
         "format": "rashomon-explorer ledger",
         "version": file.SCHEMA_VERSION,
         "budget": None if budget is None else {"epsilon": budget[0], "delta": budget[1]},
@@ -378,4 +365,4 @@ def as_text(connection: sqlite3.Connection) -> str:
         "remaining": "inf" if left == math.inf else left,
         "entries": [entry.to_dict() for entry in read_entries(connection)],
     }
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2)
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2)

@@ -15,7 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, bounded_range_draws
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
-from rashomon_explorer.privacy.ledger.totals import Totals, takes_delta
+from rashomon_explorer.privacy.ledger.totals import Totals, is_approximate
 
 _ORDERS = tuple((1 + np.geomspace(0.05, 1e4, 40)).tolist())
 
@@ -24,12 +24,7 @@ Budget = tuple[float, float]  # ε and δ
 
 @dataclass(frozen=True)
 class Spending:
-    """Charges that count, their totals by the ledger's rule, and its budget.
-
-    The rule of one order admits charges whose costs depend on earlier results, and counts its
-    conversion to (ε, δ) whole with the first. What is shown is the total of the charges that were
-    made, at the best order: a charge planned for ε raises it by at most ε (docs/ledger-proofs.md).
-    """
+    """Charges that count, their totals by the ledger's rule, and its budget (ledger-proofs.md)."""
 
     totals: Totals
     charges: tuple[tuple[Guarantee, int], ...] = ()
@@ -55,11 +50,11 @@ class Spending:
             delta = 0.0 if self.budget is None else self.budget[1]
         if sum(count for _, count in self.charges) != self.totals.live:
             return self.totals.epsilon(delta)  # another program changed the file
-        orders = _orders((one for one, _ in self.charges), self.totals.order)
+        orders = _orders((charge for charge, _ in self.charges), self.totals.order)
         sums = np.zeros_like(orders)
         for guarantee, count in self.charges:
             sums += count * _divergences(guarantee, orders)
-        return _shown(self.totals, sums, orders, delta, self.budget)
+        return _spent_epsilon(self.totals, sums, orders, delta, self.budget)
 
 
 def running_epsilon(
@@ -71,16 +66,18 @@ def running_epsilon(
     budget: float = math.inf,
 ) -> list[float]:
     """ε after none, one, … and all of the charges, as a ledger with this rule shows it."""
-    entered = divergences or [None] * len(charges)
+    recorded = divergences or [None] * len(charges)
     steps = accumulate(
-        zip(charges, entered, strict=True),
+        zip(charges, recorded, strict=True),
         lambda before, charge: before.plus(*charge),
         initial=(totals or Totals()).cleared(),
     )
     orders = _orders(charges, None if totals is None else totals.order)
     each = [np.zeros_like(orders), *(_divergences(charge, orders) for charge in charges)]
-    known = zip(steps, accumulate(each), strict=True)
-    return [_shown(after, sums, orders, delta, (budget, delta)) for after, sums in known]
+    return [
+        _spent_epsilon(after, sums, orders, delta, (budget, delta))
+        for after, sums in zip(steps, accumulate(each), strict=True)
+    ]
 
 
 def counted_guarantees(entries: Sequence[LedgerEntry]) -> list[Guarantee]:
@@ -95,7 +92,7 @@ def counted_guarantees(entries: Sequence[LedgerEntry]) -> list[Guarantee]:
     return [counted(entry) for entry in entries]
 
 
-def _shown(
+def _spent_epsilon(
     totals: Totals, sums: FloatArray, orders: FloatArray, delta: float, budget: Budget | None
 ) -> float:
     by_rule = totals.epsilon(delta)
@@ -128,26 +125,22 @@ _MOST_DRAWS = 1e6  # into which a pure ε may be split
 
 
 def least_charge(totals: Totals, epsilon: float, delta: float) -> Totals:
-    """Return the totals after the least that a plan for (ε, δ) costs, for any number of rows.
-
-    A plan costs at least half of its ε at its δ, so at least the pure ε, zCDP and Gaussian DP with
-    this conversion. A pure ε that is split among many draws has less zCDP.
-    """
-    least = _LEAST_SHARE * epsilon
-    rho = conversions.zcdp_rho(least, delta) if delta else least**2 / 8 / _MOST_DRAWS
-    charge = Guarantee("composition", "least cost of a plan", pure_epsilon=least, rho=rho)
+    """Return the totals after the least that a plan for (ε, δ) costs, for any number of rows."""
+    pure = _LEAST_SHARE * epsilon
+    rho = conversions.zcdp_rho(pure, delta) if delta else pure**2 / 8 / _MOST_DRAWS
+    charge = Guarantee("composition", "least cost of a plan", pure_epsilon=pure, rho=rho)
     if totals.accounting == "gdp":
-        mu = conversions.gdp_mu(least, delta) if delta else math.sqrt(2 * rho)
+        mu = conversions.gdp_mu(pure, delta) if delta else math.sqrt(2 * rho)
         return totals.plus(charge, Divergence(mu**2))
     if totals.order is None:
         return totals.plus(charge)
-    return totals.plus(charge, Divergence(min(totals.order * rho, least)))
+    return totals.plus(charge, Divergence(min(totals.order * rho, pure)))
 
 
 @lru_cache(maxsize=2**16)  # a ledger is shown many times
 def _divergence(guarantee: Guarantee, order: float) -> float:
     """Bound on D_a that a plan for a ledger counts: of exact draws, pure DP and zCDP only."""
-    if takes_delta(guarantee):
+    if is_approximate(guarantee):
         return math.inf
     if guarantee.notion == "zcdp":
         return order * guarantee.rho

@@ -23,10 +23,22 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio
 _HALF = np.uint64(32)
 
 
+@dataclass(frozen=True, eq=False)
+class Hashes:
+    """Hashes of the rows of a table that is not in memory, in any order."""
+
+    shape: tuple[int, ...]
+    each: NDArray[np.uint64]
+
+
 def fingerprint(rows: Any, key: bytes) -> bytes:
-    """Keyed BLAKE2 of the rows, independent of row order and column names."""
-    frame = _frame(rows)
-    return of_hashes(frame.shape, row_hashes(frame), key)
+    """Keyed BLAKE2 of rows or their `Hashes`, independent of row order and column names."""
+    if not isinstance(rows, Hashes):
+        frame = _frame(rows)
+        rows = Hashes(frame.shape, row_hashes(frame))
+    digest = blake2b(repr(tuple(rows.shape)).encode(), key=key, digest_size=_DIGEST_BYTES)
+    digest.update(np.sort(rows.each).astype("<u8", copy=False).data)
+    return digest.digest()
 
 
 def row_hashes(rows: Any) -> NDArray[np.uint64]:
@@ -42,13 +54,6 @@ def row_hashes(rows: Any) -> NDArray[np.uint64]:
     return each
 
 
-def of_hashes(shape: tuple[int, ...], each: NDArray[np.uint64], key: bytes) -> bytes:
-    """Fingerprint of a table from the hashes of its rows, in any order."""
-    found = blake2b(repr(tuple(shape)).encode(), key=key, digest_size=_DIGEST_BYTES)
-    found.update(np.sort(each).astype("<u8", copy=False).data)
-    return found.digest()
-
-
 def _frame(rows: Any) -> pd.DataFrame:
     return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
 
@@ -57,12 +62,12 @@ def _bits(column: "pd.Series[Any]") -> NDArray[np.uint64]:
     if pd.api.types.is_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return (numbers + 0.0).view(np.uint64)  # maps −0.0 to 0.0
-    written = column.astype(object).map(str, na_action="ignore")
-    places, texts = pd.factorize(written.to_numpy(dtype=object))
+    text_column = column.astype(object).map(str, na_action="ignore")
+    codes, texts = pd.factorize(text_column.to_numpy(dtype=object))
     # A missing value has code −1, the last one.
     hashes = [blake2b(text, digest_size=8).digest() for text in (*map(str.encode, texts), b"")]
-    known: NDArray[np.uint64] = np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
-    return known[places]
+    by_code: NDArray[np.uint64] = np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
+    return by_code[codes]
 
 
 NAME = ".rashomon-tables"
@@ -88,15 +93,15 @@ class TableRegistry:
         if not self.path.exists():
             return False
         with self._open() as connection:
-            found = connection.execute("SELECT 1 FROM ledgers WHERE name = ?", (ledger,))
-            return found.fetchone() is not None
+            row = connection.execute("SELECT 1 FROM ledgers WHERE name = ?", (ledger,)).fetchone()
+            return row is not None
 
     def ledgers_charged(self, rows: Any) -> tuple[str, ...]:
         """File names of the ledgers to which this table was charged, in alphabetical order."""
         if not self.path.exists():
             return ()
         with self._open() as connection:
-            return _names(connection, _found(rows, _key(connection)))
+            return _names(connection, fingerprint(rows, _key(connection)))
 
     def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
         """Record that a ledger of this name exists, and the rows charged to it."""
@@ -106,12 +111,12 @@ class TableRegistry:
         with self._open() as connection:
             for statement in _TABLES:
                 connection.execute(statement)
-            found = None if rows is None else _found(rows, _key(connection))
+            digest = None if rows is None else fingerprint(rows, _key(connection))
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT OR IGNORE INTO ledgers VALUES (?)", (ledger,))
-            if found is not None:
-                connection.execute("INSERT OR IGNORE INTO tables VALUES (?, ?)", (found, ledger))
-            names = () if found is None else _names(connection, found)
+            if digest is not None:
+                connection.execute("INSERT OR IGNORE INTO tables VALUES (?, ?)", (digest, ledger))
+            names = () if digest is None else _names(connection, digest)
             connection.execute("COMMIT")
         return names
 
@@ -128,38 +133,24 @@ class TableRegistry:
             yield connection
 
 
-def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
+def record_charged_table(ledger: Path, rows: Any) -> tuple[str, ...]:
     """Record that a table is charged to a ledger; warn if it was also charged to another."""
     ledger = ledger.resolve()
     try:
-        known = TableRegistry(ledger.parent).note(ledger.name, rows)
+        charged = TableRegistry(ledger.parent).note(ledger.name, rows)
     except (OSError, sqlite3.Error) as error:
         warn_unkept(ledger.parent, error)
         return ()
-    others = tuple(name for name in known if name != ledger.name)
-    if others:
+    other_ledgers = tuple(name for name in charged if name != ledger.name)
+    if other_ledgers:
         warnings.warn(
-            f"the rows charged to {ledger.name} were also charged to {', '.join(others)}, and the "
-            "budgets add up for the people in them: use one ledger for one table. (Curator: this "
-            "was read from private rows.)",
+            f"the rows charged to {ledger.name} were also charged to {', '.join(other_ledgers)}, "
+            "and the budgets add up for the people in them: use one ledger for one table. "
+            "(Curator: this was read from private rows.)",
             SameTableWarning,
             stacklevel=warn_stacklevel(),
         )
-    return others
-
-
-@dataclass(frozen=True, eq=False)
-class Hashes:
-    """Hashes of the rows of a table that is not in memory, in any order."""
-
-    shape: tuple[int, int]
-    each: NDArray[np.uint64]
-
-
-def _found(rows: Any, key: bytes) -> bytes:
-    if isinstance(rows, Hashes):
-        return of_hashes(rows.shape, rows.each, key)
-    return fingerprint(rows, key)
+    return other_ledgers
 
 
 def warn_unkept(folder: Path, error: Exception) -> None:
@@ -172,9 +163,9 @@ def warn_unkept(folder: Path, error: Exception) -> None:
     )
 
 
-def _names(connection: sqlite3.Connection, found: bytes) -> tuple[str, ...]:
+def _names(connection: sqlite3.Connection, digest: bytes) -> tuple[str, ...]:
     rows = connection.execute(
-        "SELECT ledger FROM tables WHERE fingerprint = ? ORDER BY ledger", (found,)
+        "SELECT ledger FROM tables WHERE fingerprint = ? ORDER BY ledger", (digest,)
     )
     return tuple(name for (name,) in rows)
 

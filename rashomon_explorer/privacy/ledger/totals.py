@@ -24,7 +24,7 @@ _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
 ACCOUNTING = {"gdp": "Gaussian DP", "rdp": "Rényi DP", "pure": "pure DP"}
 """Notions in which a ledger may be told to count, by name."""
 
-Counted = tuple[Guarantee, Divergence | None, int]
+ChargeCount = tuple[Guarantee, Divergence | None, int]
 """A charge, its divergence if the ledger has an order, and its number of occurrences."""
 
 
@@ -60,20 +60,16 @@ class ExactSum:
             return math.inf
 
 
-def _zeros() -> dict[str, ExactSum]:
-    return dict.fromkeys(_SUMMED, ExactSum())
-
-
 @dataclass(frozen=True)
 class Totals:
     """Totals of the charges in constant space: the state that a ledger's rule needs."""
 
     live: int = 0
     leaks: bool | None = None
-    sums: dict[str, ExactSum] = field(default_factory=_zeros)
+    sums: dict[str, ExactSum] = field(default_factory=lambda: dict.fromkeys(_SUMMED, ExactSum()))
     order: float | None = None
     divergences: ExactSum = field(default_factory=ExactSum)
-    unsteady: int = 0
+    n_not_sublinear: int = 0
     accounting: str = ""  # name of the one notion besides pure DP; empty for the usual rule
 
     @property
@@ -97,7 +93,7 @@ class Totals:
     @classmethod
     def from_counts(
         cls,
-        counted: Sequence[Counted],
+        counted: Sequence[ChargeCount],
         leaks: bool | None,
         order: float | None = None,
         accounting: str = "",
@@ -109,14 +105,14 @@ class Totals:
             )
             for name in _SUMMED
         }
-        entered = [(one, count) for _, one, count in counted if one is not None]
+        recorded = [(bound, count) for _, bound, count in counted if bound is not None]
         return cls(
             sum(count for _, _, count in counted),
             leaks,
             sums,
             order,
-            ExactSum.from_terms((one.value, count) for one, count in entered),
-            sum(count for one, count in entered if not one.steady),
+            ExactSum.from_terms((bound.value, count) for bound, count in recorded),
+            sum(count for bound, count in recorded if not bound.sublinear),
             accounting,
         )
 
@@ -124,11 +120,11 @@ class Totals:
         """Divergence, or μ² of Gaussian DP, at which a charge is recorded; None without either."""
         if self.accounting == "gdp":
             return Divergence(_rounded_up(gaussian_mu(charge) ** 2))
-        return None if self.order is None else entered_at(charge, self.order)
+        return None if self.order is None else recorded_divergence(charge, self.order)
 
     def plus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
         """Return the totals with one more charge, whose divergence may be given."""
-        leaks = self.leaks if self.live else takes_delta(charge)
+        leaks = self.leaks if self.live else is_approximate(charge)
         return replace(self._changed(charge, divergence, 1), leaks=leaks)
 
     def minus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
@@ -137,35 +133,31 @@ class Totals:
         return replace(self._changed(charge, divergence, -1), leaks=leaks)
 
     def _changed(self, charge: Guarantee, divergence: Divergence | None, times: int) -> "Totals":
-        sums = {name: one.plus(getattr(charge, name), times) for name, one in self.sums.items()}
+        sums = {name: total.plus(getattr(charge, name), times) for name, total in self.sums.items()}
         changed = replace(self, live=self.live + times, sums=sums)
-        entered = divergence or self.charge_divergence(charge)
-        if entered is None:
+        recorded = divergence or self.charge_divergence(charge)
+        if recorded is None:
             return changed
         return replace(
             changed,
-            divergences=self.divergences.plus(entered.value, times),
-            unsteady=self.unsteady + times * (not entered.steady),
+            divergences=self.divergences.plus(recorded.value, times),
+            n_not_sublinear=self.n_not_sublinear + times * (not recorded.sublinear),
         )
 
     def epsilon(self, delta: float) -> float:
         """Total ε at δ, as :func:`adaptive_epsilon` defines it."""
         check_delta(delta)
-        pure, rho, own_epsilon, own_delta = (float(self.sums[name]) for name in _SUMMED)
-        if self.accounting:
-            apart = own_epsilon or own_delta
-            return math.inf if apart else min(pure, self._in_one_notion(delta))
-        if self.leaks:  # also after those were voided, because the use of δ was fixed with them
-            return own_epsilon + pure if own_delta <= delta * (1 + ROUNDING) else math.inf
-        if own_epsilon or own_delta:
+        pure, rho, part_epsilon, part_delta = (float(self.sums[name]) for name in _SUMMED)
+        if self.leaks and not self.accounting:
+            # Also after those were voided, because the use of δ was fixed with them.
+            return part_epsilon + pure if part_delta <= delta * (1 + ROUNDING) else math.inf
+        if part_epsilon or part_delta:
             return math.inf
+        if self.accounting == "gdp":  # a filter by itself
+            return min(pure, gdp_epsilon(math.sqrt(float(self.divergences)), delta))
+        if self.accounting:  # infinite without an order, in pure DP
+            return min(pure, self._by_order(delta))
         return min(pure, zcdp_epsilon(rho, delta), self._by_order(delta))
-
-    def _in_one_notion(self, delta: float) -> float:
-        """Total ε in the notion that was named, which is a filter by itself."""
-        if self.accounting == "gdp":
-            return gdp_epsilon(math.sqrt(float(self.divergences)), delta)
-        return self._by_order(delta)  # infinite without an order, in pure DP
 
     def _by_order(self, delta: float) -> float:
         """Total ε from the divergences at the one order."""
@@ -174,31 +166,37 @@ class Totals:
             return math.inf
         if not total:
             return 0.0
-        if self.unsteady or self.accounting:
+        if self.n_not_sublinear or self.accounting:
             return max(0.0, total + conversion(self.order, delta))
-        return zcdp_epsilon(total / self.order, delta, least=self.order)
+        return zcdp_epsilon(total / self.order, delta, least_order=self.order)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; fractions are text, because no JSON number holds them."""
         sums = {name: _text(total) for name, total in self.sums.items()}
-        plain: dict[str, Any] = {"live": self.live, "leaks": self.leaks, "sums": sums}
+        values: dict[str, Any] = {"live": self.live, "leaks": self.leaks, "sums": sums}
         if self.accounting:
-            plain["accounting"] = self.accounting
+            values["accounting"] = self.accounting
         if self.order is None and self.accounting != "gdp":
-            return plain
-        divergences = {"divergences": _text(self.divergences), "unsteady": self.unsteady}
-        return {**plain, "order": self.order, **divergences}
+            return values
+        divergences = {"divergences": _text(self.divergences), "unsteady": self.n_not_sublinear}
+        return {**values, "order": self.order, **divergences}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Totals":
         """Inverse of :meth:`to_dict`."""
         sums = {name: _read(text) for name, text in values["sums"].items()}
-        plain = cls(values["live"], values["leaks"], sums)
-        plain = replace(plain, accounting=values.get("accounting", ""))
+        accounting = values.get("accounting", "")
         if values.get("divergences") is None:
-            return plain
-        divergences, unsteady = _read(values["divergences"]), values["unsteady"]
-        return replace(plain, order=values["order"], divergences=divergences, unsteady=unsteady)
+            return cls(values["live"], values["leaks"], sums, accounting=accounting)
+        return cls(
+            values["live"],
+            values["leaks"],
+            sums,
+            values["order"],
+            _read(values["divergences"]),
+            values["unsteady"],
+            accounting,
+        )
 
 
 def _text(total: ExactSum) -> list[Any]:
@@ -210,17 +208,17 @@ def _read(text: list[Any]) -> ExactSum:
     return ExactSum(Fraction(finite), infinite)
 
 
-def entered_at(charge: Guarantee, order: float) -> Divergence:
+def recorded_divergence(charge: Guarantee, order: float) -> Divergence:
     """Divergence at which a charge is recorded, rounded up."""
-    value, steady = divergence(charge, order)
-    return Divergence(_rounded_up(value), steady)
+    value, sublinear = divergence(charge, order)
+    return Divergence(_rounded_up(value), sublinear)
 
 
 def _rounded_up(value: float) -> float:
     return math.nextafter(value, math.inf) if value else 0.0
 
 
-def takes_delta(guarantee: Guarantee) -> bool:
+def is_approximate(guarantee: Guarantee) -> bool:
     """Whether the guarantee has an (ε, δ) part."""
     return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0
 
@@ -302,7 +300,7 @@ def write_divergence(connection: sqlite3.Connection, charge: int, divergence: Di
     """Write the divergence of a charge, which cannot be changed later."""
     connection.execute(
         "INSERT INTO divergences (charge, value, steady) VALUES (?, ?, ?)",
-        (charge, divergence.value, divergence.steady),
+        (charge, divergence.value, divergence.sublinear),
     )
 
 

@@ -63,8 +63,8 @@ class BoundedRange(TradeOff):
         return self.eta**2 / 2
 
 
-_MOST = 400  # mechanisms; the work grows with their square
-_WIDEST = 600.0  # kη, so that e^(kη) is a double
+_MAX_COUNT = 400  # mechanisms; the work grows with their square
+_MAX_TOTAL_RANGE = 600.0  # kη, so that e^(kη) is a double
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,18 @@ class AdaptiveBoundedRange(TradeOff):
     def __post_init__(self) -> None:
         validation.check_nonnegative_or_infinite(eta=self.eta)
         validation.check_count(count=self.count)
-        if self.count > _MOST:
-            raise ValueError(f"count must be at most {_MOST}, got {self.count!r}")
-        if not self.eta * self.count <= _WIDEST:
-            raise ValueError(f"eta * count must be at most {_WIDEST}, got {self.eta * self.count}")
+        if self.count > _MAX_COUNT:
+            raise ValueError(f"count must be at most {_MAX_COUNT}, got {self.count!r}")
+        if not self.eta * self.count <= _MAX_TOTAL_RANGE:
+            raise ValueError(
+                f"eta * count must be at most {_MAX_TOTAL_RANGE}, got {self.eta * self.count}"
+            )
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         grid, values = self._table
         if self.eta == 0:
             return np.zeros_like(epsilon)
-        inside = np.interp(np.exp(np.minimum(epsilon, _WIDEST)), np.exp(grid), values)
+        inside = np.interp(np.exp(np.minimum(epsilon, _MAX_TOTAL_RANGE)), np.exp(grid), values)
         return np.where(epsilon >= self.count * self.eta, 0.0, inside)
 
     def epsilon(self, delta: float) -> float:
@@ -148,15 +150,17 @@ def _step(grid: FloatArray, values: FloatArray, cells: int, eta: float) -> Float
         ratio = np.clip(top, math.exp(cell * eta / cells), math.exp((cell + 1) * eta / cells))
         first = np.clip(-np.expm1(np.log(ratio) - eta) / -math.expm1(-eta), 0.0, 1.0)
         lost, spared = here / ratio, here / ratio * math.exp(eta)
-        line = height[near] - slope[near] * lost
-        other = height[far] - slope[far] * spared
-        best = np.maximum(best, first * line + (1 - first) * other)
+        near_value = height[near] - slope[near] * lost
+        far_value = height[far] - slope[far] * spared
+        best = np.maximum(best, first * near_value + (1 - first) * far_value)
     result = np.maximum(0.0, -np.expm1(grid))
     result[inner] = best * (1 + 1e-12) + 1e-15  # above the rounding error of a step
     return result
 
 
-_WHOLE = 1000  # up to this many draws all tests are tried; above, only those that may be best
+_MOST_EXHAUSTIVE = (
+    1000  # up to this many draws all tests are tried; above, only those that may be best
+)
 _BLOCKS = 64
 _LINES, _FEWER_LINES = 129, 65  # lines of an envelope; each is a valid bound
 
@@ -198,7 +202,7 @@ class RepeatedBoundedRange(TradeOff):
         validation.check_count(count=self.count)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
-        flat = [self._largest(float(e)) for e in np.ravel(epsilon)]
+        flat = [self._largest_delta(float(e)) for e in np.ravel(epsilon)]
         return np.array(flat, dtype=float).reshape(np.shape(epsilon))
 
     def epsilon(self, delta: float) -> float:
@@ -207,11 +211,11 @@ class RepeatedBoundedRange(TradeOff):
         top = self.count * self.eta
         if delta == 0 or not math.isfinite(top):
             return top
-        return _least(self, float(delta))
+        return _least_epsilon(self, float(delta))
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """Lower bound on f(α)."""
-        lines = _LINES if self.count <= _WHOLE else _FEWER_LINES
+        lines = _LINES if self.count <= _MOST_EXHAUSTIVE else _FEWER_LINES
         epsilon = np.linspace(0.0, min(self.epsilon(1e-15), 100.0), lines)
         return envelope(alpha, epsilon, self._profile(epsilon))
 
@@ -221,19 +225,19 @@ class RepeatedBoundedRange(TradeOff):
         # Not η**2, which raises an error on overflow; an infinite value is valid here.
         return self.count * self.eta * self.eta / 8
 
-    def _largest(self, epsilon: float) -> float:
+    def _largest_delta(self, epsilon: float) -> float:
         eta, count = self.eta, self.count
         if epsilon >= count * eta:
             return 0.0
         if not math.isfinite(eta):
             return 1.0
         tests: FloatArray = np.arange(count, dtype=float)
-        if count > _WHOLE:
-            tests = self._promising(epsilon)
+        if count > _MOST_EXHAUSTIVE:
+            tests = self._candidate_tests(epsilon)
         upper = np.minimum((epsilon + (tests + 1) * eta) / (count + 1), eta)
         return min(1.0, float(_power(count, tests, upper - eta, upper, epsilon).max()))
 
-    def _promising(self, epsilon: float) -> FloatArray:
+    def _candidate_tests(self, epsilon: float) -> FloatArray:
         """All tests m that may be optimal, found by branch and bound."""
         eta, count = self.eta, self.count
         edges = np.unique(np.linspace(0, count, _BLOCKS + 1).round())
@@ -244,28 +248,28 @@ class RepeatedBoundedRange(TradeOff):
         inner = (edges[:-1] + edges[1:]) // 2
         middle = np.minimum((epsilon + (inner + 1) * eta) / (count + 1), eta)
         reached = float(_power(count, inner, middle - eta, middle, epsilon).max())
-        promising = np.flatnonzero(bounds >= reached)
-        if promising.size == 0:
+        kept_blocks = np.flatnonzero(bounds >= reached)
+        if kept_blocks.size == 0:
             return inner
-        blocks = [np.arange(edges[block], edges[block + 1]) for block in promising]
+        blocks = [np.arange(edges[block], edges[block + 1]) for block in kept_blocks]
         return np.concatenate(blocks)
 
 
 @lru_cache(maxsize=256)  # plans, their labels and a ledger need the same values
-def _least(curve: RepeatedBoundedRange, delta: float) -> float:
+def _least_epsilon(curve: RepeatedBoundedRange, delta: float) -> float:
     """Upper bound on the root of δ(ε) = ``delta`` > 0."""
-    if curve._largest(0.0) <= delta:
+    if curve._largest_delta(0.0) <= delta:
         return 0.0
     top = min(curve.count * curve.eta, zcdp_epsilon(curve.rho_of_draws, delta))
 
     def excess(epsilon: float) -> float:
-        return math.log(max(curve._largest(epsilon), 1e-320) / delta)
+        return math.log(max(curve._largest_delta(epsilon), 1e-320) / delta)
 
     if excess(top) >= 0:  # the two bounds are equal, up to rounding
         return top
     root = brentq(excess, 0.0, top, xtol=1e-15 * top, rtol=1e-13)
     hair = 1e-13  # relative to ε: step that raises the root, doubled until δ is not exceeded
-    while curve._largest(root) > delta:
+    while curve._largest_delta(root) > delta:
         root, hair = root * (1 + hair), 2 * hair
     return min(float(root), top)
 

@@ -120,9 +120,9 @@ class Composition(TradeOff):
         return math.fsum(count * curve.renyi(order) for curve, count in self.parts)
 
     @property
-    def steady(self) -> bool:
-        """Whether all parts are steady."""
-        return all(curve.steady for curve, _ in self.parts)
+    def sublinear(self) -> bool:
+        """Whether D_a/a decreases in the order for all parts."""
+        return all(curve.sublinear for curve, _ in self.parts)
 
     @cached_property
     def _losses(self) -> "_LossDistribution":
@@ -170,20 +170,22 @@ class _LossDistribution:
     @classmethod
     def from_parts(cls, parts: tuple[Part, ...], grid: float | None) -> "_LossDistribution":
         tops = [_largest_loss(curve, count) for curve, count in parts]
-        spacing = grid or _spacing(parts, max(tops))
+        # δ(0) is a distance between distributions: 0.4 times the spread for a Gaussian loss.
+        narrowest = min(float(curve.delta(0.0)) for curve, _ in parts)
+        spacing = grid or max(min(_COARSEST, narrowest / 4), max(tops) / _MOST)
         total: Any = None
         error = 0.0
         for (curve, count), top in zip(parts, tops, strict=True):
             half = max(1, math.ceil(top / spacing))
             epsilon = np.arange(-half, half + 1) * spacing
             profile = np.minimum.accumulate(np.asarray(curve.delta(epsilon)))
-            one = connect_dots(profile, spacing)
-            many = one if count == 1 else one.self_compose(count, _TAIL)
-            error += _power_rounding(masses(one)[0], len(masses(many)[0]), count)
+            step = connect_dots(profile, spacing)
+            steps = step if count == 1 else step.self_compose(count, _TAIL)
+            error += _power_rounding(masses(step)[0], len(masses(steps)[0]), count)
             if total is not None:
-                error += _product_rounding(masses(total)[0], masses(many)[0])
-                many = total.compose(many, _TAIL)
-            total = many
+                error += _product_rounding(masses(total)[0], masses(steps)[0])
+                steps = total.compose(steps, _TAIL)
+            total = steps
         probs, first, infinite = masses(total)
         probs = np.maximum(probs, 0.0)
         losses: FloatArray = (first + np.arange(len(probs), dtype=float)) * spacing
@@ -234,9 +236,9 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
     >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])
     Gaussian(mu=5.0)
     """
-    square, counts, opened = 0.0, dict[TradeOff, int](), list(_flatten(parts))
-    shared_relation(curve for curve, _ in opened)
-    for curve, count in opened:
+    square, counts, simple_parts = 0.0, dict[TradeOff, int](), list(_flatten(parts))
+    shared_relation(curve for curve, _ in simple_parts)
+    for curve, count in simple_parts:
         if isinstance(curve, Gaussian):
             square += count * curve.mu**2
         else:
@@ -279,12 +281,6 @@ def _top(curve: TradeOff, count: int) -> float:
     return bisect(lambda loss: bool(curve.delta(loss) <= enough), top, low, halvings=20)
 
 
-def _spacing(parts: tuple[Part, ...], top: float) -> float:
-    # δ(0) is a distance between distributions: 0.4 times the spread for a Gaussian loss.
-    narrowest = min((float(curve.delta(0.0)) for curve, _ in parts), default=1.0)
-    return max(min(_COARSEST, narrowest / 4), top / _MOST)
-
-
 def _power_rounding(probs: FloatArray, size: int, count: int) -> float:
     """Bound on the sum of errors of a k-fold convolution by FFT."""
     if count == 1:
@@ -295,8 +291,8 @@ def _power_rounding(probs: FloatArray, size: int, count: int) -> float:
     return stage * (2 * count + 1) * float(np.sum(transform ** (count - 1)))
 
 
-def _product_rounding(one: FloatArray, other: FloatArray) -> float:
-    """Bound on the sum of errors of one convolution by FFT; see :func:`_power_rounding`."""
-    size = len(one) + len(other)
-    heights = float(np.linalg.norm(one) * np.linalg.norm(other))
+def _product_rounding(first: FloatArray, second: FloatArray) -> float:
+    """Bound on the sum of errors of one convolution by FFT."""
+    size = len(first) + len(second)
+    heights = float(np.linalg.norm(first) * np.linalg.norm(second))
     return 3 * _UNIT * math.log2(size) * size * heights

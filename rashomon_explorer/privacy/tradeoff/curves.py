@@ -88,7 +88,7 @@ class TradeOff(ABC):
         return order * self.rho
 
     @property
-    def steady(self) -> bool:
+    def sublinear(self) -> bool:
         """Whether the bounds D_a/a of :meth:`renyi` decrease in the order, as with aρ."""
         return True
 
@@ -107,17 +107,13 @@ class TradeOff(ABC):
 
 
 def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
-    """β(α) = max over ε ≥ 0 of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0}.
-
-    Largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
-    Proposition 2.12). Each line is a bound, so their maximum is one on any grid, at most 1 − α.
-    """
+    """Max over (ε, δ) of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0} (Dong et al. 2022, Prop. 2.12)."""
     alpha = type_one_errors(alpha)
     result = np.empty(alpha.size)
-    for place, level in enumerate(alpha.ravel()):  # by line: a table of α by ε can be huge
+    for i, level in enumerate(alpha.ravel()):  # by line: a table of α by ε can be huge
         steep = 1 - delta - np.exp(epsilon) * level
         flat = np.exp(-epsilon) * (1 - delta - level)
-        result[place] = max(0.0, float(steep.max()), float(flat.max()))
+        result[i] = max(0.0, float(steep.max()), float(flat.max()))
     return np.minimum(result.reshape(alpha.shape), 1 - alpha)[()]
 
 
@@ -132,14 +128,14 @@ def type_one_errors(alpha: ArrayLike) -> FloatArray:
 
 def shared_relation(curves: Iterable[TradeOff]) -> str:
     """Neighbour relation of all curves; "replace" if there are no curves."""
-    found = sorted({curve.relation for curve in curves})
-    if len(found) > 1:
+    relations = sorted({curve.relation for curve in curves})
+    if len(relations) > 1:
         raise ValueError(
-            f"trade-off functions with different neighbour relations do not compose, got {found}: "
-            "use one relation for all. A Gaussian mechanism for a record that is added or "
-            "removed is PoissonSampled(sigma, 1.0, relation='add_or_remove')"
+            "trade-off functions with different neighbour relations do not compose, got "
+            f"{relations}: use one relation for all. A Gaussian mechanism for a record that is "
+            "added or removed is PoissonSampled(sigma, 1.0, relation='add_or_remove')"
         )
-    return found[0] if found else REPLACE
+    return relations[0] if relations else REPLACE
 
 
 def check_relation(relation: str) -> None:
@@ -168,8 +164,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, TradeOff):
         return value.to_dict()
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _restored(value: Any) -> Any:
@@ -406,9 +402,10 @@ class Piecewise(TradeOff):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        plain = super().to_dict()
-        relation = plain.pop("relation")
-        return plain if relation == REPLACE else {**plain, "relation": relation}
+        values = super().to_dict()
+        if self.relation == REPLACE:
+            del values["relation"]
+        return values
 
 
 def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
@@ -419,16 +416,12 @@ def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piece
     for point in sorted(points):
         if corners and point[0] == corners[-1][0]:
             continue  # of two points at one α the lower one came first
-        while len(corners) > 1 and _turns_down(corners[-2], corners[-1], point):
-            corners.pop()
+        while len(corners) > 1:
+            (a, b), (middle_a, middle_b) = corners[-2:]
+            if (middle_a - a) * (point[1] - b) > (middle_b - b) * (point[0] - a):
+                break
+            corners.pop()  # it is not below the line from its neighbours
         corners.append(point)
     heights = [b for _, b in corners]
     lowest = heights.index(min(heights))
     return Piecewise(tuple(corners[: lowest + 1]), relation=relation)
-
-
-def _turns_down(
-    one: tuple[float, float], two: tuple[float, float], three: tuple[float, float]
-) -> bool:
-    run, rise = two[0] - one[0], two[1] - one[1]
-    return run * (three[1] - one[1]) <= rise * (three[0] - one[0])

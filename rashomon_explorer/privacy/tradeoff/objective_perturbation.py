@@ -83,19 +83,21 @@ class GaussianObjectivePerturbation(TradeOff):
 
     def epsilon(self, delta: float) -> float:
         """Least ε ≥ 0 that any order proves at δ."""
-        return renyi_epsilon(ORDERS, self._every, delta)
+        return renyi_epsilon(ORDERS, self._order_divergences, delta)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         flat = np.ravel(epsilon)
-        found = np.empty(len(flat))
+        log_delta = np.empty(len(flat))
         for start in range(0, len(flat), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            exponents = EXCESS[:, None] * (self._every[:, None] - flat[part]) + OFFSET[:, None]
-            found[part] = exponents.min(axis=0)
-        return np.exp(np.minimum(0.0, found)).reshape(np.shape(epsilon))
+            exponents = (
+                EXCESS[:, None] * (self._order_divergences[:, None] - flat[part]) + OFFSET[:, None]
+            )
+            log_delta[part] = exponents.min(axis=0)
+        return np.exp(np.minimum(0.0, log_delta)).reshape(np.shape(epsilon))
 
     @cached_property
-    def _every(self) -> FloatArray:
+    def _order_divergences(self) -> FloatArray:
         return np.asarray(self._divergences(ORDERS, EXCESS, _ARRAYS))
 
     def _divergences(self, order: Any, excess: Any, xp: SimpleNamespace) -> Any:
@@ -106,8 +108,8 @@ class GaussianObjectivePerturbation(TradeOff):
         else:
             side = xp.erfc(-t / math.sqrt(2)) / 2
             share = xp.log(side + xp.exp(-t * t / 2) / 2 if self.monotone else 2 * side)
-        own = self.jump + order * self.ratio**2 / 2 + xp.maximum(0.0, share) / excess
-        return _UP * (self.draws * own + order * self.mu**2 / 2)
+        one_draw = self.jump + order * self.ratio**2 / 2 + xp.maximum(0.0, share) / excess
+        return _UP * (self.draws * one_draw + order * self.mu**2 / 2)
 
 
 # A planner needs thousands of values at one order, which floats give ten times as fast.

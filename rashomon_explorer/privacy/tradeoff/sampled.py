@@ -26,30 +26,29 @@ def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: flo
     """Bound on D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour, m = 1/σ, by trapezoid sums."""
     curves.check_order(order)
     excess, m = order - 1, 1 / sigma
-    most = order * ((first - second) * m) ** 2 / 2
+    unsampled = order * ((first - second) * m) ** 2 / 2
     strip = 1 / math.hypot(1.0, math.sqrt(order) * m / 2)
     growth = strip**2 / 2 - excess * math.log(math.cos(m * strip / 2))
     step = 2 * math.pi * strip / (growth + _NOTHING)
     low = -m - math.sqrt(m**2 + 2 * _NOTHING)
     high = _end(order, m, rate)
     if not (high - low) / step < _MOST_NODES:
-        return min(most, _binomial_renyi(m, rate, order))
+        return min(unsampled, _binomial_renyi(m, rate, order))
     x: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
-    one, other = (_log_lift(place * m * x - m**2 / 2, place, rate) for place in (first, second))
+    lifts = [_log_lift(mean * m * x - m**2 / 2, mean, rate) for mean in (first, second)]
     near = _difference(x, m, rate, first, second)
-    terms = other - x**2 / 2 - math.log(2 * math.pi) / 2 + _log_bend(one - other, near, order)
+    log_density = lifts[1] - x**2 / 2 - math.log(2 * math.pi) / 2
+    terms = log_density + _log_bend(lifts[0] - lifts[1], near, order)
     total = float(logsumexp(terms)) + math.log(step)
-    beyond = 4 * (1 + 2 * order) * math.exp(-_NOTHING)
-    return min(most, _UP * _log_of_one_and(total, beyond) / excess)
+    error = 4 * (1 + 2 * order) * math.exp(-_NOTHING)
+    return min(unsampled, _UP * _log_one_plus(total, error) / excess)
 
 
 def batches_renyi(mu: float, rate: float, order: float) -> float:
-    """Bound on D_a of C_q(G(μ)), for batches of a fixed size, in both directions.
-
-    With r = 1 − q + q·e^(μx − μ²/2), e^((a − 1)D_a) − 1 = ∫φ(x)(r^a − 1)(1 − r^(1 − a))dx over
-    x > μ/2 (docs/theory.md §4). The product of the last two factors is convex in x and φ decreases.
-    The mass of a cell times the mean of both ends is therefore an upper bound.
-    """
+    """Bound on D_a of C_q(G(μ)), for batches of a fixed size, in both directions."""
+    # With r = 1 − q + q·e^(μx − μ²/2), e^((a − 1)D_a) − 1 = ∫φ(x)(r^a − 1)(1 − r^(1 − a))dx over
+    # x > μ/2 (docs/theory.md §4). The product of the last two factors is convex and φ decreases:
+    # the mass of a cell times the mean of both ends is an upper bound.
     curves.check_order(order)
     excess = order - 1
     high = order * mu + math.sqrt(order * excess * mu**2 + 2 * _NOTHING)
@@ -58,24 +57,23 @@ def batches_renyi(mu: float, rate: float, order: float) -> float:
     with np.errstate(divide="ignore"):  # at μ/2 the loss is 0 and its logarithm −∞
         near = np.log1p(rate * np.expm1(np.minimum(exponent, 1.0)))
         loss = np.maximum(np.where(exponent < 1, near, _log_lift(exponent, 1, rate)), 0.0)
-        bend = _log_expm1(order * loss) + np.log(-np.expm1(-excess * loss))
+        risen = order * loss
+        bend = risen + np.log(-np.expm1(-risen)) + np.log(-np.expm1(-excess * loss))
     tail = log_ndtr(-x)
     mass = tail[:-1] + np.log(-np.expm1(np.diff(tail)))
     total = float(logsumexp(mass + np.logaddexp(bend[:-1], bend[1:]))) - math.log(2)
-    return min(order * mu**2 / 2, _UP * _log_of_one_and(total, math.exp(-_NOTHING)) / excess)
+    return min(order * mu**2 / 2, _UP * _log_one_plus(total, math.exp(-_NOTHING)) / excess)
 
 
 def _end(order: float, m: float, rate: float) -> float:
     """Point where the integrand's tail is below e^(−80)/2, by r ≤ e^(2mx) or Q ≥ (1 − q)φ."""
-    ends = []
-    for centre, more in (((2 * order - 1) * m, 0.0), (order * m, -(order - 1) * math.log1p(-rate))):
-        ends.append(centre + math.sqrt(centre**2 + 2 * (more + _NOTHING)))
-    return min(ends)
+    centres = ((2 * order - 1) * m, 0.0), (order * m, -(order - 1) * math.log1p(-rate))
+    return min(c + math.sqrt(c**2 + 2 * (more + _NOTHING)) for c, more in centres)
 
 
-def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
-    """Logarithm of 1 − q + q·e^exponent, or 0 if the mean does not move (``place`` is 0)."""
-    if place == 0:
+def _log_lift(exponent: FloatArray, mean: int, rate: float) -> FloatArray:
+    """Logarithm of 1 − q + q·e^exponent, or 0 if the mean does not move."""
+    if mean == 0:
         return np.zeros_like(exponent)
     rest = math.log1p(-rate) if rate < 1 else -math.inf
     return np.asarray(np.logaddexp(rest, math.log(rate) + exponent))
@@ -83,11 +81,11 @@ def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
 
 def _difference(x: FloatArray, m: float, rate: float, first: int, second: int) -> FloatArray:
     """Return r − 1 without cancellation for r near 1."""
-    one, other = (
-        np.expm1(np.minimum(place * m * x - m**2 / 2, 50.0)) if place else np.zeros_like(x)
-        for place in (first, second)
-    )
-    return np.asarray(rate * (one - other) / (1 + rate * other))
+    lifts = [
+        np.expm1(np.minimum(mean * m * x - m**2 / 2, 50.0)) if mean else np.zeros_like(x)
+        for mean in (first, second)
+    ]
+    return np.asarray(rate * (lifts[0] - lifts[1]) / (1 + rate * lifts[1]))
 
 
 def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArray:
@@ -104,11 +102,7 @@ def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArr
         return np.asarray(np.where(far, order * log_ratio, np.log(np.maximum(series, 0.0))))
 
 
-def _log_expm1(values: FloatArray) -> FloatArray:
-    return np.asarray(values + np.log(-np.expm1(-values)))
-
-
-def _log_of_one_and(log_value: float, more: float) -> float:
+def _log_one_plus(log_value: float, more: float) -> float:
     """Return log(1 + e^value + more)."""
     if log_value > 30:
         return log_value + math.exp(-log_value) * (1 + more)
@@ -203,21 +197,21 @@ class PoissonSampled(curves.TradeOff):
 
     def renyi(self, order: float) -> float:
         """Bound on D_a: a multiple of one step, as the neighbours are worst for any divergence."""
-        if self.steady:
+        if self.sublinear:
             return order * self.rho
         pairs = _PAIRS[self.relation]
         return self.steps * max(poisson_renyi(self.sigma, self.rate, *p, order) for p in pairs)
 
     @property
-    def steady(self) -> bool:
+    def sublinear(self) -> bool:
         """Whether D_a/a decreases: only without sampling, as rare losses weigh more with order."""
         return self.rate in (0.0, 1.0)
 
     @property
     def rho(self) -> float:
         """ρ of the same sums over all rows, which is an upper bound with sampling."""
-        apart = max(first - second for first, second in _PAIRS[self.relation])
-        return self.steps * (apart / self.sigma) ** 2 / 2 if self.rate else 0.0
+        distance = max(first - second for first, second in _PAIRS[self.relation])
+        return self.steps * (distance / self.sigma) ** 2 / 2 if self.rate else 0.0
 
 
 @dataclass(frozen=True)
@@ -273,10 +267,10 @@ class _Direction(curves.TradeOff):
         risen = np.where(size > _HUGE, size + math.log(2), np.arcsinh(np.exp(np.minimum(size, 18))))
         return np.asarray((epsilon / 2 + np.sign(epsilon) * risen) / step)
 
-    def _log_above(self, edge: FloatArray, place: int) -> FloatArray:
-        """Logarithm of the mass above the edge if a sampled record has its mean at ``place``."""
+    def _log_above(self, edge: FloatArray, mean: int) -> FloatArray:
+        """Logarithm of the mass above the edge if a sampled record has this mean."""
         rest = math.log1p(-self.of.rate) if self.of.rate < 1 else -math.inf
-        sampled = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
+        sampled = math.log(self.of.rate) + log_ndtr(mean / self.of.sigma - edge)
         return np.asarray(np.logaddexp(rest + log_ndtr(-edge), sampled))
 
 
@@ -339,9 +333,9 @@ class Subsampled(curves.TradeOff):
         return self.of.relation
 
     @property
-    def steady(self) -> bool:
+    def sublinear(self) -> bool:
         """Whether D_a/a decreases: only without sampling, as rare losses weigh more with order."""
-        return self.of.steady and (
+        return self.of.sublinear and (
             self.rate in (0.0, 1.0) or not isinstance(self.of, curves.Gaussian)
         )
 

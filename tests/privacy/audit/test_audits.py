@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom, norm
 
 from rashomon_explorer.privacy import approximate, audit, bounded_range, gdp, pure, zcdp
-from rashomon_explorer.privacy.audit import _counted, _select_events, upper_bound
+from rashomon_explorer.privacy.audit import _event, _select_events, upper_bound
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.privacy.tradeoff import BoundedRange, Gaussian, Laplace
 
@@ -234,7 +234,7 @@ def test_without_the_split_and_bonferroni_the_confidence_is_wrong():
         rng = np.random.default_rng(seed)
         runs = laplace(0.0, rng, half), laplace(1.0, rng, half)
         picked = _select_events(*runs, pure(epsilon=1.0), 0.0, failure)
-        wrong += max(_counted(*each, *runs, failure).epsilon(0.0) for each in picked) > 1.0
+        wrong += max(_event(*each, *runs, failure).epsilon(0.0) for each in picked) > 1.0
     assert wrong > 2 * failure * tries
 
 

@@ -93,8 +93,8 @@ def test_more_draws_wider_ranges_and_smaller_epsilon_cost_more(eta, count, share
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 4.0, 8.0])
 def test_omitted_tests_are_not_the_best(monkeypatch, epsilon):
     curve = RepeatedBoundedRange(0.03, 4000)
-    few, pruned = curve._promising(epsilon).size, float(curve.delta(epsilon))
-    monkeypatch.setattr(curves, "_WHOLE", 10**9)
+    few, pruned = curve._candidate_tests(epsilon).size, float(curve.delta(epsilon))
+    monkeypatch.setattr(curves, "_MOST_EXHAUSTIVE", 10**9)
     assert float(curve.delta(epsilon)) == pruned
     assert few < 4000 / 4
 

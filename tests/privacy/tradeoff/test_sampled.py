@@ -220,7 +220,7 @@ def test_steps_add_up_and_relations_differ(rate, sigma):
         assert replace(one, steps=300).renyi(order) == 300 * found
         usual = PoissonSampled(sigma, rate, relation="add_or_remove")
         assert usual.renyi(order) < found  # the other relation costs less
-    assert not one.steady
+    assert not one.sublinear
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5])
@@ -233,8 +233,8 @@ def test_batches_of_all_rows_have_the_divergence_of_a_gaussian(mu):
 def test_of_others_only_what_is_known():
     half = Subsampled(Gaussian(0.5), 0.1)
     assert Composition(((half, 7),)).renyi(3.0) == pytest.approx(7 * half.renyi(3.0))
-    assert not Composition(((half, 7), (Gaussian(1.0), 1))).steady
-    assert Subsampled(Gaussian(0.5), 1.0).steady and Gaussian(1.0).steady
+    assert not Composition(((half, 7), (Gaussian(1.0), 1))).sublinear
+    assert Subsampled(Gaussian(0.5), 1.0).sublinear and Gaussian(1.0).sublinear
     lines = Piecewise(((0.0, 0.9), (0.9, 0.0)))
     assert math.isinf(lines.renyi(2.0))
     assert math.isinf(Subsampled(lines, 0.5).renyi(2.0))
