@@ -1,8 +1,7 @@
 """Exact results for the page, computed from private rows and cached."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from threading import Lock
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,51 +9,23 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer import trees
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.memory_limits import release_freed_memory
-from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family
-from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels, grouping_rule
+from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import feature_schema, streamed_table, tree_rows
+from rashomon_explorer.explorer.streamed_table import streamed_table, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.plots.registry import MeasureCache
 from rashomon_explorer.plots.text import counted, empty_set_message
-from rashomon_explorer.rows.steps import TransformStep
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 
 _NO_LINEAR = "Exact results need linear models with a convex loss."
 _NO_TARGETS = "Exact results need the rows and their targets."
-
-
-class _Results:
-    """Results about one problem, each computed once; those about another problem replace them."""
-
-    def __init__(self) -> None:
-        self._problem: Any = None
-        self._rows: Any = None
-        self._results: dict[Any, Any] = {}
-        self._locks: dict[Any, Lock] = {}
-        self._guard = Lock()
-
-    def find(self, problem: Any, rows: Any, key: Any, compute: Callable[[], Any]) -> Any:
-        """Return a result; ``rows`` are kept alive, so that their id() is not reused."""
-        with self._guard:
-            if problem != self._problem:
-                self._problem, self._rows, self._results, self._locks = problem, rows, {}, {}
-            results, lock = self._results, self._locks.setdefault(key, Lock())
-        with lock:  # a second caller waits for the first one's result
-            if key not in results:
-                results[key] = compute()
-            return results[key]
-
-    def forget(self) -> None:
-        with self._guard:
-            self._problem, self._rows, self._results, self._locks = None, None, {}, {}
 
 
 class ExactAnswers:
@@ -63,7 +34,7 @@ class ExactAnswers:
     def __init__(self, screen: ModelInputs) -> None:
         self._screen = screen
         self.state = screen.state
-        self._results = _Results()
+        self._results = MeasureCache()
         self.forget = self._results.forget
         self._selected = CurrentSelection(screen)
 
@@ -185,17 +156,14 @@ class ExactAnswers:
 
         return self._find("held problem", find)
 
-    def _problem_key(self) -> tuple[Any, ...]:
-        """Cache key of the problem; draws and thresholds of one problem share it."""
-        models, rows = self.state.rashomon_set, self._screen.rows
-        of_set: tuple[Any, ...] = ()
+    def _find(self, name: Any, compute: Callable[[], Any]) -> Any:
+        """Compute once a problem; draws and thresholds of one problem share the result."""
+        models = self.state.rashomon_set
+        keys: tuple[Any, ...] = (self.state.outside, self._screen.rows)
         if isinstance(models, RashomonSet):
-            planned = models.plan
-            of_set = (models.least, planned.radius, planned.ridge, models.row_norm, models.link)
-        return (id(self.state.outside), id(rows), *of_set)
-
-    def _find(self, key: Any, find: Callable[[], Any]) -> Any:
-        return self._results.find(self._problem_key(), self._screen.rows, key, find)
+            plan = models.plan
+            keys += (models.least, plan.radius, plan.ridge, models.row_norm, models.link)
+        return self._results.get(keys, compute, name)
 
 
 _MOST_KEPT = 500_000
@@ -208,27 +176,12 @@ _NO_TREES = "Choose <b>sparse trees</b> under Models to count them all."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCounts:
-    """Count, for each group and tree, the rows that the tree gives a label."""
-
-    models: Any
-    label: int
-    groups: int
-
-    def __call__(self, rows: Any, codes: Any) -> tuple[NDArray[np.int_]]:
-        """Return counts (groups, trees)."""
-        codes = codes["group"] if codes.dtype.names else codes
-        has_label = self.models.labels(rows) == self.label
-        return (np.array([has_label[:, codes == one].sum(axis=1) for one in range(self.groups)]),)
-
-
 class TreeAnswers:
     """Exact results over all trees of the current class, cached."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self._results = _Results()
+        self._results = MeasureCache()
         self.forget = self._results.forget
 
     @property
@@ -242,6 +195,15 @@ class TreeAnswers:
     def counted(self) -> trees.CountedTrees:
         """All trees of the current class, counted."""
         return self._find("counted", self._count)
+
+    @property
+    def _counted_people(self) -> trees.CountedTrees:
+        """All trees counted on the rows in memory: of a chunked table, on its sample."""
+        data = self.state.data
+        if streamed_table(data) is None:
+            return self.counted
+        estimator = family.tree_estimator(self.state, None)
+        return self._find("counted people", lambda: estimator.counted(data.frame, data.y))
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -284,20 +246,24 @@ class TreeAnswers:
 
     def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
         """Least loss for each gap of a label's rate between the groups of a column."""
-        front = self._front(column, label)
-        table = pd.DataFrame({"beyond": front.losses - self.counted.least, "gap": front.gaps})
+        front, least = self._front(column, label), self._counted_people.least
+        table = pd.DataFrame({"beyond": front.losses - least, "gap": front.gaps})
         table.attrs["exact"] = front.exact
         return table.rename_axis("tree")
 
     def fairest(self, column: str, label: int | None = None) -> PredictorSet:
         """Return the best tree, and the tree within ψ with the smallest gap."""
-        return self._as_predictor_set(self._front(column, label).tree(-1))
+        tree = self._front(column, label).tree(-1)
+        return self._as_predictor_set(tree, self._counted_people)
 
     def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
         """Excess loss and gap of drawn trees, as in `parity`; empty for another class."""
         if not self._are_of_this_class(models):
             return pd.DataFrame({"beyond": [], "gap": []})
-        rates = self._rates(models, self._groups(column), self._label(label))
+        data = self.state.data
+        names, codes = np.unique(group_labels(data, column).to_numpy(), return_inverse=True)
+        has_label = models.labels(tree_rows(data)) == self._label(label)
+        rates = np.array([has_label[:, codes == code].mean(axis=1) for code in range(len(names))])
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
@@ -324,37 +290,14 @@ class TreeAnswers:
         )
 
     def _front(self, column: str, label: int | None) -> trees.ParityFront:
-        psi, of = float(self.state.psi), self._label(label)
-        groups = self._groups(column)
+        psi, code = float(self.state.psi), self._label(label)
+        groups = group_labels(self.state.data, column).to_numpy()
         return self._find(
-            ("parity", column, of, psi),
+            ("parity", column, code, psi),
             lambda: trees.parity_front(
-                self.counted, groups, psi, label=of, most=_MOST_KEPT, random_state=0
+                self._counted_people, groups, psi, label=code, most=_MOST_KEPT, random_state=0
             ),
         )
-
-    def _groups(self, column: str) -> NDArray[Any]:
-        """Group of every row, in memory or chunked."""
-        data = self.state.data
-        stream = streamed_table(data)
-        if stream is None:
-            return group_labels(data, column).to_numpy()
-        return stream.groups(column, grouping_rule(data, column)).cat.codes.to_numpy()
-
-    def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
-        """Share of each group's rows to which each tree gives a label (groups, trees)."""
-        data = self.state.data
-        stream = streamed_table(data)
-        names, codes = np.unique(groups, return_inverse=True)
-        count_labels = LabelCounts(models, label, len(names))
-        if stream is None:
-            (found,) = count_labels(tree_rows(data), codes)
-        else:
-            encoder = UnitEncoder(feature_schema(data.schema))
-            steps = TransformStep(encoder, tuple(stream.sampled.rows.source.names or ()))
-            rows = stream.sampled.rows.then(steps).with_targets(group=codes.astype(np.int16))
-            (found,) = rows.reduce(count_labels)
-        return np.asarray(found / np.bincount(codes)[:, None])
 
     def _label(self, label: int | None) -> int:
         return len(self.state.data.classes) - 1 if label is None else label
@@ -387,14 +330,16 @@ class TreeAnswers:
         release_freed_memory()  # counting takes several times the memory of its result
         return counted
 
-    def _as_predictor_set(self, tree: Node) -> PredictorSet:
-        counted = self.counted
+    def _as_predictor_set(
+        self, tree: Node, counted: trees.CountedTrees | None = None
+    ) -> PredictorSet:
+        counted = counted or self.counted
         both = [counted.best(), tree]
         losses = [counted.loss(count_leaves(one), counted.errors(one)) for one in both]
         predictor_set = counted.as_set(both, np.array(losses), float(self.state.psi))
         return replace(predictor_set, classes=tuple(self.state.data.classes))
 
-    def _find(self, key: Any, find: Callable[[], Any]) -> Any:
+    def _find(self, name: Any, compute: Callable[[], Any]) -> Any:
         state = self.state
-        now = (id(state.data), state.max_leaves, state.max_depth, state.leaf_penalty)
-        return self._results.find(now, state.data, key, find)
+        keys = (state.data, state.max_leaves, state.max_depth, state.leaf_penalty)
+        return self._results.get(keys, compute, name)

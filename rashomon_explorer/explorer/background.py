@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
@@ -10,19 +9,9 @@ from rashomon_explorer._utils.progress import ChainState
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.state import EPOCH, Epoch, ExplorerState
-from rashomon_explorer.explorer.streamed_table import streamed_table
 
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-_PASSES = ThreadPoolExecutor(2, thread_name_prefix="rashomon-passes")
-"""At most two passes over chunked rows run at a time; other work uses another pool."""
-
-
-async def run_in_thread(work: Callable[[], T], *, passes: bool = False) -> T:
-    """Call ``work`` in another thread and return its result."""
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_PASSES if passes else None, work)
 
 
 def has_event_loop() -> bool:
@@ -78,11 +67,9 @@ class BackgroundTask:
         self.running = False
         self.task: asyncio.Task[None] | None = None
 
-    def start(
-        self, work: Callable[[], T], show: Callable[[T], object], *, passes: bool = False
-    ) -> None:
+    def start(self, work: Callable[[], T], show: Callable[[T], object]) -> None:
         """Pass the result of ``work`` to ``show``, unless a newer run supersedes it."""
-        if self.spawn(partial(run_in_thread, work, passes=passes), show):
+        if self.spawn(partial(asyncio.to_thread, work), show):
             return
         self._newest += 1
         self._set_running(True)
@@ -139,9 +126,7 @@ class BackgroundTask:
             visible = state.page == page or state.view == "release"
             if outdated and visible and not state.busy and not self.running:
                 outdated = False
-                passes = streamed_table(state.data) is not None
-                current = partial(show_current, state.epoch)
-                self.start(partial(self._attempt, find), current, passes=passes)
+                self.start(partial(self._attempt, find), partial(show_current, state.epoch))
 
         def leave(_change: object) -> None:
             withdraw()

@@ -202,7 +202,7 @@ class DatasetController(ModelInputs):
             if self.state.data is data:
                 self.state.same_rows = same_rows(others, own.name)
 
-        self._comparison.start(lambda: other_charged_ledgers(own, stream.hashes), show, passes=True)
+        self._comparison.start(lambda: other_charged_ledgers(own, stream.hashes), show)
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:

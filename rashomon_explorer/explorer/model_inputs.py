@@ -1,10 +1,8 @@
 """Encoded rows, group columns, and models that were fitted elsewhere."""
 
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -38,11 +36,6 @@ def group_labels(data: Any, column: str) -> pd.Series:
     """Group of each person by a column, as text; categories in the groups' order."""
     values = _column(data, column)
     return streamed_table.Grouping.from_values(values)(values).rename(column)
-
-
-def grouping_rule(data: Any, column: str) -> streamed_table.Grouping:
-    """Rule that maps values of a column to groups."""
-    return streamed_table.Grouping.from_values(_column(data, column))
 
 
 def _column(data: Any, name: str) -> pd.Series:
@@ -112,20 +105,6 @@ class ModelInputs:
         if behind is None and family.trees_in(self.state.rashomon_set) is not None:
             behind = streamed_table.IN_UNITS
         return stream.encoded(behind, labels=not self._of_codes)
-
-    @property
-    def all_targets(self) -> NDArray[Any]:
-        """Targets of all chunked rows in the coding of the models on screen; read once."""
-        data = self.state.data
-        codes = data.whole.targets
-        return codes if self._of_codes else np.asarray(data.classes)[codes]
-
-    def all_groups(self, column: str) -> "pd.Series[Any]":
-        """Group of every chunked row by a column; read once."""
-        return cast(
-            "pd.Series[Any]",
-            self.state.data.whole.groups(column, grouping_rule(self.state.data, column)),
-        )
 
     @property
     def is_chunked(self) -> bool:

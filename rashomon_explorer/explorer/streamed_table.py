@@ -17,7 +17,6 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema, cells, messages, tables
 from rashomon_explorer.data import encoder as encoders
 from rashomon_explorer.data.column import Column
-from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.estimators import PublicBoundsScaler
@@ -27,7 +26,7 @@ from rashomon_explorer.privacy.ledger.tables import Hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import transformed
 from rashomon_explorer.rows.columns import map_rows
-from rashomon_explorer.rows.reduction import Step, append_parts
+from rashomon_explorer.rows.reduction import Step
 from rashomon_explorer.rows.source import as_floats
 from rashomon_explorer.rows.steps import ClipStep, EncodeStep, LongRowCount, TransformStep
 from rashomon_explorer.rows.views import NamedColumns, RowSubset
@@ -190,10 +189,6 @@ class Grouping:
         labels = pd.Series(names[places], index=values.index, name=values.name)
         return labels.where(values.notna(), NO_VALUE)
 
-    def codes(self, values: "pd.Series[Any]") -> "np.ndarray[Any, np.dtype[np.int8]]":
-        """Position of each value's group among the names, one byte per row."""
-        return np.asarray(pd.Index(self.names).get_indexer(pd.Index(self(values))), dtype=np.int8)
-
 
 def _words(values: "pd.Series[Any]") -> "pd.Series[Any]":
     return values.astype(object).where(values.notna(), NO_VALUE).map(_word)
@@ -273,7 +268,6 @@ class StreamedTable:
         self.sampled = sampled
         self.schema: TableSchema = data.schema
         self._coded = TargetCoding(data.schema, data.target_bounds, _positive_label(data))
-        self._groupings: dict[str, Grouping] = {}
         self._known: dict[Any, Any] = {}
         self._lock = Lock()
 
@@ -326,26 +320,6 @@ class StreamedTable:
             return float(longer.item()) / self.n
 
         return float(self._once("clipped share", find))
-
-    @property
-    def targets(self) -> NDArray[Any]:
-        """All targets (n,) in the page's coding; one byte per row for classes."""
-        return self._once(
-            "targets", lambda: np.concatenate(self.labelled.reduce(_targets, merge=append_parts))
-        )
-
-    def groups(self, column: str, rule: Grouping) -> "pd.Series[Any]":
-        """Group of each row by a rule on a column; one byte per row."""
-        declared = {one.name: one for one in self.schema.columns}.get(column)
-        text = isinstance(declared, Levelled) and declared.role == "sensitive"
-
-        def find() -> "pd.Series[Any]":
-            rows = self.sampled.rows
-            codes = map_rows(rows.raw(rows.source.select_column(column)), _Grouped(rule, text))
-            found = pd.Series(pd.Categorical.from_codes(codes, pd.Index(rule.names)), name=column)
-            return found.cat.remove_unused_categories()
-
-        return self._once(("groups", column, rule), find)
 
     def hashes(self) -> Hashes:
         """Checksums of all rows, eight bytes each."""
@@ -403,22 +377,6 @@ class TargetCoding:
         return np.clip(numbers, *self.bounds)
 
 
-@dataclass(frozen=True, eq=False)
-class _Grouped:
-    """Group codes of the rows of a chunk."""
-
-    rule: Grouping
-    text: bool
-
-    def __call__(self, rows: Any) -> NDArray[np.int8]:
-        values = rows.iloc[:, 0]
-        return self.rule.codes(cells.as_text(values) if self.text else values)
-
-
 def _positive_label(data: Bunch) -> Any:
     declared = list(data.schema.classes or ())
     return None if data.classes is None or list(data.classes) == declared else data.classes[-1]
-
-
-def _targets(rows: Any, targets: Any) -> tuple[NDArray[Any], ...]:
-    return (np.array(targets),)

@@ -40,19 +40,29 @@ class Argument:
 
 
 class MeasureCache:
-    """The newest result of a measure; arguments with the same keys do not compute it again."""
+    """Results of the newest keys, each computed once; other keys replace them all."""
 
     def __init__(self) -> None:
         self._keys: tuple[Any, ...] | None = None
-        self._result: Any = None
-        self._lock = Lock()
+        self._results: dict[Any, Any] = {}
+        self._locks: dict[Any, Lock] = {}
+        self._guard = Lock()
 
-    def get(self, keys: tuple[Any, ...], find: Callable[[], Any]) -> Any:
-        """Return the result for these keys; compute it if the last one had other keys."""
-        with self._lock:
+    def get(self, keys: tuple[Any, ...], compute: Callable[[], Any], name: Any = None) -> Any:
+        """Return the result of this name for these keys; objects count as the same by identity."""
+        with self._guard:
             if not _is_same(keys, self._keys):
-                self._result, self._keys = find(), keys
-            return self._result
+                self._keys, self._results, self._locks = keys, {}, {}
+            results, lock = self._results, self._locks.setdefault(name, Lock())
+        with lock:  # a second caller waits for the first one's result
+            if name not in results:
+                results[name] = compute()
+            return results[name]
+
+    def forget(self) -> None:
+        """Drop all results."""
+        with self._guard:
+            self._keys, self._results, self._locks = None, {}, {}
 
 
 def _is_same(key: Any, other: Any) -> bool:

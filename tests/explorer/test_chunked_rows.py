@@ -16,13 +16,9 @@ from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.data.encoder import USUAL_NORM, encoded_rows
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.explorer import Explorer, answers, streamed_table
-from rashomon_explorer.explorer.model_inputs import grouping_rule
+from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.measures import (
-    exact_coefficient_ranges,
-    fairness_audit,
-    multiplicity_by_person_group,
-)
+from rashomon_explorer.measures import exact_coefficient_ranges, fairness_audit
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots.text import percent
 from rashomon_explorer.privacy import Ledger
@@ -100,19 +96,10 @@ def test_rows_targets_and_groups_are_encoded_as_those_that_are_held(page, held):
     chunks = list(page.chunks.chunks())
     np.testing.assert_array_equal(np.concatenate([rows for rows, _ in chunks]), held.rows)
     np.testing.assert_array_equal(np.concatenate([codes for _, codes in chunks]), held.targets)
-    np.testing.assert_array_equal(page.session.all_targets, held.targets)
     assert list(page.chunks.source.names) == list(held.rows.columns)
     for labels in (False, True):  # the checksums of codes and of labels are kept apart
         read = [targets for _, targets in page.data.whole.encoded(labels=labels).chunks()]
         assert (np.concatenate(read).dtype == np.int8) == (not labels)
-    ages, rule = page.session.all_groups("age"), grouping_rule(page.data, "age")
-    assert ages.tolist() == rule(held.data.frame["age"]).tolist() and len(set(ages)) == 4
-
-
-def _audited(page, name):
-    """The measure of a figure of groups, by region."""
-    page.state.group_column = "region"
-    return page.cards[name].next_call().found()
 
 
 def test_what_is_exact_is_that_of_the_table_held(page, held):
@@ -121,12 +108,6 @@ def test_what_is_exact_is_that_of_the_table_held(page, held):
     assert page.exact.problem.minimum.value == pytest.approx(problem.minimum.value, abs=1e-12)
     ranges = exact_coefficient_ranges(problem, models.psi)
     pd.testing.assert_frame_equal(page.exact.coefficient_ranges(), ranges, rtol=1e-6, atol=1e-6)
-    regions, exact = held.session.picked.everyone.groups("region"), {"rtol": 1e-12, "atol": 1e-12}
-    audit = fairness_audit(models, held.rows, held.targets, regions)
-    pd.testing.assert_frame_equal(_audited(page, "gaps").table, audit.table, **exact)
-    burden = multiplicity_by_person_group(models, held.rows, regions)
-    shown = _audited(page, "burden")
-    pd.testing.assert_frame_equal(shown, burden.loc[shown.index], **exact)
     for explorer in (page, held):
         explorer.state.page = "set"
         explorer.models_panel.refresh()
@@ -137,11 +118,16 @@ def test_what_is_exact_is_that_of_the_table_held(page, held):
     assert "this section shows a fixed random sample" not in text  # of 3,000 all are people
 
 
-SUMS = {"gaps", "frontier", "exact_ranges", "ranges", "decomposition"}
-"""Figures of all rows; the burden's is of all but for what is proved."""
+SUMS = {"exact_ranges", "ranges"}
+"""Figures of all rows."""
 
 
-def test_every_figure_of_single_people_says_whom_it_is_of(page):
+def test_every_figure_of_rows_says_that_they_are_a_sample(page):
+    page.state.group_column = "region"
+    audit = page.cards["gaps"].next_call().found()
+    regions = group_labels(page.data, "region")
+    expected = fairness_audit(page.rashomon_set, page.rows, page.targets, regions)
+    pd.testing.assert_frame_equal(audit.table, expected.table)
     read, current, said, lined = set(), [""], set(), set()
 
     class Watched(Session):
@@ -166,7 +152,8 @@ def test_every_figure_of_single_people_says_whom_it_is_of(page):
         session.__class__ = Session
         session.__dict__["rows"] = session.__dict__.pop("held")
     assert (read & lined) - said <= SUMS
-    assert said >= {"people", "person", "people_ranges", "importance", "profile", "pair", "burden"}
+    groups = {"gaps", "frontier", "burden", "decomposition"}
+    assert said >= {"people", "person", "people_ranges", "importance", "profile", "pair"} | groups
     assert not said & SUMS
 
 
@@ -177,7 +164,6 @@ def test_what_is_exact_does_not_look_at_the_sample(page, tmp_path):
     again.session.rows = again.rows.iloc[::-1].reset_index(drop=True) * 0.1
     both = (page, again)
     pd.testing.assert_frame_equal(*(one.exact.coefficient_ranges() for one in both))
-    pd.testing.assert_frame_equal(*(_audited(one, "gaps").table for one in both))
     ambiguity = [one.exact.people(np.arange(4))["best"].to_numpy() for one in both]
     assert not np.allclose(*ambiguity)
 
@@ -197,11 +183,12 @@ def test_a_bad_row_is_named_before_anything_is_charged(page, tmp_path):
 
 def test_who_changes_files_is_told(tmp_path):
     explorer, folder = pages.drawn(pages.chunked_page(tmp_path)), tmp_path / "loans"
-    explorer.cards["gaps"].redraw()
+    assert explorer.exact.problem.n == N
     other = pages.loans_table()
     other.loc[1_500, "age"] = 18 if other.loc[1_500, "age"] > 50 else 90
     pages.in_files(folder, other)
-    card = explorer.cards["frontier"]
+    explorer.exact.forget()
+    card = explorer.cards["exact_ranges"]
     card.redraw()
     assert "have changed since" in str(card.view.figure).replace("<br>", " ")
     with pytest.raises(RowsChangedError, match=r"part-1\.parquet"):
@@ -228,17 +215,13 @@ def test_trees_are_counted_of_all_rows(tmp_path):
     both[0].draw()
     assert both[0].state.phase == "done", both[0].state.alert
     ours, theirs = (explorer.tree_answers for explorer in both)
-    drawn = both[0].rashomon_set
-    for find in (
-        lambda trees: trees.sizes(),
-        lambda trees: trees.features(),
-        lambda trees: trees.parity("region"),
-        lambda trees: trees.drawn_gaps(drawn, "region"),
-    ):
+    for find in (lambda trees: trees.sizes(), lambda trees: trees.features()):
         pd.testing.assert_frame_equal(find(ours), find(theirs))
     flips = theirs.flips().iloc[both[0].data.whole.sampled.places].reset_index(drop=True)
     pd.testing.assert_frame_equal(ours.flips().reset_index(drop=True), flips)
-    assert len(ours.drawn_gaps(drawn, "region")) == 5
+    assert len(ours.drawn_gaps(both[0].rashomon_set, "region")) == 5
+    front = ours.parity("region")  # of the sample
+    assert front["beyond"].iloc[0] == 0 and (front["gap"].diff().iloc[1:] < 0).all()
 
 
 def test_what_needs_rows_that_are_held_says_what_to_do(page):
@@ -271,7 +254,6 @@ def test_sets_and_estimators_are_shown_again_and_rows_are_recognised(page):
     assert fitted.targets.tolist()[:3] == fitted.data.frame["repaid"].tolist()[:3]
     least = clf.rashomon_set_.minimum.value
     assert fitted.exact.problem.minimum.value == pytest.approx(least, abs=1e-12)
-    assert len(_audited(fitted, "gaps").table) > 0
 
 
 def test_the_command_names_a_table_and_the_page_opens_it(page, tmp_path, monkeypatch, capsys):
@@ -375,7 +357,6 @@ def test_the_page_never_holds_the_table(tmp_path, monkeypatch):
     set_state(explorer, psi=0.3, radius=1.0, n_draws=1, mechanism="exact")
     explorer.draw()
     assert explorer.state.phase == "done", explorer.state.alert
-    explorer.cards["gaps"].redraw()
     assert explorer.models_panel._measured[2] == 24_000
     assert 400 <= Counted.most <= 4_000  # a few blocks of each thread
 
@@ -421,11 +402,3 @@ def test_a_tree_that_flips_a_person_is_found_by_the_row_of_the_table(monkeypatch
     assert answers.TreeAnswers.flipping(page, 1) == (1, 5)
     page.state.data["whole"] = SimpleNamespace(sampled=SimpleNamespace(places=[70, 80, 90]))
     assert answers.TreeAnswers.flipping(page, 1) == (80, 5)
-
-
-def test_a_gap_is_between_the_highest_rate_and_the_lowest():
-    page = SimpleNamespace(_are_of_this_class=lambda models: True, _label=lambda label: 1)
-    page._groups = lambda column: None
-    page._rates = lambda *_: np.array([[0.5, 0.25], [0.25, 0.75], [0.4, 0.3]])
-    drawn = SimpleNamespace(losses=np.array([0.3, 0.2]), least=0.2)
-    assert answers.TreeAnswers.drawn_gaps(page, drawn, "sort")["gap"].tolist() == [0.25, 0.5]

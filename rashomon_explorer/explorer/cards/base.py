@@ -16,7 +16,6 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer import html, messages
-from rashomon_explorer.explorer.background import run_in_thread
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import column, region, row
@@ -301,17 +300,6 @@ class FigureCard:
 
     def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, registry.Argument]:
         session, column, table = self.session, self.column, self.session.group_table
-        if session.is_chunked:  # each is a pass over the rows, in the thread of the figure
-            groups = f"explorer.session.all_groups({column!r})"
-            return {
-                "X": registry.Argument("explorer.chunks", lambda: session.chunks, rows),
-                "y": registry.Argument(
-                    "explorer.session.all_targets", lambda: session.all_targets, rows
-                ),
-                "groups": registry.Argument(
-                    groups, lambda: session.all_groups(column), (rows, column)
-                ),
-            }
         places, everyone = session.picked.everyone.people, "explorer.selected.everyone"
         return {
             "X": registry.Argument(f"{everyone}.rows", lambda: taken(rows, places), rows),
@@ -401,9 +389,7 @@ class FigureCard:
         call, slow, epoch = self._attempt(), self.spec.slow, self.epoch
         if call is None:
             return
-        task = asyncio.ensure_future(
-            run_in_thread(call.figure, passes=slow and self.session.is_chunked)
-        )
+        task = asyncio.ensure_future(asyncio.to_thread(call.figure))
         started = time.monotonic()
         while not (await asyncio.wait({task}, timeout=_GLANCE))[0]:
             if epoch != self.epoch:  # what is still computed has a cache of its own from now on
@@ -451,7 +437,7 @@ class FigureCard:
         state, needs = self.state, {*self.spec.needs}
         if state.view == "release":
             return
-        if call.of_people:
+        if call.of_people or "groups" in needs:
             yield self.session.sample_words
         if state.selection and "selection" not in needs and needs & {"models", "tree class"}:
             what = "the whole set" if call.marks == ("exact",) else "all models"

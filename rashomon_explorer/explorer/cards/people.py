@@ -138,12 +138,9 @@ def burden(card: FigureCard) -> FigureCall:
         "highlight": tuple(level for own, level in card.state.groups if own == column),
         "guaranteed": models.guarantee.holds,
     }
-    words, proved = everyone.words, measure == "ambiguity" and not session.exact.why_not
+    proved = measure == "ambiguity" and not session.exact.why_not
     few = f"exact of {len(everyone.few):,} people" if proved else ""
-    if everyone.sample_words:  # draws cover all rows; exact results cover a sample
-        words = f"draws: all {session.shape[0]:,} people"
-        few = few and f"{few} of {everyone.sample_words}"
-    arguments["note"] = Argument.unwritten(" · ".join(filter(None, [words, few])))
+    arguments["note"] = Argument.unwritten(" · ".join(filter(None, [everyone.words, few])))
     if proved:
         line = f"explorer.exact.ambiguity_by(explorer.selected.everyone, {column!r})"
         exact = session.exact
@@ -174,5 +171,4 @@ def decomposition(card: FigureCard) -> FigureCall | str:
             ),
             "reference": Argument(line, lambda: answers.class_of_draws(models)),
         }
-    sampled = bool(arguments) or not session.is_chunked
-    return card.build(arguments, of_people=sampled)
+    return card.build(arguments)

@@ -113,7 +113,8 @@ def _best(card: FigureCard, method: str, argument: Any, words: str) -> FigureCal
 
     def what() -> str:
         found = "" if is_exact() else " of 2,000 draws"
-        return words or f"with the least gap{found} by {column}"
+        of_sample = f", {sample}" if (sample := card.session.sample_words) else ""
+        return words or f"with the least gap{found} by {column}{of_sample}"
 
     def find() -> Any:
         return reads_well(getattr(answers, method)(argument), schema)

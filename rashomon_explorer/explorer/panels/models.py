@@ -221,7 +221,7 @@ class ModelsPanel(Panel):
                 return selection.chunked_accuracies(models, blocks)
             return selection.accuracies(models, rows, targets)
 
-        self._task.start(find, show, passes=session.is_chunked)
+        self._task.start(find, show)
 
     def _among(self) -> NDArray[np.intp]:
         models, state = self.state.rashomon_set, self.state

@@ -168,10 +168,7 @@ def _width(session: Any) -> str:
     if counted(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
-        rows = session.chunks
-        found: DisagreementDecomposition = disagreement_decomposition(
-            models, people.rows if rows is None else rows
-        )
+        found: DisagreementDecomposition = disagreement_decomposition(models, people.rows)
     except ValueError as error:
         return f"No decomposition: {escape(str(error).split(':')[0])}."
     return f"{marks_html(SAMPLED)} {escape(decomposition_text(found))}"

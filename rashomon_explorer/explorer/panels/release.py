@@ -219,7 +219,7 @@ class TakePanel(Panel):
     def lines(self) -> tuple[str, ...]:
         rows = "explorer.rows, explorer.targets"
         if self.aggregates.session.is_chunked:
-            rows = "explorer.chunks, explorer.session.all_targets"
+            rows = "explorer.chunks"
         if self.state.outside is not None:
             return ("explorer.state.outside.report('audit.html')",)
         return (
@@ -309,12 +309,11 @@ class TakePanel(Panel):
         ledger = account.path if account is not None and account.exists else None
 
         def inputs() -> tuple[Any, Any, Any]:
-            """Rows, targets and groups; all of them if the rows are chunked."""
-            split = None if state.data is None else _groups(state.data)
+            """Rows, targets and groups; of chunked rows the report reads all that it sums."""
+            groups = None if data is None else _groups(data)
             if not session.is_chunked:
-                return rows, targets, split
-            all_of = None if split is None else session.all_groups(str(split.name))
-            return session.chunks, session.all_targets, all_of
+                return rows, targets, groups
+            return session.chunks, None, None if groups is None else str(groups.name)
 
         def make() -> FileInTransit:
             from rashomon_explorer.explorer.bundle import described

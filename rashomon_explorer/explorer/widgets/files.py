@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import traitlets
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.explorer.background import BackgroundTask, run_in_thread
+from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import script
 from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
@@ -99,11 +99,11 @@ class Download(basic.AnyWidget):
         self.making = self._task.running
 
     async def _make(self, make: Making) -> FileInTransit:
-        result = await run_in_thread(make)
+        result = await asyncio.to_thread(make)
         if isinstance(result, FileInTransit):
             return result
         pictures = await self._drawn(result.figures)
-        return await run_in_thread(partial(result.finish, pictures))
+        return await asyncio.to_thread(result.finish, pictures)
 
     async def _drawn(self, figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
         """Let the browser draw figures; omit those that it cannot draw."""
