@@ -238,8 +238,8 @@ def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
 def lines(measured: dict[str, Any]) -> Iterator[str]:
     """Lay out counts, and the share of the gain ± its standard error, a method a line."""
     yield (
-        f"Shares of the gain, {measured['splits']} splits: 0 is the constant model, 1 scikit-learn's "
-        "linear model without privacy\n"
+        f"Shares of the gain, {measured['splits']} splits: 0 is the constant model, 1 "
+        "scikit-learn's linear model without privacy\n"
     )
     yield from _counts(measured["cells"])
     for name in dict.fromkeys(one["table"] for one in measured["cells"]):
