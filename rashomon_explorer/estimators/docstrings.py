@@ -17,7 +17,7 @@ delta : float, default=1e-6
     """\
 mechanism : str, default="auto"
     ``"auto"`` selects from public numbers and states the reason in ``plan_``
-    (docs/choosing.md). Mechanisms whose draws are expected to fail are excluded; if none is
+    (docs/planning.md). Mechanisms whose draws are expected to fail are excluded; if none is
     left, nothing is charged. ``"exact"``, ``"unthresholded"`` (exact draws at ψ = 0) and, for
     at most three parameters, ``"finite_grid"`` have the guarantee above.
     ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the distribution
@@ -25,7 +25,7 @@ mechanism : str, default="auto"
     ``"langevin"`` draws the time average of a noisy gradient chain, for δ > 0; its privacy
     cost covers the whole path. ``"langevin_average"`` is the same at ψ = 0.
     ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
-    uniformly near it: one privacy cost for any number of draws and columns (docs/ellipsoid.md).
+    uniformly near it: one privacy cost for any number of draws and columns (docs/planning.md).
     ``"ellipsoid_exact"`` draws exactly from the thresholded distribution on the ellipsoid, and
     spends a privacy cost for each draw as well.""",
     """\
@@ -52,7 +52,7 @@ standardize : {"auto", "private"} or None, default="auto"
     ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
     releases them, and draws models of the mapped rows. ψ, radius and Rashomon set then refer
     to the mapped columns (``scale_``). ``"auto"`` does so only for one good model with
-    ``mechanism="auto"``, if this improves the plan (docs/choosing.md). None never does.""",
+    ``mechanism="auto"``, if this improves the plan (docs/planning.md). None never does.""",
     """\
 patience : int, None or "auto", default="auto"
     Consecutive rejected proposals after which ``mechanism="exact"`` gives up, at most
@@ -71,7 +71,7 @@ target_bounds : tuple of float, default=None
     the rows. Required, unless a schema declares it.""",
     """\
 schema : TableSchema, str, path or None, default=None
-    Schema of the table, or its file (docs/schema.md). X is then the raw table: a DataFrame with
+    Schema of the table, or its file (docs/your-table.md). X is then the raw table: a DataFrame with
     text and missing values, with or without the target and other columns. The schema encodes
     columns in ``fit`` and ``predict``; it declares the classes or the bounds of its target.""",
     """\

@@ -197,7 +197,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     """Classifier of low loss, fitted with differential privacy: a linear model or a sparse tree.
 
     Family and mechanism are selected from public numbers, before a row is read: the mechanism with
-    the lowest expected loss (docs/choosing.md). ``RashomonClassifier(n_draws=1, psi=0)`` draws the
+    the lowest expected loss (docs/planning.md). ``RashomonClassifier(n_draws=1, psi=0)`` draws the
     same linear model, ``RashomonTreeClassifier(n_draws=1, psi=0)`` the same tree. ``plan_``
     contains the mechanism, the reason, and the guarantees of the other mechanisms.
 

@@ -90,7 +90,7 @@ def disagreement_decomposition(
         total = k(P, P),  width = k(U, U),  noise = total − width.
 
     The mean over all pairs of draws estimates the total, and that over the pairs of draws inside
-    the width, both without bias (docs/decomposition.md). Intervals use the delete-one jackknife
+    the width, both without bias (docs/measures.md). Intervals use the delete-one jackknife
     over draws: pairs are dependent and are not treated as independent.
 
     **Curator: computed from private rows, not private.**

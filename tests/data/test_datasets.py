@@ -16,7 +16,7 @@ from rashomon_explorer.data.messages import check_bounds
 from rashomon_explorer.exceptions import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "datasets.md"
+PAGE = ROOT / "docs" / "your-table.md"
 ENTRIES = read_catalog()
 FETCHED = {"adult", "compas", "bank_marketing", "acs_income"}
 

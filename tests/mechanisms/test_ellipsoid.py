@@ -490,7 +490,7 @@ def rates(problem, planned, kind, runs, size):
 def test_a_promised_hit_rate_is_kept(ridge):
     problem = simulated(ridge=ridge)
     planned = planned_for(problem, psi=0.02, epsilon=4.0, n_draws=100)
-    # Of the releases nine in ten: all draws of one hit, as docs/ellipsoid.md says.
+    # Of the releases nine in ten: all draws of one hit, as docs/planning.md says.
     assert planned.has_hit_rate and planned.hit_rate_bound == 0.9
     assert np.mean(rates(problem, planned, EllipsoidSampler, 10, 100) == 1) >= 0.9
     problem = interval(d=2, n=2_000, radius=2.0)

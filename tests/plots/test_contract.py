@@ -172,7 +172,7 @@ def test_names_in_a_figure_are_no_markup(models):
     assert not any("<b>" in name for name in names)
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "figures.md"
+PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 
 
 def _call(function, inner="", result=""):

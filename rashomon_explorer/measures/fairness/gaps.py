@@ -120,7 +120,7 @@ def score_gaps(
       opposite errors of the same size have a gap; for a regressor the mean residual;
     - ``expected_calibration_error``: Σ_b (n_b/n)·|mean y − mean s in b| over ``n_bins`` bins of
       equal width (Naeini, Cooper and Hauskrecht 2015). It is biased upwards, more so for fewer
-      rows: of two calibrated groups the smaller one looks worse (docs/fairness.md);
+      rows: of two calibrated groups the smaller one looks worse (docs/measures.md);
     - ``mean_prediction``: mean of s, demographic parity of scores;
     - ``mean_absolute_error``: mean of |y − s|.
 
@@ -278,7 +278,7 @@ def frontier(
 
     A model is excluded if another is at least as good in both and better in one. For sampled
     models the frontier is an inner bound: the set has models on or beyond it. It is also
-    optimistic, since models are selected on the rows of evaluation (docs/fairness.md).
+    optimistic, since models are selected on the rows of evaluation (docs/measures.md).
 
     Parameters
     ----------
