@@ -46,7 +46,7 @@ class AuditInputs:
 
     model: Any  # an AuditedModel or StoredModel
     psi: float  # largest excess loss of a good model
-    groups: pd.Series | None  # (n_rows,)
+    groups: Any  # Series (n_rows,), or None
     features: Any  # of the table, for importances; None takes each column once
     n_models: int  # for numbers that are averages over the set
     rng: Callable[[], np.random.Generator]  # returns a generator with the audit's seed
@@ -68,13 +68,13 @@ def listed_features(listed: Any, columns: dict[str, list[int]]) -> dict[str, lis
         return columns
     if not hasattr(listed, "items"):
         listed = {" + ".join(_names(entry)): entry for entry in listed}
-    return {name: _places(columns, one) for name, one in listed.items()}
+    return {name: _places(columns, feature) for name, feature in listed.items()}
 
 
 def _names(entry: Any) -> list[str]:
     """Names of one column, or of several in a list."""
-    alone = isinstance(entry, str) or not np.iterable(entry)
-    return [str(name) for name in ([entry] if alone else entry)]
+    is_single = isinstance(entry, str) or not np.iterable(entry)
+    return [str(name) for name in ([entry] if is_single else entry)]
 
 
 def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
@@ -82,7 +82,7 @@ def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
     unknown = [name for name in names if name not in own]
     if unknown:
         raise ValueError(f"unknown feature {unknown[0]!r}; the features are {', '.join(own)}")
-    return [place for name in names for place in own[name]]
+    return [column for name in names for column in own[name]]
 
 
 def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
@@ -93,8 +93,6 @@ def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
 
 def burden(inputs: AuditInputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
     """People of each group, and those of them whose label can flip, by count and share."""
-    if inputs.groups is None:
-        raise ValueError(NO_GROUPS)
     groups = inputs.groups.to_numpy()
     can = flips["flips"].groupby(groups, observed=True)
     table = pd.DataFrame({"people": can.size(), "flips": can.sum().astype(int)})
@@ -149,12 +147,13 @@ class CertifiedAnswers:
     @cached_property
     def best_decided(self) -> pd.DataFrame:
         """Label of the best model for each person, and whether another good model flips it."""
-        if not self.inputs.model.classes:
-            raise TypeError(NO_LABELS)
-        found = measures.exact_flips(
-            self.problem, self.inputs.psi, self.rows, threshold=self.cut, n_jobs=self.inputs.n_jobs
+        return self._best_flips(self.rows, self.inputs.index)
+
+    def _best_flips(self, rows: FloatArray, index: pd.Index) -> pd.DataFrame:
+        table = measures.exact_flips(
+            self.problem, self.inputs.psi, rows, threshold=self.cut, n_jobs=self.inputs.n_jobs
         )
-        return found.set_axis(self.inputs.index, axis=0)
+        return table.set_axis(index, axis=0)
 
     @cached_property
     def decided(self) -> pd.DataFrame:
@@ -165,9 +164,9 @@ class CertifiedAnswers:
         """Labels of the fitted model; the best model flips those that it does not share."""
         scores = linear_scores(self.problem, self.inputs.model.theta, rows)
         codes = codes_of_scores(scores, self.cut)
-        other = codes != table["label"].to_numpy()
-        flips, known = table["flips"] | other, table["decided"] | other
-        return table.assign(label=codes, flips=flips, decided=known)
+        differs = codes != table["label"].to_numpy()
+        flips, decided = table["flips"] | differs, table["decided"] | differs
+        return table.assign(label=codes, flips=flips, decided=decided)
 
     @property
     def model_rows(self) -> pd.DataFrame:
@@ -189,12 +188,9 @@ class CertifiedAnswers:
 
     def flips_of(self, rows: Any) -> pd.DataFrame:
         """Flips of the rows of another table."""
-        if not self.inputs.model.classes:
-            raise TypeError(NO_LABELS)
         encoded = np.asarray(self.inputs.model.encoded(rows), dtype=float)
-        found = measures.exact_flips(self.problem, self.inputs.psi, encoded, threshold=self.cut)
-        found = found.set_axis(row_labels(rows), axis=0)
-        return self._flips(self._beside_fitted(found, encoded), encoded)
+        best = self._best_flips(encoded, row_labels(rows))
+        return self._flips(self._beside_fitted(best, encoded), encoded)
 
     def _flips(self, found: pd.DataFrame, rows: FloatArray) -> pd.DataFrame:
         low = np.where(found["decided"], self.inputs.psi, 0.0)
@@ -204,8 +200,8 @@ class CertifiedAnswers:
             low[can], high[can] = measures.flip_psi(self.problem, rows[can], threshold=self.cut)
             high[can] = np.minimum(high[can], self.inputs.psi)
             scores = linear_scores(self.problem, self.problem.minimum.theta, rows)
-            other = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
-            low[other] = high[other] = 0.0  # the best model itself
+            best_differs = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
+            low[best_differs] = high[best_differs] = 0.0  # the best model itself
         table = pd.DataFrame(
             {
                 "label": self.inputs.model.labels(found["label"]),
@@ -229,34 +225,34 @@ class CertifiedAnswers:
         problem, model = self.problem, self.inputs.model
         scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
         directions, names = model.directions(problem.intercept, scores, standardised=standardised)
-        found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
-        found["best"] = directions @ model.theta
-        return found.rename_axis(index="coefficient", columns=self.score_unit)
+        table = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
+        table["best"] = directions @ model.theta
+        return table.rename_axis(index="coefficient", columns=self.score_unit)
 
     def effects(self) -> pd.DataFrame:
         """Range of each coefficient but intercepts, per standard deviation, largest first."""
-        found = self.ranges(standardised=True)
-        own = [str(name).split(": ")[-1] != "intercept" for name in found.index]
-        table = found[own]
+        ranges = self.ranges(standardised=True)
+        is_effect = [str(name).split(": ")[-1] != "intercept" for name in ranges.index]
+        table = ranges[is_effect]
         return table.iloc[np.argsort(-table["best"].abs().to_numpy(), kind="stable")]
 
     def people(self) -> pd.DataFrame:
         """Prediction of each person of the fit, its range, and whether the label can flip."""
         rows = self.rows
-        found = proved_people(
+        table = proved_people(
             self.problem, self.inputs.psi, rows, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
         )
         if self.problem.loss.outputs == 1 and self._has_margins:
             ends = measures.exact_score_ranges(self.problem, self.inputs.psi, rows)
             for name, end in (("exact_low", "low"), ("best", "best"), ("exact_high", "high")):
-                found[name] = ends[end].to_numpy()
+                table[name] = ends[end].to_numpy()
         if self.problem.loss.outputs > 1:
             chances, best = self.models.scores(rows), self.models.best_scores(rows)
             each, label = np.arange(len(best)), best.argmax(axis=1)
-            own = chances[:, each, label]
-            found = found.assign(best=best[each, label], drawn_low=own.min(axis=0))
-            found = found.assign(drawn_high=own.max(axis=0))
-        return found.reset_index(drop=True)
+            label_chances = chances[:, each, label]
+            table = table.assign(best=best[each, label], drawn_low=label_chances.min(axis=0))
+            table = table.assign(drawn_high=label_chances.max(axis=0))
+        return table.reset_index(drop=True)
 
     @property
     def _has_margins(self) -> bool:
@@ -268,16 +264,16 @@ class CertifiedAnswers:
         encoded, index = self.inputs.model.encoded(rows), row_labels(rows)
         encoded = np.asarray(encoded, dtype=float)
         if self.problem.loss.outputs > 1 or self._has_margins:
-            found = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
+            ranges = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
             scores = linear_scores(self.problem, self.inputs.model.theta, encoded)
             if self.problem.loss.outputs > 1:
                 scores = scores @ self.problem.class_scores.T
-            found["best"] = scores.ravel()
-            found = found[list(_ENDS)].rename(columns=_ENDS)
+            ranges["best"] = scores.ravel()
+            ranges = ranges[list(_ENDS)].rename(columns=_ENDS)
             if self.problem.loss.outputs > 1:
                 labels = pd.MultiIndex.from_product([index, self.inputs.model.classes])
-                return marked(found.set_axis(labels.set_names(["row", "class"]), axis=0), "exact")
-            return marked(found.set_axis(index, axis=0), "exact")
+                return marked(ranges.set_axis(labels.set_names(["row", "class"]), axis=0), "exact")
+            return marked(ranges.set_axis(index, axis=0), "exact")
         return self._prediction_ranges(encoded).set_axis(index, axis=0)
 
     def fit_ranges(self) -> pd.DataFrame:
@@ -285,20 +281,20 @@ class CertifiedAnswers:
         return self.scores(self.inputs.model.table)
 
     def _prediction_ranges(self, encoded: FloatArray) -> pd.DataFrame:
-        found = proved_people(
+        ranges = proved_people(
             self.problem, self.inputs.psi, encoded, threshold=self.cut, tolerance=_PEOPLE_TOLERANCE
         )
         fitted = linear_scores(self.problem, self.inputs.model.theta, encoded)[:, 0]
-        found["best"] = LINKS[self.problem.loss.link](fitted, (-1.0, 1.0))
+        ranges["best"] = LINKS[self.problem.loss.link](fitted, (-1.0, 1.0))
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high"]
-        if "flips" in found:  # as in the table of flips
+        if "flips" in ranges:  # as in the table of flips
             scores = linear_scores(self.problem, self.problem.minimum.theta, encoded)
-            table = pd.DataFrame({"label": codes_of_scores(scores, self.cut)}, index=found.index)
-            table = table.assign(flips=found["flips"] == "yes", decided=found["flips"] != _OPEN)
-            found[["flips", "decided"]] = self._beside_fitted(table, encoded)[["flips", "decided"]]
+            table = pd.DataFrame({"label": codes_of_scores(scores, self.cut)}, index=ranges.index)
+            table = table.assign(flips=ranges["flips"] == "yes", decided=ranges["flips"] != _OPEN)
+            ranges[["flips", "decided"]] = self._beside_fitted(table, encoded)[["flips", "decided"]]
             order += ["flips", "decided"]
-        return marked(found.rename(columns=names)[order], "exact")
+        return marked(ranges.rename(columns=names)[order], "exact")
 
     def groups(self) -> pd.DataFrame:
         """People of each group whose label can flip, by count and share."""
@@ -307,15 +303,13 @@ class CertifiedAnswers:
     def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range of the difference in mean score between each two groups."""
         groups = self.inputs.groups
-        if groups is None:
-            raise ValueError(NO_GROUPS)
         listed = group_names(groups, compared)
         inside = groups.isin(listed).to_numpy()
-        found = measures.exact_group_gap(
+        ranges = measures.exact_group_gap(
             self.problem, self.inputs.psi, self.rows[inside], groups.to_numpy()[inside]
         )
         pairs = {f"{a} - {b}": pair_name(groups.name, a, b) for a, b in combinations(listed, 2)}
-        table = found[list(_ENDS)].rename(columns=_ENDS)
+        table = ranges[list(_ENDS)].rename(columns=_ENDS)
         if table.index.nlevels > 1:  # of each class
             names = [f"{label}: {pairs[gap]}" for gap, label in table.index]
         else:
@@ -327,16 +321,12 @@ class CertifiedAnswers:
     def importance(self) -> pd.DataFrame:
         """Mean size of each feature's contribution to the score, over the models of the set."""
         features = self.inputs.named_features()
-        found = measures.shap_importance(self.models, self.rows, features=features)
+        values = measures.shap_importance(self.models, self.rows, features=features)
         fitted = measures.shap_importance(_only_best(self.models), self.rows, features=features)
-        return spread(found, fitted)
+        return spread(values, fitted)
 
     def reliance(self) -> pd.DataFrame:
-        """Increase of the loss when a feature is switched between people, over the set.
-
-        No good model is outside ``low`` and ``high``, and some reach ``low_attained`` and
-        ``high_attained``, where the range is proved. Each person counts once, whatever the weights.
-        """
+        """Increase of the loss when a feature is switched between people, over the set."""
         if self.has_exact_reliance:
             proved = measures.model_class_reliance(
                 self.problem, psi=self.inputs.psi, features=self.inputs.named_features()
@@ -345,21 +335,21 @@ class CertifiedAnswers:
             return marked(table.sort_values("fitted", ascending=False), "exact")
         features, targets = self.inputs.named_features(), self.inputs.model.targets
         few = self.models[: min(_RELIANCE_MODELS, self.models.n_draws)]
-        found, best = (
+        drawn, best = (
             measures.model_reliance(models, self.rows, targets, features=features)
             for models in (few, _only_best(self.models))
         )
-        return spread(found, best)
+        return spread(drawn, best)
 
     @property
     def has_exact_reliance(self) -> bool:
         """Whether the range of reliance over the whole set can be bounded, and in seconds."""
         problem = self.problem
-        known = problem.l1 is None and not problem.row_space.flat.size
+        has_bounds = problem.l1 is None and not problem.row_space.flat.size
         squared = problem.loss.name == "squared"
         small = problem.n <= _RELIANCE_ROWS and problem.n * problem.p**3 <= _RELIANCE_WORK
         few = problem.loss.name == "logistic" and small
-        return bool(known and problem.loss.outputs == 1 and (squared or few))
+        return bool(has_bounds and problem.loss.outputs == 1 and (squared or few))
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
@@ -378,23 +368,16 @@ class CertifiedAnswers:
 
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Recourse:
         """Least change of each person after which every good model accepts."""
-        own = self.inputs
-        scope = f"every good model ({100 * own.psi / self._least:.2g} % worse at most)"
-        return table_recourse(
-            self.problem, own.psi, own.model, rows, changeable, scope=scope, **options
-        )
-
-    @property
-    def _least(self) -> float:
-        return max(float(self.problem.minimum.value), 1e-300)
+        psi, least = self.inputs.psi, max(float(self.problem.minimum.value), 1e-300)
+        options["scope"] = f"every good model ({100 * psi / least:.2g} % worse at most)"
+        return table_recourse(self.problem, psi, self.inputs.model, rows, changeable, **options)
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""
         encoded = np.asarray(self.inputs.model.encoded(rows), dtype=float)
-        found = measures.exact_flips(self.problem, self.inputs.psi, encoded, threshold=self.cut)
-        labels = pd.Series(self.inputs.model.labels(found["label"]), row_labels(rows), dtype=object)
-        settled = (found["decided"] & ~found["flips"]).to_numpy()
-        return labels.where(settled, None).rename("label")
+        best = self._best_flips(encoded, row_labels(rows))
+        labels = pd.Series(self.inputs.model.labels(best["label"]), best.index, dtype=object)
+        return labels.where(best["decided"] & ~best["flips"], None).rename("label")
 
 
 def _only_best(models: RashomonSet) -> RashomonSet:
@@ -420,10 +403,10 @@ def spread(values: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
 
 def conflict_ratios(models: Any, rows: Any, codes: Any, cut: float = 0.0) -> FloatArray:
     """Share of the models (n_rows,) whose label for a person differs from the given code."""
-    own, found = np.asarray(codes), []
-    for part in _batches(len(own), models.n_draws * max(1, models.n_classes)):
-        found.append((drawn_codes(models, rows[part], cut) != own[part]).mean(axis=0))
-    return np.concatenate(found)
+    fitted, ratios = np.asarray(codes), []
+    for part in _batches(len(fitted), models.n_draws * max(1, models.n_classes)):
+        ratios.append((drawn_codes(models, rows[part], cut) != fitted[part]).mean(axis=0))
+    return np.concatenate(ratios)
 
 
 def drawn_codes(models: Any, rows: Any, cut: float = 0.0) -> NDArray[np.int_]:

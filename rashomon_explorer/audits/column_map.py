@@ -74,8 +74,8 @@ def tried_places(column: pd.Series, most: int) -> list[int]:
     if not is_number(column):
         text = present.astype(str)
         common = text.value_counts().index[: max(most, _LEVELS)]
-        places = first.to_numpy()[~text.duplicated().to_numpy()]
-        listed = [p for p in places if str(column.iloc[p]) in set(common)]
+        positions = first.to_numpy()[~text.duplicated().to_numpy()]
+        listed = [p for p in positions if str(column.iloc[p]) in set(common)]
         return [*map(int, listed), *missing]
     order = np.argsort(present.astype(float).to_numpy(), kind="stable")
     sorted_values = present.astype(float).to_numpy()[order]
@@ -117,17 +117,15 @@ def responses(
             parts.append(np.asarray(encode(pd.concat(batch)), dtype=float))
             batch, size = [], 0
     every = np.concatenate(parts)
-    apart = _equal(every[:count], np.asarray(encoded, dtype=float)[rows])
+    together = np.asarray(encoded, dtype=float)[rows]
+    gap = np.abs(every[:count] - together)
+    is_rowwise = bool((gap <= _ROUNDING * (1 + np.abs(together))).all())
     ends = np.cumsum([count, *(len(block) for block in blocks)])
-    found = [
+    probed = [
         Response(values, every[start:end].reshape(count, len(values), -1))
         for values, start, end in zip(tried, ends, ends[1:], strict=False)
     ]
-    return found, apart
-
-
-def _equal(one: FloatArray, other: FloatArray) -> bool:
-    return bool((np.abs(one - other) <= _ROUNDING * (1 + np.abs(other))).all())
+    return probed, is_rowwise
 
 
 def column_map(
@@ -138,7 +136,7 @@ def column_map(
     steps: str,
 ) -> TableColumnMap:
     """Map of a table's columns, from a pipeline's structure and checked by running it."""
-    probed, apart = responses(encode, table, encoded)
+    probed, is_rowwise = responses(encode, table, encoded)
     size = 1 + np.abs(np.asarray(encoded, dtype=float)).max(axis=0)
     names = [str(name) for name in table.columns]
     moves = np.array([_moved(one, size) for one in probed])
@@ -147,15 +145,17 @@ def column_map(
         for place, column in enumerate(columns)
     )
     uses = {
-        name: _use(response, moved, size, checked, steps) if apart else _unknown_use(moved, steps)
+        name: _use(response, moved, size, checked, steps)
+        if is_rowwise
+        else _unknown_use(moved, steps)
         for name, response, moved in zip(names, probed, moves, strict=True)
     }
     whole = [_is_whole_effect(column, uses, checked) for column in checked]
     checked = tuple(
-        column if alone else replace(column, partial=True)
-        for column, alone in zip(checked, whole, strict=True)
+        column if is_complete else replace(column, partial=True)
+        for column, is_complete in zip(checked, whole, strict=True)
     )
-    return TableColumnMap(uses, checked, apart)
+    return TableColumnMap(uses, checked, is_rowwise)
 
 
 def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Columns) -> bool:
@@ -163,11 +163,11 @@ def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Co
     if not column.in_units or len(column.sources) > 1 or not uses[column.sources[0]].places:
         return True
     use = uses[column.sources[0]]
-    beside = [columns[place].level for place in use.places]
-    levels = [level for level in beside if level]
+    moved_levels = [columns[position].level for position in use.places]
+    levels = [level for level in moved_levels if level]
     if use.kind not in ("affine", "levels") or len(set(levels)) < len(levels):
         return False
-    return beside.count("") <= (1 if not column.level or column.level == "missing" else 0)
+    return moved_levels.count("") <= (1 if not column.level or column.level == "missing" else 0)
 
 
 def _unknown_use(moved: Mask, steps: str) -> ColumnUse:
@@ -201,19 +201,19 @@ def _slopes(response: Response, size: FloatArray) -> tuple[FloatArray, Mask]:
 def _use(
     response: Response, moved: Mask, size: FloatArray, columns: Columns, steps: str
 ) -> ColumnUse:
-    places = tuple(np.flatnonzero(moved).tolist())
-    apart = response.encoded - response.encoded[:, :1]
-    additive = bool((np.abs(apart - apart[:1]).max(axis=(0, 1)) <= _ROUNDING * size).all())
+    moved_columns = tuple(np.flatnonzero(moved).tolist())
+    changes = response.encoded - response.encoded[:, :1]
+    additive = bool((np.abs(changes - changes[:1]).max(axis=(0, 1)) <= _ROUNDING * size).all())
     slopes, affine = _slopes(response, size)
-    reason = next((columns[j].step for j in places if columns[j].step), steps)
+    reason = next((columns[j].step for j in moved_columns if columns[j].step), steps)
 
     def use(kind: Kind, step: str = "") -> ColumnUse:
-        return ColumnUse(kind, places, np.where(moved, slopes, 0.0), additive, step)
+        return ColumnUse(kind, moved_columns, np.where(moved, slopes, 0.0), additive, step)
 
-    if not places:
+    if not moved_columns:
         return use("nothing")
     numbers = response.numbers
-    levels = all(columns[j].in_units and columns[j].level for j in places)
+    levels = all(columns[j].in_units and columns[j].level for j in moved_columns)
     if additive and (numbers is None or levels):
         return use("levels")
     if numbers is None:
@@ -249,10 +249,10 @@ def _checked(
     response = probed[movers[0]]
     values = response.encoded[:, :, place]
     tolerance = _ROUNDING * size[place]
-    alone = len(movers) == 1 and bool(np.abs(values - values[:1]).max() <= tolerance)
-    if alone and column.level and column.in_units and _indicates(column, response, values[0]):
+    is_function = len(movers) == 1 and bool(np.abs(values - values[:1]).max() <= tolerance)
+    if is_function and column.level and column.in_units and _indicates(column, response, values[0]):
         return column
-    if alone and not column.level:
+    if is_function and not column.level:
         slopes, affine = _slopes(response, size)
         if affine[place] and slopes[place]:
             numbers = response.numbers
@@ -291,9 +291,9 @@ def _is_level(value: Any, level: str) -> bool:
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Names with a number behind each that came before."""
-    seen: dict[str, int] = {}
-    found = []
+    counts: dict[str, int] = {}
+    numbered = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        counts[name] = counts.get(name, 0) + 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return numbered

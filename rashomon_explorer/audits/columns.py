@@ -50,8 +50,8 @@ class StepColumn:
             return self.name
         if self.step.endswith("()") and len(self.sources) == 1:
             return f"{self.step[:-2]}({self.feature})"
-        own = f"{self.name} of {self.feature}" if len(self.sources) > 1 else self.feature
-        return f"{own} (after {self.step.removesuffix('()')})" if self.step else own
+        text = f"{self.name} of {self.feature}" if len(self.sources) > 1 else self.feature
+        return f"{text} (after {self.step.removesuffix('()')})" if self.step else text
 
     def is_named(self, others: Collection[str]) -> bool:
         """Whether the step gave it a name of its own, other than those of the table's columns."""
@@ -86,19 +86,19 @@ def trace(step: Any, columns: Columns) -> Columns:
 
 
 def _pipeline(step: Pipeline, columns: Columns) -> Columns:
-    for _, one in step.steps:
-        columns = trace(one, columns)
+    for _, part in step.steps:
+        columns = trace(part, columns)
     return columns
 
 
 def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
-    found: list[StepColumn] = []
-    places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
+    traced: list[StepColumn] = []
+    places = sorted(step.transformers_, key=lambda entry: step.output_indices_[entry[0]].start)
     for _, transformer, selection in places:
-        chosen = _input_columns(selection, columns)
-        if len(chosen) and not (isinstance(transformer, str) and transformer == "drop"):
-            found += trace(transformer, chosen)
-    return tuple(found)
+        selected = _input_columns(selection, columns)
+        if len(selected) and not (isinstance(transformer, str) and transformer == "drop"):
+            traced += trace(transformer, selected)
+    return tuple(traced)
 
 
 def _input_columns(selection: Any, columns: Columns) -> Columns:
@@ -117,9 +117,11 @@ def _input_columns(selection: Any, columns: Columns) -> Columns:
             slice(start, stop + 1 if named and stop is not None else stop, selection.step)
         ]
     listed = [selection] if isinstance(selection, str | int | np.integer) else list(selection)
-    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
-        return tuple(column for column, kept in zip(columns, listed, strict=True) if kept)
-    return tuple(columns[names.index(one) if isinstance(one, str) else int(one)] for one in listed)
+    if listed and all(isinstance(entry, bool | np.bool_) for entry in listed):
+        return tuple(column for column, inside in zip(columns, listed, strict=True) if inside)
+    return tuple(
+        columns[names.index(entry) if isinstance(entry, str) else int(entry)] for entry in listed
+    )
 
 
 def _union(step: FeatureUnion, columns: Columns) -> Columns:
@@ -135,14 +137,14 @@ def _standardised(step: Any, columns: Columns) -> Columns:
         centres = np.zeros(len(columns))
     spreads = np.ones(len(columns)) if spread is None else np.asarray(spread)
     ends = zip(columns, centres, spreads, strict=True)
-    return tuple(one.scaled(1 / float(s), -float(c) / float(s)) for one, c, s in ends)
+    return tuple(column.scaled(1 / float(s), -float(c) / float(s)) for column, c, s in ends)
 
 
 def _spanned(step: Any, columns: Columns) -> Columns:
     factors = 1 / step.scale_ if isinstance(step, MaxAbsScaler) else step.scale_
     shifts = getattr(step, "min_", np.zeros(len(columns)))
     ends = zip(columns, factors, shifts, strict=True)
-    return tuple(one.scaled(float(factor), float(shift)) for one, factor, shift in ends)
+    return tuple(column.scaled(float(factor), float(shift)) for column, factor, shift in ends)
 
 
 def _levels(step: OneHotEncoder, place: int) -> list[str]:
@@ -152,10 +154,10 @@ def _levels(step: OneHotEncoder, place: int) -> list[str]:
     rare = [] if rare is None else list(rare)
     dropped = None if step.drop_idx_ is None else step.drop_idx_[place]
     without = None if dropped is None else levels[dropped]
-    kept = [level for level in levels if level not in rare]
+    frequent = [level for level in levels if level not in rare]
     names = [
         "missing" if level is None or level != level else str(level)
-        for level in kept
+        for level in frequent
         if dropped is None or level is not without
     ]
     return [*names, *(["infrequent"] if rare and without not in rare else [])]
@@ -164,14 +166,16 @@ def _levels(step: OneHotEncoder, place: int) -> list[str]:
 def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:
     return tuple(
         StepColumn(f"{column.name}_{level}", column.sources, level)
-        for place, column in enumerate(columns)
-        for level in _levels(step, place)
+        for number, column in enumerate(columns)
+        for level in _levels(step, number)
     )
 
 
 def _selected(step: Any, columns: Columns) -> Columns:
-    kept = step.get_support()
-    return tuple(column for column, own in zip(columns, kept, strict=True) if own)
+    support = step.get_support()
+    return tuple(
+        column for column, is_selected in zip(columns, support, strict=True) if is_selected
+    )
 
 
 def _function(step: FunctionTransformer, columns: Columns) -> Columns:
@@ -197,15 +201,15 @@ def _renewed(column: StepColumn, step: Any) -> StepColumn:
 
 def _powers(step: PolynomialFeatures, columns: Columns) -> Columns:
     names = step.get_feature_names_out([column.name for column in columns])
-    found = []
+    traced = []
     for name, powers in zip(names, step.powers_, strict=True):
         used = np.flatnonzero(powers)
         if len(used) == 1 and powers[used[0]] == 1:
-            found.append(columns[used[0]])
+            traced.append(columns[used[0]])
         else:
             sources = _sources([columns[j] for j in used])
-            found.append(StepColumn(str(name), sources, in_units=False, step=step_name(step)))
-    return tuple(found)
+            traced.append(StepColumn(str(name), sources, in_units=False, step=step_name(step)))
+    return tuple(traced)
 
 
 def _sources(columns: Sequence[StepColumn]) -> tuple[str, ...]:
@@ -217,16 +221,16 @@ def _unknown(step: Any, columns: Columns) -> Columns:
     names = [column.name for column in columns]
     by_name = {column.name: column for column in columns}
     keeps = hasattr(step, "statistics_") or type(step).__name__.endswith("Imputer")
-    found = []
+    traced = []
     for name in map(str, step.get_feature_names_out(names)):
         own = by_name.get(name.removeprefix(_MISSING))
         if own is not None and name.startswith(_MISSING):
-            found.append(StepColumn(name, own.sources, "missing"))
+            traced.append(StepColumn(name, own.sources, "missing"))
         elif own is not None:
-            found.append(own if keeps else _renewed(own, step))
+            traced.append(own if keeps else _renewed(own, step))
         else:
-            found.append(_derived(name, columns, step_name(step)))
-    return tuple(found)
+            traced.append(_derived(name, columns, step_name(step)))
+    return tuple(traced)
 
 
 def _derived(name: str, columns: Columns, step: str) -> StepColumn:
@@ -234,7 +238,7 @@ def _derived(name: str, columns: Columns, step: str) -> StepColumn:
     begins = [
         c for c in columns if re.match(rf"{re.escape(c.name)}(?!\w)|{re.escape(c.name)}_", name)
     ]
-    parents = [max(begins, key=lambda one: len(one.name))] if begins else columns
+    parents = [max(begins, key=lambda column: len(column.name))] if begins else columns
     return StepColumn(name, _sources(parents), in_units=False, step=step)
 
 

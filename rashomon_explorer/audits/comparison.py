@@ -49,23 +49,23 @@ class Comparison(ReprMixin):
 
 def compare(audit: Any, other: Any) -> Comparison:
     """Compare another fitted model with the models of an audit."""
-    own = audit.inputs.model
-    if own.original is None:
+    audited = audit.inputs.model
+    if audited.original is None:
         raise TypeError(
             "stored predictions cannot be compared with a model: audit the fitted models, "
             "audit([model, ...], X, y)"
         )
-    second = _second(audit, own, other)
-    changed, n_rows = _changes(own, second), len(own.table)
-    theta = _parameters(audit.problem, own, second)
+    second = _second(audit, audited, other)
+    changed, n_rows = _changes(audited, second), len(audited.table)
+    theta = _parameters(audit.problem, audited, second)
     if theta is not None:
         excess = float(audit.problem.value(theta[:, None])[0]) - audit.problem.minimum.value
         basis, inside = "the objective of the audited model", bool(excess <= audit.psi)
         return Comparison(excess, audit.psi, basis, changed, n_rows, inside=inside)
     collected = audit.kind == "sampled" and "collected" in audit.models.kinds
-    losses = None if collected else _held_out_losses(audit, own, second)
+    losses = None if collected else _held_out_losses(audit, audited, second)
     if losses is None:
-        name, *losses = _losses(own, second)
+        name, *losses = _losses(audited, second)
         rows = "the rows given, if neither was fitted to them" if collected else _SEEN
     else:
         name, *losses = losses
@@ -98,10 +98,7 @@ def _second(audit: Any, own: AuditedModel, other: Any) -> AuditedModel:
 
 
 def _held_out_losses(audit: Any, *models: AuditedModel) -> Any:
-    """Name of the loss, and losses of every row by each model fitted without the row's fold.
-
-    None if a model cannot be fitted again.
-    """
+    """Loss, and losses of each row by the models fitted without its fold; None without a refit."""
     seed = audit.models.seed if audit.kind == "sampled" else 0
     fitted = []
     for model in models:
@@ -160,10 +157,10 @@ def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatA
 def _changes(own: AuditedModel, second: AuditedModel) -> pd.DataFrame:
     index = own.table.index
     if not own.classes:
-        first, other = (
+        first, second_values = (
             np.asarray(model.original.predict(model.fit_rows)) for model in (own, second)
         )
-        return pd.DataFrame({"fitted": first, "other": other}, index=index)
-    first, other = (model.labels(model.codes) for model in (own, second))
-    table = pd.DataFrame({"fitted label": first, "other label": other}, index=index)
-    return table[first != other]
+        return pd.DataFrame({"fitted": first, "other": second_values}, index=index)
+    first, second_values = (model.labels(model.codes) for model in (own, second))
+    table = pd.DataFrame({"fitted label": first, "other label": second_values}, index=index)
+    return table[first != second_values]

@@ -49,17 +49,17 @@ class KnownRows:
 
     @cached_property
     def _first(self) -> tuple[pd.Index, NDArray[np.intp]]:
-        keys, places = np.unique(self.keys, return_index=True)
-        return pd.Index(keys), places
+        keys, first_rows = np.unique(self.keys, return_index=True)
+        return pd.Index(keys), first_rows
 
     def places(self, X: Any) -> NDArray[np.intp]:
         """Place (n_rows,) of each row of ``X``, −1 if it is new; of equal rows the first."""
         keys = _row_keys(X)
         if np.array_equal(keys, self.keys):
             return np.arange(len(keys))
-        index, places = self._first
+        index, first_rows = self._first
         at = index.get_indexer(pd.Index(keys))
-        return np.where(at < 0, -1, places[at])
+        return np.where(at < 0, -1, first_rows[at])
 
 
 def _row_keys(X: Any) -> NDArray[np.uint64]:
@@ -70,9 +70,9 @@ def _row_keys(X: Any) -> NDArray[np.uint64]:
         texts = [(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()).hex() for a, b in parts]
         return np.asarray(pd.util.hash_array(np.array(texts, dtype=object)), dtype=np.uint64)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
-    columns = [_plain(table.iloc[:, place]) for place in range(table.shape[1])]
-    plain = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(table)))
-    return np.asarray(pd.util.hash_pandas_object(plain, index=False), dtype=np.uint64)
+    columns = [_plain(table.iloc[:, position]) for position in range(table.shape[1])]
+    plain_table = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(table)))
+    return np.asarray(pd.util.hash_pandas_object(plain_table, index=False), dtype=np.uint64)
 
 
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal")
@@ -89,12 +89,7 @@ def _plain(column: pd.Series) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CrossFittedModels(FittedModels):
-    """Models of which each has one fit without every fold of the rows.
-
-    A row that they were fitted to, recognised by its values, is answered by the fit without it.
-    Any other row is answered by ``estimators``, the fits without the first fold, so that numbers
-    of new rows and of the rows of the fit have one distribution.
-    """
+    """Models with a fit without each fold: known rows by that fit, new ones by the first."""
 
     kind: ClassVar[str] = "cross-fitted models"
 
@@ -116,7 +111,7 @@ class CrossFittedModels(FittedModels):
     ) -> Self:
         """Models from their fits, and their scores and labels of the rows that each did not see."""
         return cls(
-            estimators=tuple(own[0] for own in fits),
+            estimators=tuple(by_fold[0] for by_fold in fits),
             classes=classes,
             columns=tuple(map(str, getattr(X, "columns", ()))),
             decision=decision,
@@ -140,9 +135,9 @@ class CrossFittedModels(FittedModels):
     def _answer(self, X: Any, predict: Any, held_out: NDArray[Any]) -> NDArray[Any]:
         if X is None:
             return held_out
-        places = self.rows.places(X)
-        new = np.flatnonzero(places < 0)
-        answers = held_out[:, np.maximum(places, 0)]
+        positions = self.rows.places(X)
+        new = np.flatnonzero(positions < 0)
+        answers = held_out[:, np.maximum(positions, 0)]
         if len(new) and len(self):
             answers[:, new] = predict(select_rows(X, new))
         return answers
@@ -152,7 +147,7 @@ class CrossFittedModels(FittedModels):
         answers = np.empty((len(self), *self.held_out_scores.shape[1:]))
         for fold in np.unique(self.folds):
             held_out = np.flatnonzero(self.folds == fold)
-            models = FittedModels(tuple(own[fold] for own in self.fits), self.classes)
+            models = FittedModels(tuple(by_fold[fold] for by_fold in self.fits), self.classes)
             answers[:, held_out] = models.scores(select_rows(X, held_out))
         return answers
 
@@ -165,7 +160,7 @@ class CrossFittedModels(FittedModels):
         labels = None if self.held_out_labels is None else self.held_out_labels[places]
         return replace(
             super().take(places),
-            fits=tuple(self.fits[place] for place in places),
+            fits=tuple(self.fits[position] for position in places),
             held_out_scores=self.held_out_scores[places],
             held_out_labels=labels,
         )

@@ -38,10 +38,7 @@ def _layers(model: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Decision:
-    """Rule that gives the label of a classification, and the class that counts as accepted.
-
-    Without a threshold the fitted model's own ``predict`` decides.
-    """
+    """Rule that gives the label, by default ``predict``, and the class that counts as accepted."""
 
     classes: tuple[Any, ...]  # in the order of the fitted estimator
     threshold: float | None = None  # of the response for ``positive``, from which on it is given
@@ -105,8 +102,8 @@ class Decision:
             )
         if response == "predict_proba":
             check_inner_share(threshold=threshold)
-        own = {"threshold": float(threshold), "positive": self.wanted, "response": response}
-        return replace(self, **own, replaced=True)
+        changes = {"threshold": float(threshold), "positive": self.wanted, "response": response}
+        return replace(self, **changes, replaced=True)
 
     @property
     def wanted_code(self) -> int | None:
@@ -143,24 +140,18 @@ class Decision:
         return cut if self.positive == self.classes[1] else -cut
 
     def fitting(self, model: Any, rows: Any) -> Self:
-        """Rule with the class that its threshold is for, as the model's labels of rows show it.
-
-        A tuned threshold does not say for which class it was tuned.
-        """
+        """Rule with the class that its (tuned) threshold is for, as the labels of rows show it."""
         if self.threshold is None or self.replaced or len(self.classes) != 2:
             return self
         labels = self._coded(model.predict(rows))
         for positive in (self.positive, *self.classes):
-            other = replace(self, positive=positive, replaced=True)
-            if (other.codes(model, rows) == labels).all():
+            candidate = replace(self, positive=positive, replaced=True)
+            if (candidate.codes(model, rows) == labels).all():
                 return replace(self, positive=positive)
         return self
 
     def codes(self, model: Any, rows: Any) -> NDArray[np.int_]:
-        """Codes 0, 1, … of the labels (n_rows,) that a fitted model of these classes decides.
-
-        Of its own ``predict``, or of the threshold that replaces it.
-        """
+        """Codes 0, 1, … of labels (n_rows,) by ``predict``, or by the threshold in its place."""
         if not self.replaced or self.threshold is None:
             return self._coded(model.predict(rows))
         reached = self._response(model, rows) >= self.threshold

@@ -34,19 +34,21 @@ def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
             f"otherwise: {rule}. Use 'people', 'groups', 'gap_intervals' or .rates"
         )
     if kind in _KINDS:
-        name, known = _KINDS[kind](audit)
+        name, arguments_known = _KINDS[kind](audit)
     elif kind in FIGURES and set(FIGURES[kind].parameters) & {"models", "X"}:
-        name, known = kind, model_arguments(audit)
+        name, arguments_known = kind, model_arguments(audit)
     else:
         raise ValueError(
             f"kind must be one of {list(_KINDS)}, or a figure of a set such as 'losses', 'pair' "
             f"or 'importance_cloud'; got {kind!r}"
         )
     spec = AUDIT_FIGURES.get(name) or FIGURES[name]
-    known = {**known, **arguments}
+    arguments_known = {**arguments_known, **arguments}
     if "targets" in spec.parameters and "y" not in arguments:
-        known.pop("y", None)  # it names an axis
-    call = spec.call(known, measure=None if spec.result in known else spec.measure)
+        arguments_known.pop("y", None)  # it names an axis
+    call = spec.call(
+        arguments_known, measure=None if spec.result in arguments_known else spec.measure
+    )
     if missing := call.missing:
         needed = ", ".join(f"{name}=…" for name in missing)
         raise ValueError(f"this figure needs more: plot({kind!r}, {needed})")
@@ -56,13 +58,13 @@ def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
 def model_arguments(audit: Any) -> dict[str, Any]:
     """Arguments of figures of a set of models."""
     inputs = audit.inputs
-    known = {"models": audit.models, "X": audit.answers.model_rows}
-    known |= {"y": inputs.model.targets, "targets": inputs.model.targets}
+    arguments = {"models": audit.models, "X": audit.answers.model_rows}
+    arguments |= {"y": inputs.model.targets, "targets": inputs.model.targets}
     if audit.kind == "exact":
-        known["features"] = inputs.named_features()
+        arguments["features"] = inputs.named_features()
     if inputs.groups is not None:
-        known |= {"groups": inputs.groups.to_numpy(), "group_name": str(inputs.groups.name)}
-    return known
+        arguments |= {"groups": inputs.groups.to_numpy(), "group_name": str(inputs.groups.name)}
+    return arguments
 
 
 def _people(audit: Any) -> tuple[str, dict[str, Any]]:
@@ -73,16 +75,16 @@ def _people(audit: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
-    known = model_arguments(audit)
+    arguments = model_arguments(audit)
     measures = ["ambiguity"] if audit.task == "classification" else ["range_width"]
     table = multiplicity_by_person_group(
-        known["models"], known["X"], known["groups"], measures=measures
+        arguments["models"], arguments["X"], arguments["groups"], measures=measures
     )
     if audit.task == "regression":
         return "burden", {"table": table, "exact": None}
     flips = audit.flips["conflict_ratio"] > 0  # by the rule that decides
     everyone = float(flips.mean())
-    shares = flips.groupby(known["groups"]).mean()
+    shares = flips.groupby(arguments["groups"]).mean()
     table["ambiguity"] = shares.reindex(table.index).fillna(everyone)
     table["ambiguity_ratio"] = table["ambiguity"] / max(everyone, 1e-300)
     exact = audit.groups["share"] if audit.kind == "exact" else None
@@ -95,20 +97,20 @@ def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
             "importance needs models that predict changed rows, and this audit has stored "
             "predictions: audit the fitted models, audit([model, ...], X, y)"
         )
-    known, models = model_arguments(audit), audit.models
+    arguments, models = model_arguments(audit), audit.models
     if isinstance(getattr(models, "models", None), CrossFittedModels):  # rows that none saw
         held_out = np.flatnonzero(models.models.folds == 0)
-        known["models"] = replace(models, models=models.models.one_fit_each())
-        known |= {key: select_rows(known[key], held_out) for key in ("X", "y", "targets")}
-    return "importance", known
+        arguments["models"] = replace(models, models=models.models.one_fit_each())
+        arguments |= {key: select_rows(arguments[key], held_out) for key in ("X", "y", "targets")}
+    return "importance", arguments
 
 
 def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
     """Profile along a column of the table, with the steps before the audited one."""
-    known, model = model_arguments(audit), audit.inputs.model
+    arguments, model = model_arguments(audit), audit.inputs.model
     if audit.kind == "exact":
-        known |= {"X": model.table, "transform": model.encoded}
-    return "profile", known
+        arguments |= {"X": model.table, "transform": model.encoded}
+    return "profile", arguments
 
 
 def _gap_unit(audit: Any) -> str:
@@ -209,16 +211,16 @@ def _groups(audit: Any) -> list[Block]:
         table = Table(audit.groups, "People whose label can flip")
         blocks.append(Plot(plot(audit, "groups"), "Share of each group whose label flips.", table))
     if audit.has_rates:
-        wanted = accepted_text(audit.inputs.model)
+        accepted = accepted_text(audit.inputs.model)
         note = "base_rate: in the data; low, fitted and high: over the good models."
-        blocks.append(Table(audit.rates, f"Rates of {wanted} by group", note))
+        blocks.append(Table(audit.rates, f"Rates of {accepted} by group", note))
     if audit.has_rates or audit.task == "regression":
         label = "Each gap between groups: interval for other people, and range over models."
         intervals = Table(audit.gap_intervals(), "Data and choice of model")
         blocks.append(Plot(plot(audit, "gap_intervals"), label, intervals))
     if audit.has_rates:
         note = "ratio: the smaller rate over the larger one (disparate impact)."
-        blocks.append(Table(audit.rate_gaps, f"Difference in the rate of {wanted}", note))
+        blocks.append(Table(audit.rate_gaps, f"Difference in the rate of {accepted}", note))
     if audit.has_gaps:
         title = f"Difference in mean score ({audit.answers.score_unit}) between groups"
         blocks.append(Table(audit.gaps, title))

@@ -33,11 +33,7 @@ def usual_number(problem: Any, most: int) -> int:
 
 @one_blas_thread()
 def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
-    """Models (n_models, p) of {L ≤ min L + psi}, uniform in the limit: not private.
-
-    One hit-and-run chain a model, in the metric of the Hessian, starts at a point that is uniform
-    if the set is an ellipsoid. Directions along which the objective is flat are left out.
-    """
+    """Models (n_models, p) of {L ≤ min L + psi}, each by a hit-and-run chain: not private."""
     best = problem.minimum
     level = best.value + psi
     curvature, vectors = np.linalg.eigh(problem.hessian(best.theta))
@@ -88,17 +84,17 @@ def _beyond(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
 
 def _uniform(inside: Any, move: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Uniform points (K,) of the chords; every rejected point shortens its interval."""
-    ones = np.ones(move.shape[1])
-    low, high = _beyond(inside, move, -ones), _beyond(inside, move, ones)
-    found, open_ = np.zeros_like(ones), np.ones(len(ones), dtype=bool)
+    steps = np.ones(move.shape[1])
+    low, high = _beyond(inside, move, -steps), _beyond(inside, move, steps)
+    accepted_points, open_ = np.zeros_like(steps), np.ones(len(steps), dtype=bool)
     while open_.any():
-        t = low + rng.random(len(ones)) * (high - low)
+        t = low + rng.random(len(steps)) * (high - low)
         accepted = open_ & inside(np.where(open_, t, 0.0), move)
-        found = np.where(accepted, t, found)
+        accepted_points = np.where(accepted, t, accepted_points)
         low = np.where(open_ & ~accepted & (t < 0), t, low)
         high = np.where(open_ & ~accepted & (t >= 0), t, high)
         open_ &= ~accepted & (high - low > _ROUNDING)
-    return found
+    return accepted_points
 
 
 def _against_first(problem: Any, drawn: FloatArray) -> tuple[Any, FloatArray]:
@@ -110,7 +106,7 @@ def _against_first(problem: Any, drawn: FloatArray) -> tuple[Any, FloatArray]:
         return (each[:, 1:] - each[:, :1]).reshape(len(theta), -1)
 
     best = referenced(problem.minimum.theta[None])[0]
-    same = SimpleNamespace(
+    problem_shape = SimpleNamespace(
         n=problem.n,
         p=len(best),
         # The same labels as by the largest score of a squared loss, too.
@@ -120,7 +116,7 @@ def _against_first(problem: Any, drawn: FloatArray) -> tuple[Any, FloatArray]:
         intercept=problem.intercept,
         value=lambda _: losses,
     )
-    return same, referenced(drawn)
+    return problem_shape, referenced(drawn)
 
 
 def drawn_set(

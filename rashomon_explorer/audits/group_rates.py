@@ -51,12 +51,7 @@ def fitted_codes(audit: Any) -> NDArray[np.int_]:
 
 
 class Acceptances:
-    """Who is accepted by the fitted model, and by the good models.
-
-    ``rows`` holds acceptances (k, n_rows), the fitted model's first. Of an exact audit the two
-    others are of the people whom every good model accepts, and of those whom some good model
-    accepts; of a sampled audit they are of its models.
-    """
+    """Acceptances (k, n_rows): fitted; by every and by some good model, or by each of a sample."""
 
     def __init__(self, audit: Any) -> None:
         model, code = audit.inputs.model, accepted_code(audit.inputs.model)
@@ -76,10 +71,10 @@ class Acceptances:
 
     def rates(self, members: Mask, condition: bool | None = None) -> FloatArray:
         """Rates (k, n_groups) of the groups (n_groups, n_rows); NaN without people."""
-        chosen = members if condition is None else members & (self.wanted == condition)
-        people = chosen.sum(axis=1).astype(float)
+        counted = members if condition is None else members & (self.wanted == condition)
+        people = counted.sum(axis=1).astype(float)
         people[people == 0] = np.nan
-        return np.asarray(self.rows.astype(float) @ chosen.T.astype(float) / people)
+        return np.asarray(self.rows.astype(float) @ counted.T.astype(float) / people)
 
     def ends(self, rates: FloatArray) -> FloatArray:
         """Least, fitted and greatest rate (3, n_groups)."""
@@ -111,10 +106,7 @@ def rates_table(audit: Any) -> pd.DataFrame:
 
 
 def rate_gaps(audit: Any, names: Sequence[Any] | None = None) -> pd.DataFrame:
-    """Per pair of groups: difference of their rates, its range, and the ratio of the rates.
-
-    The ratio is that of the smaller to the larger rate: disparate impact.
-    """
+    """Per pair of groups: difference of rates, its range, and disparate impact (least/greatest)."""
     accepted, groups = Acceptances(audit), audit.inputs.groups
     names = group_names(groups, names)
     first, second = np.triu_indices(len(names), k=1)
@@ -153,18 +145,15 @@ def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:
 
 
 def ratio_range(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Bounds (3, n) of the smaller of two rates over the larger one, the fitted one in between.
-
-    Each rate is given by its least, fitted and greatest value (3, n).
-    """
+    """Bounds (3, n) of the smaller rate over the larger, from least, fitted and greatest rates."""
     (low, rate, high), (other_low, other, other_high) = first, second
-    least = np.minimum(_quotient(low, other_high), _quotient(other_low, high))
+    lowest = np.minimum(_quotient(low, other_high), _quotient(other_low, high))
     fitted = np.minimum(_quotient(rate, other), _quotient(other, rate))
-    most = np.ones_like(least)
+    highest = np.ones_like(lowest)
     below, above = high < other_low, other_high < low
-    most[below] = _quotient(high, other_low)[below]
-    most[above] = _quotient(other_high, low)[above]
-    return np.stack([least, fitted, most])
+    highest[below] = _quotient(high, other_low)[below]
+    highest[above] = _quotient(other_high, low)[above]
+    return np.stack([lowest, fitted, highest])
 
 
 def _quotient(rate: FloatArray, other: FloatArray) -> FloatArray:
@@ -176,10 +165,7 @@ def _quotient(rate: FloatArray, other: FloatArray) -> FloatArray:
 def newcombe(
     accepted: FloatArray, people: FloatArray, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval of the difference of two proportions, from counts (…, 2), by two score intervals.
-
-    Newcombe (1998), method 10: Wilson's intervals of both, joined by the sum of squares.
-    """
+    """Interval of a difference of proportions, from counts (…, 2): Newcombe (1998), method 10."""
     check_inner_share(confidence=confidence)
     z = float(ndtri((1 + confidence) / 2))
     rate = accepted / people
@@ -234,11 +220,7 @@ _MANY_NUMBERS = 20  # groups of a numeric column that are more likely its values
 
 
 def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
-    """Group of each row as a named Series, from names of columns or from values.
-
-    Several columns give their intersections; ``attrs["small"]`` names the group of all people in
-    cells of fewer than 10 people, and ``attrs["cells"]`` lists these cells.
-    """
+    """Group of each row; intersections have their small ``cells`` in ``attrs``."""
     if groups is None:
         return None
     values = as_pandas(_named_columns(groups, table, len(rows)))
@@ -259,7 +241,8 @@ def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | Non
             f"pass a few bands instead, such as pd.qcut(X[{name!r}], 4)",
             stacklevel=warn_stacklevel(),
         )
-    return pd.Series(_as_text(series).to_numpy(), rows.index, name=name)
+    values = series.astype(object).where(series.notna(), "missing")
+    return pd.Series(values.to_numpy(), rows.index, name=name)
 
 
 def _named_columns(groups: Any, table: Any, n_rows: int) -> Any:
@@ -289,16 +272,12 @@ def _check_length(values: Any, rows: pd.DataFrame) -> None:
         )
 
 
-def _as_text(series: pd.Series) -> pd.Series:
-    return series.astype(object).where(series.notna(), "missing")
-
-
 def _intersections(values: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
     _check_length(values, rows)
     parts = []
     for name, column in values.items():
-        known = column.astype(object).map(str)
-        parts.append(known.where(column.notna(), f"{name} missing").to_numpy())
+        texts = column.astype(object).map(str)
+        parts.append(texts.where(column.notna(), f"{name} missing").to_numpy())
     joined = pd.Series([" × ".join(cell) for cell in zip(*parts, strict=True)], rows.index)
     joined.name = " × ".join(str(name) for name in values.columns)
     sizes = joined.value_counts()

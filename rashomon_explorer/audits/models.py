@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import as_pandas, is_frame
 from rashomon_explorer.audits.column_map import TableColumnMap, column_map, unique_names
 from rashomon_explorer.audits.columns import (
@@ -53,18 +53,23 @@ def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
 
 
 def checked_parameters(model: AuditedModel, problem: Any) -> FloatArray:
-    """Parameters (p,) of a fitted linear model in its problem.
-
-    Raises unless they give what the fitted model predicts for every row, wherever its solver
-    stopped: otherwise a step or a rule is another one than the audit speaks of.
-    """
+    """Parameters (p,) of a fitted linear model; raise unless they predict what it predicts."""
     theta = fitted_parameters(model.estimator, problem)
     theta = -theta if model.reversed else theta
     scores = linear_scores(problem, theta, np.asarray(model.rows, dtype=float))
     if model.classes:
-        _check_labels(model, scores, model.cut(problem.loss.link))
+        what, differ = "another label", _label_differs(model, scores, model.cut(problem.loss.link))
     else:
-        _check_predictions(model, scores[:, 0])
+        predicted = np.asarray(model.original.predict(model.fit_rows), dtype=float).ravel()
+        gap = np.abs(predicted - scores[:, 0])
+        what, differ = "another number", gap > 1e-6 * (1 + np.abs(scores).max())
+    if differ.any():
+        raise ValueError(
+            f"the fitted model predicts {what} than its last step, "
+            f"{type(model.estimator).__name__}, does for the transformed row: for "
+            f"{int(differ.sum()):,} of {len(differ):,} rows, first {int(differ.argmax())}. "
+            f"{_cause(model)}"
+        )
     return theta
 
 
@@ -81,8 +86,8 @@ def codes_of_scores(scores: FloatArray, cut: float) -> NDArray[np.int_]:
     return (scores[:, 0] > cut).astype(int)
 
 
-def _check_labels(model: AuditedModel, scores: FloatArray, cut: float) -> None:
-    """Raise unless the linear scores give the labels of the fitted model, up to rounding."""
+def _label_differs(model: AuditedModel, scores: FloatArray, cut: float) -> Mask:
+    """Whether the linear scores give each row another label than the model, up to rounding."""
     codes = codes_of_scores(scores, cut)
     if scores.shape[1] > 1:
         first, second = np.sort(scores, axis=1)[:, [-1, -2]].T
@@ -90,26 +95,7 @@ def _check_labels(model: AuditedModel, scores: FloatArray, cut: float) -> None:
     else:
         lead = np.abs(scores[:, 0] - cut)
     clear = lead > _ROUNDING * (1 + np.abs(scores).max(axis=1))
-    differ = (codes != model.codes) & clear
-    if differ.any():
-        raise ValueError(
-            f"the fitted model predicts another label than its last step, "
-            f"{type(model.estimator).__name__}, does for the transformed row: for "
-            f"{int(differ.sum()):,} of {len(codes):,} rows, first {int(differ.argmax())}. "
-            f"{_cause(model)}"
-        )
-
-
-def _check_predictions(model: AuditedModel, scores: FloatArray) -> None:
-    """Raise unless linear scores are the predictions of a fitted regression."""
-    predicted = np.asarray(model.original.predict(model.fit_rows), dtype=float).ravel()
-    differ = np.abs(predicted - scores) > 1e-6 * (1 + np.abs(scores).max())
-    if differ.any():
-        raise ValueError(
-            f"the fitted model predicts other numbers than its last step, "
-            f"{type(model.estimator).__name__}, does for the transformed rows: for "
-            f"{int(differ.sum()):,} of {len(scores):,} rows. {_cause(model)}"
-        )
+    return np.asarray((codes != model.codes) & clear)
 
 
 def _cause(model: AuditedModel) -> str:
@@ -117,8 +103,8 @@ def _cause(model: AuditedModel) -> str:
     rows = model.fit_rows
     for step in model.steps:
         after = _stepped(step, rows)
-        again, alone = _stepped(step, rows), _stepped(step, rows[:1])
-        whole, twice, first = (np.asarray(_dense(one)) for one in (after, again, alone))
+        again, first_row = _stepped(step, rows), _stepped(step, rows[:1])
+        whole, twice, first = (np.asarray(_dense(encoded)) for encoded in (after, again, first_row))
         if not np.array_equal(whole, twice) or not np.array_equal(whole[:1], first):
             return f"{step_name(step)} transforms a row in another way each time or with other rows"
         rows = after
@@ -158,8 +144,8 @@ class AuditedModel:
                 f"{targets.shape}"
             )
         if pd.isna(targets).any():
-            place = int(np.argmax(pd.isna(targets)))
-            raise ValueError(f"y has no value at row {place}: pass the rows of the fit")
+            row = int(np.argmax(pd.isna(targets)))
+            raise ValueError(f"y has no value at row {row}: pass the rows of the fit")
         audited = cls(model, table, targets, takes=_container(model, X, table, texts))
         if not audited.classes:
             if threshold is not None or wanted is not None:
@@ -177,11 +163,11 @@ class AuditedModel:
 
     def with_changes(self, **changes: Any) -> AuditedModel:
         """Copy with other fields, and with what does not depend on them."""
-        other = replace(self, **changes)
+        copy = replace(self, **changes)
         for name in ("rows", "traced", "column_map"):
             if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
-        return other
+                copy.__dict__[name] = self.__dict__[name]
+        return copy
 
     @property
     def score_class(self) -> str:
@@ -234,7 +220,7 @@ class AuditedModel:
         for step in self.steps:
             rows = _stepped(step, rows)
             names = [str(name) for name in getattr(rows, "columns", [])]
-            names = names or [f"x{place}" for place in range(_width(rows))]
+            names = names or [f"x{position}" for position in range(_width(rows))]
             try:
                 after = trace(step, columns)
             except Exception:  # no names, or no attribute that its kind has elsewhere
@@ -257,10 +243,10 @@ class AuditedModel:
     @property
     def features(self) -> dict[str, list[int]]:
         """Columns that the last step sees, by place, for each feature of the table."""
-        found: dict[str, list[int]] = {}
-        for place, column in enumerate(self.columns):
-            found.setdefault(column.feature, []).append(place)
-        return found
+        positions: dict[str, list[int]] = {}
+        for position, column in enumerate(self.columns):
+            positions.setdefault(column.feature, []).append(position)
+        return positions
 
     @property
     def names(self) -> list[str]:
@@ -278,7 +264,9 @@ class AuditedModel:
         """Names of the columns that the last step sees, of each feature with several."""
         names = self.names
         every = self.features.items()
-        return {key: [names[j] for j in places] for key, places in every if len(places) > 1}
+        return {
+            key: [names[j] for j in positions] for key, positions in every if len(positions) > 1
+        }
 
     @property
     def steps(self) -> tuple[Any, ...]:
@@ -294,16 +282,13 @@ class AuditedModel:
         return next((type(step).__name__ for step in steps if hasattr(step, "fit_resample")), "")
 
     def other_rows_step(self) -> str:
-        """Name of a step whose ``fit_transform`` is not ``transform``; empty without one.
-
-        The steps after it, such as those behind a ``TargetEncoder``, were fitted to other rows.
-        """
+        """Name of a step, such as TargetEncoder, whose ``fit_transform`` is not ``transform``."""
         rows = self.fit_rows
         for step in self.steps:
             try:
                 fresh = clone(step)
                 both = fresh.fit_transform(rows, self.targets), fresh.transform(rows)
-                first, second = (np.asarray(_dense(one), dtype=float) for one in both)
+                first, second = (np.asarray(_dense(values), dtype=float) for values in both)
             except Exception:  # a step that cannot be fitted again, or gives no numbers
                 pass
             else:
@@ -360,30 +345,28 @@ class AuditedModel:
     ) -> tuple[FloatArray, list[str]]:
         """Coefficients in the units of the table, as directions (k, p) with their names.
 
-        A column slope·v + offset adds its coefficient times ``slope`` per unit of v, and times
-        ``offset`` to the intercept. Complete levels count from the most common one, which is part
-        of the intercept; a standardised number, per standard deviation. ``scores`` is (k, outputs).
+        Complete levels count from the most common one. ``scores`` is (k, outputs).
         """
         slopes = np.array([column.slope for column in self.columns])
-        own = np.diag(slopes * self._spreads if standardised else slopes)
+        matrix = np.diag(slopes * self._spreads if standardised else slopes)
         constant = np.array([column.offset for column in self.columns])
-        names, kept = self.names, np.ones(len(own), dtype=bool)
+        names, is_listed = self.names, np.ones(len(matrix), dtype=bool)
         for places in self.complete_levels():
             common = places[int(np.argmax(self._indicators(places).sum(axis=0)))]
-            constant = constant + own[common]
-            kept[common] = False
+            constant = constant + matrix[common]
+            is_listed[common] = False
             for place in places:
                 names[place] = f"{names[place]} vs {self.columns[common].level}"
-                own[place] = own[place] - (own[common] if place != common else 0.0)
-        own = np.pad(own[kept], [(0, 0), (0, int(intercept))])
-        names = [name for name, listed in zip(names, kept, strict=True) if listed]
+                matrix[place] = matrix[place] - (matrix[common] if place != common else 0.0)
+        matrix = np.pad(matrix[is_listed], [(0, 0), (0, int(intercept))])
+        names = [name for name, listed in zip(names, is_listed, strict=True) if listed]
         if intercept or constant.any():
-            own = np.vstack([own, [*constant, *([1.0] * intercept)]])
+            matrix = np.vstack([matrix, [*constant, *([1.0] * intercept)]])
             names = [*names, "intercept"]
         if scores.size == 1:
-            return own, names
+            return matrix, names
         classes = map(str, self.classes)
-        return np.asarray(np.kron(scores, own), dtype=float), [
+        return np.asarray(np.kron(scores, matrix), dtype=float), [
             f"{c}: {name}" for c in classes for name in names
         ]
 
@@ -393,19 +376,19 @@ class AuditedModel:
         spreads = np.asarray(self.rows, dtype=float).std(axis=0)
         return np.array(
             [
-                1.0 if one.level else float(spread) / abs(one.slope)
-                for one, spread in zip(self.columns, spreads, strict=True)
+                1.0 if column.level else float(spread) / abs(column.slope)
+                for column, spread in zip(self.columns, spreads, strict=True)
             ]
         )
 
     def complete_levels(self) -> list[list[int]]:
         """Return the columns of each set of indicators of which exactly one is 1 in every row."""
         levels: dict[str, list[int]] = {}
-        for place, column in enumerate(self.columns):
+        for position, column in enumerate(self.columns):
             if column.level and column.in_units:
-                levels.setdefault(column.sources[0], []).append(place)
+                levels.setdefault(column.sources[0], []).append(position)
         several = [places for places in levels.values() if len(places) > 1]
-        return [one for one in several if np.allclose(self._indicators(one).sum(axis=1), 1)]
+        return [group for group in several if np.allclose(self._indicators(group).sum(axis=1), 1)]
 
     def _indicators(self, places: list[int]) -> FloatArray:
         """Return the indicators (n_rows, k) of levels, without the scaling of later steps."""
@@ -449,9 +432,9 @@ def _inner_name(step: Any, rows: Any, targets: Any) -> str:
     for _, part, columns in getattr(step, "transformers_", []):
         if isinstance(part, str):
             continue
-        fresh, own = clone(part), rows[columns] if isinstance(rows, pd.DataFrame) else rows
+        fresh, part_rows = clone(part), rows[columns] if isinstance(rows, pd.DataFrame) else rows
         try:
-            first, second = fresh.fit_transform(own, targets), fresh.transform(own)
+            first, second = fresh.fit_transform(part_rows, targets), fresh.transform(part_rows)
             if not np.allclose(_dense(first), _dense(second)):
                 steps = [inner for _, inner in getattr(part, "steps", [("", part)])]
                 return " → ".join(step_name(inner) for inner in steps)
@@ -564,5 +547,5 @@ def _unnamed(data: Any, names: Sequence[Any] | None) -> pd.DataFrame:
     if array.ndim != 2 or not len(array):
         raise ValueError(f"X must be a table of shape (n_rows, n_features), got {array.shape}")
     if names is None or len(names) != array.shape[1]:
-        names = [f"x{place}" for place in range(array.shape[1])]
+        names = [f"x{position}" for position in range(array.shape[1])]
     return pd.DataFrame(array, columns=[str(name) for name in names])

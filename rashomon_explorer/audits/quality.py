@@ -27,11 +27,15 @@ def quality_text(audit: Any) -> str:
     unseen = any(name.startswith(_UNSEEN) for name in rows)
     shown = {name: number(rows[_UNSEEN + name if unseen else name][0]) for name in names}
     where = " cross-fitted" if unseen else ""
-    seen = ", ".join(f"{name} {number(rows[name][0])}" for name in names)
-    rest = f"; on the rows of its fit {seen}" if unseen else ""
+    fit_numbers = ", ".join(f"{name} {number(rows[name][0])}" for name in names)
+    rest = f"; on the rows of its fit {fit_numbers}" if unseen else ""
     if audit.task != "classification":
-        least = f"; every good model ≥ {number(rows['least R²'][0])}" if "least R²" in rows else ""
-        return f"R² {shown['R²']}{where}{least}; RMSE {shown['RMSE']} ({rows['RMSE'][1]}){rest}"
+        lower_bound = (
+            f"; every good model ≥ {number(rows['least R²'][0])}" if "least R²" in rows else ""
+        )
+        return (
+            f"R² {shown['R²']}{where}{lower_bound}; RMSE {shown['RMSE']} ({rows['RMSE'][1]}){rest}"
+        )
     share, meaning = rows["constant accuracy"]
     area = f"; AUC {shown['AUC']}" if "AUC" in shown else ""
     which = "good models" if audit.kind == "exact" else "sampled models"
@@ -65,16 +69,18 @@ def _label_rows(audit: Any) -> list[Row]:
         ("constant accuracy", share, "measured", f"if everyone gets the label {usual!s}"),
     ]
     has_area = code is not None and len(model.classes) == 2
-    wanted = targets == model.classes[code] if code is not None else np.zeros(len(targets), bool)
+    is_accepted = (
+        targets == model.classes[code] if code is not None else np.zeros(len(targets), bool)
+    )
     if has_area:
         words = "of the fitted model's scores; a constant has 0.5"
-        rows.append(("AUC", area_under_curve(wanted, scores), "measured", words))
-    if (place := unseen_place(audit)) is not None:
+        rows.append(("AUC", area_under_curve(is_accepted, scores), "measured", words))
+    if (refit := unseen_place(audit)) is not None:
         words = "of the model fitted without each fold, on that fold"
-        right = np.asarray(model.labels(audit.answers.label_codes[place])) == targets
+        right = np.asarray(model.labels(audit.answers.label_codes[refit])) == targets
         rows.append((f"{_UNSEEN}accuracy", float(right.mean()), "measured", words))
         if has_area:
-            area = area_under_curve(wanted, _towards(audit, audit.answers.model_scores[place]))
+            area = area_under_curve(is_accepted, _towards(audit, audit.answers.model_scores[refit]))
             rows.append((f"{_UNSEEN}AUC", area, "measured", words))
     low, high = accuracy_range(audit)
     words = "no good model has {} on these rows" if audit.kind == "exact" else "of the sampled"
@@ -127,16 +133,16 @@ def _number_rows(audit: Any) -> list[Row]:
         ("R²", 1 - loss / spread if spread else float("nan"), "measured", "a constant has 0"),
         ("RMSE", loss**0.5, "measured", f"the mean for everyone has {number(spread**0.5)}"),
     ]
-    if (place := unseen_place(audit)) is not None:
+    if (refit := unseen_place(audit)) is not None:
         words = "of the model fitted without each fold, on that fold"
-        loss = float(((targets - audit.answers.model_scores[place]) ** 2).mean())
+        loss = float(((targets - audit.answers.model_scores[refit]) ** 2).mean())
         share = 1 - loss / spread if spread else float("nan")
         rows.append((f"{_UNSEEN}R²", share, "measured", words))
         rows.append((f"{_UNSEEN}RMSE", loss**0.5, "measured", words))
     problem = audit.problem
     if isinstance(getattr(problem, "loss", None), SquaredLoss) and problem.weights is None:
-        most = 2 * (problem.minimum.value + audit.psi)  # penalties are not negative
+        greatest_loss = 2 * (problem.minimum.value + audit.psi)  # penalties are not negative
         if spread:
             words = "no good model has less on these rows"
-            rows.append(("least R²", 1 - most / spread, "exact", words))
+            rows.append(("least R²", 1 - greatest_loss / spread, "exact", words))
     return rows

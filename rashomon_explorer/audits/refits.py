@@ -71,26 +71,22 @@ def column_names(X: Any) -> list[str]:
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     shape = np.shape(X)
-    return [f"x{place}" for place in range(shape[1] if len(shape) > 1 else 0)]
+    return [f"x{position}" for position in range(shape[1] if len(shape) > 1 else 0)]
 
 
 def floored(scores: FloatArray, n: int, classes: Sequence[Any]) -> FloatArray:
     """Probabilities of at least 1/(2n), which n rows cannot tell from 0; other scores unchanged."""
     if not classes:
         return scores
-    least = 1 / (2 * n)
-    return np.clip(scores, least, 1.0 if scores.ndim == 3 else 1 - least)
+    floor = 1 / (2 * n)
+    return np.clip(scores, floor, 1.0 if scores.ndim == 3 else 1 - floor)
 
 
 _ROWWISE = ("predict", "predict_proba", "decision_function", "predict_log_proba", "score")
 
 
 class FixedColumns(BaseEstimator):
-    """Estimator for which some columns, by name, have one value in every row.
-
-    The rows keep their columns, so that a pipeline with a ``ColumnTransformer`` still fits. It
-    differs from a fit without the columns where their number matters, as for ``max_features``.
-    """
+    """Estimator for which some columns, by name, have one value in every row."""
 
     def __init__(self, model: Any, columns: list[str]) -> None:
         self.model = model
@@ -114,26 +110,28 @@ class FixedColumns(BaseEstimator):
         fitted = self.__dict__.get("model_")
         if fitted is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found, places = getattr(fitted, name), list(self.values_)
+        attribute, positions = getattr(fitted, name), list(self.values_)
         if name in _ROWWISE:
-            return lambda X, *rest: found(self._fixed(X), *rest)
+            return lambda X, *rest: attribute(self._fixed(X), *rest)
         if name == "coef_":  # of the rows as they come
-            found = np.array(found)
-            found[..., places] = 0.0
+            attribute = np.array(attribute)
+            attribute[..., positions] = 0.0
         elif name == "intercept_":
-            found = found + fitted.coef_[..., places] @ np.array([*self.values_.values()])
-        return found
+            attribute = attribute + fitted.coef_[..., positions] @ np.array(
+                [*self.values_.values()]
+            )
+        return attribute
 
     def _fixed(self, X: Any) -> Any:
         if not hasattr(X, "columns"):
             rows = np.array(X)
-            for place, value in self.values_.items():
-                rows[:, place] = value
+            for position, value in self.values_.items():
+                rows[:, position] = value
             return rows
         rows = X.copy()
-        for place, value in self.values_.items():
-            old = X.iloc[:, place]
-            rows[X.columns[place]] = pd.Series(value, index=X.index, dtype=old.dtype)
+        for position, value in self.values_.items():
+            old = X.iloc[:, position]
+            rows[X.columns[position]] = pd.Series(value, index=X.index, dtype=old.dtype)
         return rows
 
 
@@ -152,16 +150,16 @@ def _double(value: Any) -> tuple[Any, ...]:
     return (value / 2, value * 2) if _is_number(value) and value > 0 else ()
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+
+
 def _double_count(value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        return ()
-    return tuple(one for one in (int(value) // 2, int(value) * 2) if one >= 1)
+    return tuple(filter(None, (int(value) // 2, int(value) * 2))) if _is_count(value) else ()
 
 
 def _step(value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        return ()
-    return tuple(one for one in (int(value) - 1, int(value) + 1) if one >= 1)
+    return tuple(filter(None, (int(value) - 1, int(value) + 1))) if _is_count(value) else ()
 
 
 def _share(value: Any) -> tuple[Any, ...]:
@@ -173,7 +171,9 @@ def _max_features(value: Any) -> tuple[Any, ...]:
         return _double_count(value)
     if isinstance(value, Real) and value < 1:
         return _share(value)
-    return tuple(one for one in ("sqrt", "log2", None) if one != (None if value == 1.0 else value))
+    return tuple(
+        option for option in ("sqrt", "log2", None) if option != (None if value == 1.0 else value)
+    )
 
 
 def _layers(value: Any) -> tuple[Any, ...]:
@@ -216,28 +216,36 @@ NEIGHBOURS: dict[str, Neighbours] = {
 
 def neighbours(model: Any) -> list[tuple[str, Any]]:
     """List changes of one hyper-parameter of a model's last step: its full name, a new value."""
-    prefix, own = "", model
-    while isinstance(getattr(own, "steps", None), list):
-        prefix, own = f"{prefix}{own.steps[-1][0]}__", own.steps[-1][1]
-    settings = own.get_params(deep=True) if hasattr(own, "get_params") else {}
+    prefix, step = "", model
+    while isinstance(getattr(step, "steps", None), list):
+        prefix, step = f"{prefix}{step.steps[-1][0]}__", step.steps[-1][1]
+    settings = step.get_params(deep=True) if hasattr(step, "get_params") else {}
     return [
-        (prefix + name, other)
+        (prefix + name, neighbour)
         for name, value in sorted(settings.items())
-        for other in _other_values(name, value, {"": own, **settings})
+        for neighbour in _other_values(name, value, {"": step, **settings})
     ]
 
 
 def _other_values(name: str, value: Any, parts: Mapping[str, Any]) -> list[Any]:
     """List the allowed neighbours of a value; ``parts`` holds settings and owners by name."""
     owner, _, short = name.rpartition("__")
-    has = {one.rpartition("__")[2] for one in parts if one.rpartition("__")[0] == owner}
+    has = {
+        parameter.rpartition("__")[2]
+        for parameter in parts
+        if parameter.rpartition("__")[0] == owner
+    }
     rule = NEIGHBOURS.get(short)
     if short == "max_iter" and "max_bins" in has:  # trees of a booster; otherwise a solver's steps
         rule = _double_count
     if rule is None or (short == "alpha" and "n_estimators" in has):  # a quantile
         return []
     allowed = getattr(parts[owner], "_parameter_constraints", {}).get(short)
-    return [one for one in rule(value) if one != value and _is_allowed(short, one, allowed)]
+    return [
+        parameter
+        for parameter in rule(value)
+        if parameter != value and _is_allowed(short, parameter, allowed)
+    ]
 
 
 def _is_allowed(name: str, value: Any, allowed: Any) -> bool:
@@ -270,9 +278,9 @@ class Refit:
         if self.column:
             copy = FixedColumns(copy, [self.column])
         if self.kind == "bootstrap":
-            places = _bootstrap(y, np.random.default_rng(self.seed))
-            X, y = select_rows(X, places), y[places]
-            weight = None if weight is None else weight[places]
+            rows = _bootstrap(y, np.random.default_rng(self.seed))
+            X, y = select_rows(X, rows), y[rows]
+            weight = None if weight is None else weight[rows]
         return fit(copy, X, y, weight)
 
 
@@ -291,12 +299,12 @@ def _seeds(model: Any, seed: int | None, base_seed: int) -> dict[str, int]:
 
 def _bootstrap(y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
     """Rows drawn with replacement, at least one of each class if y holds labels of classes."""
-    places = rng.integers(len(y), size=len(y))
+    rows = rng.integers(len(y), size=len(y))
     labels, first = np.unique(y, return_index=True)
     if y.dtype.kind != "f" and len(labels) < 256:
-        lost = ~np.isin(labels, y[places])
-        places[: lost.sum()] = first[lost]
-    return places
+        lost = ~np.isin(labels, y[rows])
+        rows[: lost.sum()] = first[lost]
+    return rows
 
 
 KINDS = ("seed", "bootstrap", "neighbour", "column")
@@ -337,8 +345,8 @@ def draw_refits(
     kinds = [kind for kind, refits in available.items() if refits]
     while True:
         options = available[kinds[int(rng.integers(len(kinds)))]]
-        one = options[int(rng.integers(len(options)))]
-        if one.kind in ("seed", "bootstrap"):
+        refit = options[int(rng.integers(len(options)))]
+        if refit.kind in ("seed", "bootstrap"):
             seed = int(rng.integers(2**31))
-            one = Refit(one.kind, f"{one.kind} {seed}", seed=seed)
-        yield one
+            refit = Refit(refit.kind, f"{refit.kind} {seed}", seed=seed)
+        yield refit

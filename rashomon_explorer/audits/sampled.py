@@ -38,10 +38,7 @@ PAIRED = "paired standard error"
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SampledSet(PredictorSet):
-    """Models that are as good as a given one: a sample of all good models.
-
-    **Curator: computed from private rows, not private.**
-    """
+    """Models that are as good as a given one, a sample of all: **curator, not private**."""
 
     kinds: tuple[str, ...]  # kind of each refit, or "collected"; ``names`` holds the change
     errors: FloatArray  # (n_draws,): standard error of the excess, paired over the rows
@@ -72,11 +69,11 @@ class SampledSet(PredictorSet):
     def notes(self) -> tuple[str, ...]:
         """How many models were kept, on which rows, and why no more were tried."""
         if self.confidence > 0.5:
-            shown = f"are shown to be good {self.measured}, each with {self._share} confidence"
+            verdict = f"are shown to be good {self.measured}, each with {self._share} confidence"
         else:
-            shown = f"lose at most ψ more {self.measured}"
-        kept = f"sampled, at least: {self.n_draws:,} of {self.n_tried:,} models {shown}"
-        return (kept, *([self.stopped] if self.stopped else []))
+            verdict = f"lose at most ψ more {self.measured}"
+        count_text = f"sampled, at least: {self.n_draws:,} of {self.n_tried:,} models {verdict}"
+        return (count_text, *([self.stopped] if self.stopped else []))
 
     @property
     def _share(self) -> str:
@@ -84,39 +81,36 @@ class SampledSet(PredictorSet):
 
     def stored(self, X: Any) -> PredictorSet:  # type: ignore[override]
         """Replace the models by their predictions on some rows, as a set that can be saved."""
-        own = {one.name: getattr(self, one.name) for one in fields(PredictorSet)}
-        return PredictorSet(**own).stored(X)
+        values = {entry.name: getattr(self, entry.name) for entry in fields(PredictorSet)}
+        return PredictorSet(**values).stored(X)
 
     def with_columns(self, columns: Iterable[Any]) -> Self:
         """Return the set with models that find the columns of a frame by these names."""
-        own: Any = self.models
+        models: Any = self.models
         best: Any = self.reference
         names = tuple(map(str, columns))
-        own, best = replace(own, columns=names), replace(best, columns=names)
-        return replace(self, models=own, reference=best)
+        models, best = replace(models, columns=names), replace(best, columns=names)
+        return replace(self, models=models, reference=best)
 
     def scoring(self, wanted: Any, decision: Any = None) -> Self:
-        """Return the set with the wanted one of two classes as the second, which is scored.
-
-        ``decision`` gives the labels of fitted models in the place of their ``predict``.
-        """
+        """Set with the wanted one of two classes as the second, and a rule for labels."""
         if wanted is not None and wanted not in self.classes:
             raise ValueError(f"wanted must be one of the labels {[*self.classes]}, got {wanted!r}")
         turned = len(self.classes) == 2 and wanted == self.classes[0]
         classes = self.classes[::-1] if turned else self.classes
         both: list[Any] = [self.models, self.reference]
-        for place, models in enumerate(both):
+        for number, models in enumerate(both):
             if isinstance(models, FittedModels):
                 rule = models.decision if decision is None else decision
-                both[place] = replace(models, classes=classes, decision=rule)
+                both[number] = replace(models, classes=classes, decision=rule)
             elif turned:
-                both[place] = replace(models, values=1 - models.values)
+                both[number] = replace(models, values=1 - models.values)
         return replace(self, models=both[0], reference=both[1], classes=classes)
 
     def _at(self, places: Places) -> dict[str, Any]:
         return {
             **super()._at(places),
-            "kinds": tuple(self.kinds[place] for place in places),
+            "kinds": tuple(self.kinds[position] for position in places),
             "errors": self.errors[places],
         }
 
@@ -127,19 +121,14 @@ def paired_standard_errors(
     """Mean difference (n_models,) of losses to a baseline on the same rows, and its error."""
     n = len(baseline)
     weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    apart = losses - baseline
-    excess = apart @ weight
-    spread = ((weight * (apart - excess[:, None])) ** 2).sum(axis=1)
+    differences = losses - baseline
+    excess = differences @ weight
+    spread = ((weight * (differences - excess[:, None])) ** 2).sum(axis=1)
     return excess, np.sqrt(spread * n / max(n - 1, 1))
 
 
 def paired_standard_error(errors: FloatArray, than: str) -> Tolerance:
-    """Rashomon threshold that chance alone makes one model differ from another on these rows.
-
-    It is the median over models of the standard error of the difference in loss to the model that
-    they are compared with. Of two logistic regressions that differ in one coefficient it is about
-    what a likelihood ratio test of 95 % allows.
-    """
+    """Threshold that chance alone makes a model differ: median error of the paired differences."""
     psi = float(np.median(errors)) if len(errors) else 0.0
     psi = max(psi, float(np.finfo(float).eps))  # of models that predict the same
     return Tolerance(
@@ -157,11 +146,7 @@ def good_models(
     confidence: float,
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, Mask]:
-    """Excess over a baseline, its paired error, and which models are good; (n_models,) each.
-
-    A model is good if the upper confidence bound of its excess, by Student's t for the differences
-    to the baseline on the same rows, is at most ψ; with confidence .5, if the excess is.
-    """
+    """Excess (n_models,), its paired error, and whether its upper bound (Student's t) is ≤ ψ."""
     excess, errors = paired_standard_errors(losses, baseline, weights)
     reach = float(stdtrit(max(len(baseline) - 1, 1), confidence)) if confidence != 0.5 else 0.0
     return excess, errors, np.asarray(excess + reach * errors <= psi)
@@ -194,21 +179,12 @@ def sample_models(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> SampledSet:
-    """Sample models as good as a given one, by refits of any estimator or pipeline.
+    """Sample models as good as a given one, by refits of any estimator or pipeline: not private.
 
-    Each refit changes one thing at random: the seed, the rows (a bootstrap), one hyper-parameter
-    (to a neighbour in ``NEIGHBOURS``), or it holds one column constant. It is fitted once without
-    each of ``n_folds`` folds and predicts the fold that it did not see, so that every row has a
-    loss and a label out of sample. It is kept if its loss exceeds that of a refit without a change
-    by at most ψ: by the estimate for ``"auto"``, which is the median standard error of such a
-    difference, and otherwise with confidence .95. The comparison is paired, and with the model
-    itself rather than with the best refit: the best of many looks better than it is, and refits
-    that are compared with it are not independent. ``"auto"`` stops when the kept ones determine
-    their mean disagreement (for a regression the variance of predictions, as a share of the squared
-    range) to ± 0.05, and at 60 different refits. The refit without a change comes first; the
-    reference is ``model`` itself if it is fitted. ``classes`` and ``decision`` are the order of the
-    labels and the rule that gives them, by default the model's. The models do not depend on
-    ``n_jobs``. **Curator: computed from private rows, not private.**
+    Each refit changes the seed, the rows (a bootstrap), one hyper-parameter, or holds one column
+    constant. It is fitted once without each fold and predicts that fold. It is kept if its loss
+    exceeds that of a refit without a change, which is fixed before the others, by at most ψ.
+    ``"auto"`` stops when the kept ones determine their mean disagreement to ± 0.05, or at 60.
     """
     check_inner_share(**({} if confidence is None else {"confidence": confidence}))
     check_count(n_folds=n_folds)
@@ -235,20 +211,20 @@ def sample_models(
     stopped, drawn = _draw(work, available, rule, confidence, n_models)
     tried = [AS_GIVEN, *drawn]
     rule, excess, errors, good = work.good(tried, rule, confidence)
-    kept = [refit for refit, inside in zip(tried, good, strict=True) if inside]
-    least = float(np.average(work.losses([AS_GIVEN])[0], weights=weight))
+    good_refits = [refit for refit, inside in zip(tried, good, strict=True) if inside]
+    given_loss = float(np.average(work.losses([AS_GIVEN])[0], weights=weight))
     fitted = FittedModels((model,), work.classes, decision=decision) if _is_fitted(model) else None
     return SampledSet(
-        models=work.models(kept),
+        models=work.models(good_refits),
         reference=fitted or work.models([AS_GIVEN]),
-        losses=least + excess[good],
-        least=least,
+        losses=given_loss + excess[good],
+        least=given_loss,
         psi=rule.psi,
         task="classification" if work.classes else "regression",
         classes=work.classes,
-        names=tuple(refit.name for refit in kept),
+        names=tuple(refit.name for refit in good_refits),
         loss=work.loss,
-        kinds=tuple(refit.kind for refit in kept),
+        kinds=tuple(refit.kind for refit in good_refits),
         errors=errors[good],
         tolerance=rule,
         confidence=_confidence(confidence, rule),
@@ -271,9 +247,9 @@ def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance:
     """Threshold of a rule other than the paired standard error."""
     needs_fits = isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES)
     if isinstance(tolerance, Tolerance) or needs_fits:
-        known = int(random_state) if isinstance(random_state, int | np.integer) else None
+        seed = int(random_state) if isinstance(random_state, int | np.integer) else None
         return resolve(
-            tolerance, work.model, work.X, work.y, sample_weight=work.weight, random_state=known
+            tolerance, work.model, work.X, work.y, sample_weight=work.weight, random_state=seed
         )
     losses = work.losses([AS_GIVEN])[0]
     return resolve_losses(tolerance, losses, work.weight, "this model", "cross-validated loss")
@@ -355,14 +331,14 @@ class CrossFit:
         """Fit those that are new without each fold; return those whose fits succeed."""
         from joblib import Parallel, delayed
 
-        known = self.fits.keys() | self.failed.keys()
-        new = [refit for refit in dict.fromkeys(wanted) if refit not in known]
+        evaluated = self.fits.keys() | self.failed.keys()
+        new = [refit for refit in dict.fromkeys(wanted) if refit not in evaluated]
         folds = range(self.folds.max() + 1)
         shared = replace(self, fits={}, held_out={}, failed={})
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         tasks = (delayed(_fit_and_predict)(shared, refit, fold) for refit in new for fold in folds)
         results = parallel(tasks)
-        for place, refit in enumerate(new, start=1):
+        for count, refit in enumerate(new, start=1):
             parts = [next(results) for _ in folds]
             errors = [part for part in parts if isinstance(part, Exception)]
             if errors:
@@ -371,7 +347,7 @@ class CrossFit:
                 self.fits[refit] = tuple(fit for fit, _ in parts)
                 self.held_out[refit] = self.joined([part for _, part in parts])
             if done is not None:
-                done(place)
+                done(count)
         return [refit for refit in wanted if refit in self.fits]
 
     def scores(self, wanted: Sequence[Refit]) -> FloatArray:
@@ -432,8 +408,11 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict
         raise ValueError(f"kinds must be a list of some of {[*KINDS]}, got {kinds!r}")
     available = refits.available_refits(model, X)
     if "seed" in kinds and available["seed"]:
-        other = Refit("seed", "seed 1", seed=1 if work.seed != 1 else 2)
-        if not work.evaluate([other]) or (work.scores([other]) == work.scores([AS_GIVEN])).all():
+        changed_seed = Refit("seed", "seed 1", seed=1 if work.seed != 1 else 2)
+        if (
+            not work.evaluate([changed_seed])
+            or (work.scores([changed_seed]) == work.scores([AS_GIVEN])).all()
+        ):
             available["seed"] = []
     requested = {kind: available[kind] for kind in kinds}
     if not any(requested.values()):
@@ -453,11 +432,11 @@ def _draw(
 ) -> tuple[str, list[Refit]]:
     """Different refits in the order of drawing, and why there are no more."""
     stream = refits.draw_refits(available, np.random.default_rng([work.seed, 1]))
-    most = min(_MOST if n_models == "auto" else int(n_models), refits.count_refits(available))
+    limit = min(_MOST if n_models == "auto" else int(n_models), refits.count_refits(available))
     drawn: list[Refit] = []  # with repetitions, as they are drawn
     stopped = ""
-    with tally(int(most), "refits") as done:
-        while (left := int(most) - len(set(drawn) | work.failed.keys())) > 0:
+    with tally(int(limit), "refits") as done:
+        while (left := int(limit) - len(set(drawn) | work.failed.keys())) > 0:
             batch = list(islice(stream, min(_BATCH, left)))
             before = len(set(drawn))
             drawn += work.evaluate(batch, lambda count, before=before: done(before + count))
@@ -480,7 +459,7 @@ def _enough(
     good = work.good([AS_GIVEN, *drawn], rule, confidence)[3][1:]
     if good.sum() < 2:
         return ""
-    inside = [refit for refit, kept in zip(drawn, good, strict=True) if kept]
+    inside = [refit for refit, is_good in zip(drawn, good, strict=True) if is_good]
     if work.classes:
         labels = np.stack([work.held_out[refit][1] for refit in inside])
         result = enough_draws("disagreement", labels, half_width=_HALF_WIDTH)
@@ -503,13 +482,7 @@ def collect_models(
     names: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> SampledSet:
-    """Collect the good ones of fitted models, or of predictions (n_models, n_rows[, n_classes]).
-
-    ``X`` holds the rows that losses are measured on, None for predictions; the result says so, as
-    nobody knows whether a model was fitted to them. The best model is the reference and takes the
-    place of the given one of :func:`sample_models`. **Curator: computed from private rows, not
-    private.**
-    """
+    """Good ones of models, or of predictions (n_models, n_rows[, n_classes]): not private."""
     check_inner_share(**({} if confidence is None else {"confidence": confidence}))
     if isinstance(models, np.ndarray | pd.DataFrame) or not _are_estimators(models):
         kind = prediction_kind(models, y) if kind == "auto" else kind
@@ -529,15 +502,15 @@ def collect_models(
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
     means = losses.mean(axis=1)
     best = int(np.argmin(means))
-    others = np.delete(losses, best, axis=0)
+    other_losses = np.delete(losses, best, axis=0)
     if _is_paired(tolerance):
-        _, differences = paired_standard_errors(others, losses[best])
+        _, differences = paired_standard_errors(other_losses, losses[best])
         rule = paired_standard_error(differences, "the best of them")
     else:
         rule = resolve_losses(tolerance, losses[best])
     level = _confidence(confidence, rule)
     _, errors, good = good_models(losses, losses[best], rule.psi, level)
-    fields_of_set = {one.name: getattr(every, one.name) for one in fields(PredictorSet)}
+    fields_of_set = {entry.name: getattr(every, entry.name) for entry in fields(PredictorSet)}
     fields_of_set |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
     fields_of_set["reference"] = every.models.take(np.array([best]))
     return SampledSet(
@@ -562,4 +535,4 @@ def is_collection(models: Any) -> bool:
 def _are_estimators(models: Any) -> bool:
     if hasattr(models, "predict") or isinstance(models, dict):
         return True
-    return any(hasattr(one, "predict") for one in models)
+    return any(hasattr(model, "predict") for model in models)

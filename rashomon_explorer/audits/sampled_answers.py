@@ -14,7 +14,6 @@ from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits import answers
-from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.group_rates import accepted_code, group_names, pair_name
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
@@ -77,8 +76,6 @@ class SampledAnswers:
 
     def _codes(self) -> NDArray[Any]:
         """Codes (n_rows,) of the labels that the model in use gives the people of the fit."""
-        if not self.models.classes:
-            raise TypeError(answers.NO_LABELS)
         return self.models.best_labels(self.model_rows)
 
     @cached_property
@@ -106,11 +103,9 @@ class SampledAnswers:
 
     def flips_of(self, rows: Any) -> pd.DataFrame:
         """Flips of the rows of another table."""
-        if not self.models.classes:
-            raise TypeError(answers.NO_LABELS)
-        taken = self.inputs.model.taken(rows)
-        codes = self.models.best_labels(taken)
-        return self._flips(codes, self.models.labels(taken) != codes, row_labels(rows))
+        rows_taken = self.inputs.model.taken(rows)
+        codes = self.models.best_labels(rows_taken)
+        return self._flips(codes, self.models.labels(rows_taken) != codes, row_labels(rows))
 
     def _flips(self, codes: NDArray[Any], others: NDArray[Any], index: pd.Index) -> pd.DataFrame:
         excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
@@ -124,12 +119,6 @@ class SampledAnswers:
             "conflict_ratio": others.mean(axis=0),
         }
         return answers.marked(pd.DataFrame(columns, index=index), answers.SAMPLED)
-
-    def coefficients(self) -> pd.DataFrame:
-        """Raise TypeError: the models have no common coefficients."""
-        raise TypeError("sampled models have no common coefficients: use .importance")
-
-    effects = coefficients
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the models, and whether a label flips."""
@@ -159,11 +148,8 @@ class SampledAnswers:
     def people(self) -> pd.DataFrame:
         """Prediction of each person of the fit, and its range over the models and this one."""
         table = people_ranges(self.models, self.model_rows).reset_index(drop=True)
-        low, high = (
-            table[["best", "drawn_low"]].min(axis=1),
-            table[["best", "drawn_high"]].max(axis=1),
-        )
-        table = table.assign(drawn_low=low, drawn_high=high)
+        table["drawn_low"] = table[["best", "drawn_low"]].min(axis=1)
+        table["drawn_high"] = table[["best", "drawn_high"]].max(axis=1)
         return table.assign(drawn_flips=self._others.mean(axis=0)) if self.models.classes else table
 
     def groups(self) -> pd.DataFrame:
@@ -174,60 +160,49 @@ class SampledAnswers:
     def model_rates(self) -> pd.DataFrame:
         """Rates (n_models, n_groups) of the wanted label, without those of the model in use."""
         accepted = self.label_codes == accepted_code(self.inputs.model)
+        return pd.DataFrame(self._group_means(accepted, group_names(self.inputs.groups)))
+
+    def _group_means(self, values: NDArray[Any], names: Sequence[Any]) -> dict[Any, FloatArray]:
+        """Mean (n_models,) of values (n_models, n_rows) over the people of each group."""
         groups = self.inputs.groups
-        if groups is None:
-            raise ValueError(answers.NO_GROUPS)
-        names = group_names(groups)
-        rates = [accepted[:, (groups == name).to_numpy()].mean(axis=1) for name in names]
-        return pd.DataFrame(dict(zip(names, rates, strict=True)))
+        return {name: values[:, (groups == name).to_numpy()].mean(axis=1) for name in names}
 
     def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range over the models of the difference in mean prediction between two groups."""
-        if self.inputs.groups is None:
-            raise ValueError(answers.NO_GROUPS)
         groups = self.inputs.groups
-        names = group_names(groups, compared)
         every = np.concatenate([self._best[None], self.model_scores])
-        if every.ndim == 3:
-            raise ValueError("a gap needs one score a person, and these have several classes")
-        means = np.column_stack(
-            [every[:, (groups == name).to_numpy()].mean(axis=1) for name in names]
-        )
-        gaps = {
-            pair_name(groups.name, names[i], names[j]): means[:, i] - means[:, j]
-            for i, j in combinations(range(len(names)), 2)
-        }
-        rows = {
-            name: {"low": gap.min(), "fitted": gap[0], "high": gap.max()}
-            for name, gap in gaps.items()
-        }
+        means = self._group_means(every, group_names(groups, compared))
+        rows = {}
+        for first, second in combinations(means, 2):
+            gap = means[first] - means[second]
+            ends = {"low": gap.min(), "fitted": gap[0], "high": gap.max()}
+            rows[pair_name(groups.name, first, second)] = ends
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gap")
         return answers.marked(answers.with_sign(table), answers.SAMPLED)
 
     @cached_property
     def _switched(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Mean change of the score, and rise of the loss, by model and feature; in use first.
-
-        Columns of the table are switched as by scikit-learn's ``permutation_importance``: five
-        times for the model in use, and by the first of these for each other model.
-        """
-        if not self.has_importance:
-            raise TypeError("stored predictions do not tell what other rows would get")
+        """Mean change of the score, and rise of the loss, by model (in use first) and feature."""
         models = self.models[: min(_SWITCHED_MODELS, self.models.n_draws)]
+        changed_scores = getattr(models.models, "changed_scores", models.scores)
         table, shuffles = self.inputs.model.table, self._shuffles()
         cases = (
             (models.best_scores, self._best[None], shuffles),
-            (_changed_scores(models), self.model_scores[: models.n_draws], shuffles[:1]),
+            (changed_scores, self.model_scores[: models.n_draws], shuffles[:1]),
         )
         moved, rises = {}, {}
-        for name, places in progress(self._features().items(), "importance"):
+        for name, positions in progress(self._features().items(), "importance"):
             changes = []
             for predict, before, orders in cases:
-                tables = (_with_order(table, places, order) for order in orders)
+                tables = (_with_order(table, positions, order) for order in orders)
                 after = [
-                    predict(self.inputs.model.taken(one)).reshape(before.shape) for one in tables
+                    predict(self.inputs.model.taken(shuffled)).reshape(before.shape)
+                    for shuffled in tables
                 ]
-                pairs = [(_distance(one, before), self._rise(one, before)) for one in after]
+                pairs = [
+                    (_distance(shuffled, before), self._losses(shuffled) - self._losses(before))
+                    for shuffled in after
+                ]
                 changes.append(np.mean(pairs, axis=0))
             moved[name], rises[name] = np.concatenate(changes, axis=1)
         return pd.DataFrame(moved), pd.DataFrame(rises)
@@ -235,8 +210,8 @@ class SampledAnswers:
     def _features(self) -> dict[str, list[int]]:
         """Places in the table of the columns of each feature to report; equal names together."""
         columns: dict[str, list[int]] = {}
-        for place, name in enumerate(self.inputs.model.table.columns):
-            columns.setdefault(str(name), []).append(place)
+        for position, name in enumerate(self.inputs.model.table.columns):
+            columns.setdefault(str(name), []).append(position)
         return answers.listed_features(self.inputs.features, columns)
 
     def _shuffles(self) -> list[NDArray[np.intp]]:
@@ -248,9 +223,6 @@ class SampledAnswers:
             rows = rows[order]
             shuffles.append(rows)
         return shuffles
-
-    def _rise(self, after: FloatArray, before: FloatArray) -> FloatArray:
-        return self._losses(after) - self._losses(before)
 
     def _losses(self, scores: FloatArray) -> FloatArray:
         certain = self.models.loss == "zero_one"
@@ -271,9 +243,9 @@ class SampledAnswers:
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
-        others = self._others
+        differs = self._others
         table = conflicts(self.model_scores, self._best, self._codes()).assign(
-            conflict_ratio=others.mean(axis=0), flips=np.asarray(others.any(axis=0))
+            conflict_ratio=differs.mean(axis=0), flips=np.asarray(differs.any(axis=0))
         )
         table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
         return answers.marked(table.set_axis(self.inputs.index, axis=0), answers.SAMPLED)
@@ -284,27 +256,23 @@ class SampledAnswers:
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which all models agree with a clear lead; otherwise missing."""
-        model, taken = self.inputs.model, self.inputs.model.taken(rows)
-        codes, scores = self.models.best_labels(taken), np.asarray(self.models.scores(taken))
-        agreed = (self.models.labels(taken) == codes).all(axis=0)
+        model, model_rows = self.inputs.model, self.inputs.model.taken(rows)
+        codes, scores = (
+            self.models.best_labels(model_rows),
+            np.asarray(self.models.scores(model_rows)),
+        )
+        agreed = (self.models.labels(model_rows) == codes).all(axis=0)
         if len(scores) > 1 and getattr(model.decision, "threshold", None) is None:
             agreed &= measures.decide_or_abstain(scores) == codes
         labels = pd.Series(model.labels(codes), row_labels(rows), dtype=object, name="label")
         return labels.where(agreed, None)
 
 
-def _changed_scores(models: SampledSet) -> Any:
-    """Return the function that predicts changed rows of the fit by models without them."""
-    if isinstance(models.models, CrossFittedModels):
-        return models.models.changed_scores
-    return models.scores
-
-
 def _with_order(table: pd.DataFrame, places: Sequence[int], order: Any) -> pd.DataFrame:
     """Table with the values of some columns in another order."""
     changed = table.copy()
-    for place in places:
-        changed.isetitem(place, table.iloc[:, place].array.take(order))
+    for position in places:
+        changed.isetitem(position, table.iloc[:, position].array.take(order))
     return changed
 
 

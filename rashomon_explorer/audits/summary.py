@@ -113,13 +113,13 @@ def _label_rows(audit: Any, mark: str) -> list[Row]:
     decided = audit.decided
     flips, open_ = int(decided["flips"].sum()), int((~decided["decided"]).sum())
     words = "people whose label some good model flips"
-    found = [
+    rows = [
         ("people who can flip", flips, mark, words),
         ("ambiguity", flips / len(decided), mark, "their share"),
     ]
     if open_ and audit.kind == "exact":
-        found.append(("undecided people", open_, "exact", "within the tolerance of the search"))
-    return found
+        rows.append(("undecided people", open_, "exact", "within the tolerance of the search"))
+    return rows
 
 
 def _group_rows(audit: Any, mark: str) -> list[Row]:
@@ -132,11 +132,11 @@ def _group_rows(audit: Any, mark: str) -> list[Row]:
     ]
     if not audit.has_rates:
         return rows
-    wanted = accepted_text(audit.inputs.model)
+    accepted = accepted_text(audit.inputs.model)
     for group, row in audit.rates.iterrows():
         words = _over(audit, row, [group], _between)
-        rows.append((f"base rate of {name}={group}", row["base_rate"], "measured", wanted))
-        rows.append((f"rate of {name}={group}", row["fitted"], "measured", f"{wanted}: {words}"))
+        rows.append((f"base rate of {name}={group}", row["base_rate"], "measured", accepted))
+        rows.append((f"rate of {name}={group}", row["fitted"], "measured", f"{accepted}: {words}"))
     pairs = combinations(group_names(audit.inputs.groups, shown_groups(audit.rates["fitted"])), 2)
     for (gap, row), pair in zip(shown_rate_gaps(audit).iterrows(), pairs, strict=True):
         words = f"{_over(audit, row, pair, _between)}: {_settled(audit, row)}"
@@ -161,11 +161,7 @@ def _shares(row: Any) -> str:
 
 
 def _over(audit: Any, row: Any, groups: Sequence[Any], text: Callable[[Any], str]) -> str:
-    """Range of a group's rate, or of a gap between two groups, and over which models.
-
-    Refits label rows that they did not see, and the fitted model those of its fit: the range is
-    then that of the refits alone.
-    """
+    """Range of a rate, or of a gap, over the good models, or over refits without these people."""
     if unseen_place(audit) is None:
         return f"{text(row)} over the good models"
     rates = audit.answers.model_rates
@@ -196,7 +192,7 @@ def findings(audit: Any) -> Lines:
     if audit.task == "classification":
         decided = audit.decided
         n, flips = len(decided), int(decided["flips"].sum())
-        least = "" if audit.kind == "exact" else "at least "
+        qualifier = "" if audit.kind == "exact" else "at least "
         words = "every good model" if audit.kind == "exact" else "every sampled model"
         stay = int((decided["decided"] & ~decided["flips"]).sum())
         stay = stay if audit.kind == "exact" else n - flips
@@ -205,8 +201,8 @@ def findings(audit: Any) -> Lines:
         )
         unseen = getattr(audit.answers, "own_flips", None)  # of the model fitted without them
         arbitrary.append(
-            f"{least}{flips:,} of {n:,} people ({percent(flips / n)}) get another label from some "
-            "good model"
+            f"{qualifier}{flips:,} of {n:,} people ({percent(flips / n)}) get another label from "
+            "some good model"
             + (f", {unseen:,} of them from this model fitted without them" if unseen else "")
         )
     else:
@@ -222,8 +218,8 @@ def findings(audit: Any) -> Lines:
             f"{len(fixed)} of {plural(len(table), 'coefficient')} keep their sign "
             f"({audit.answers.score_unit}){_some(signs)}"
         )
-        if other := [str(name) for name in audit.effects.index if name not in table.index]:
-            settled.append(f"not counted, as they have no unit of the table{_some(other)}")
+        if without_unit := [str(name) for name in audit.effects.index if name not in table.index]:
+            settled.append(f"not counted, as they have no unit of the table{_some(without_unit)}")
         if len(free):
             names = [str(name) for name in free.index[::-1]]
             arbitrary.append(f"{len(free)} can have either sign{_some(names)}")
@@ -279,21 +275,21 @@ def _rate_lines(audit: Any) -> list[str]:
     """Rates of the wanted label by group, in the data and over the models."""
     if not audit.has_rates:
         return []
-    rates, shown = audit.rates, shown_groups(audit.rates["fitted"])
+    rates, listed_groups = audit.rates, shown_groups(audit.rates["fitted"])
     whose = "" if unseen_place(audit) is None else ", your model's for the rows of its fit"
     decision = getattr(audit.inputs.model, "decision", None)
     unnamed = decision is not None and decision.wanted is None
     hint = " (pass wanted= to name another class)" if unnamed else ""
-    wanted = f"of {accepted_text(audit.inputs.model)}{hint}"
-    lines = [f"{wanted}, by {audit.inputs.groups.name}{whose}:"]
-    for group in shown:
+    accepted = f"of {accepted_text(audit.inputs.model)}{hint}"
+    lines = [f"{accepted}, by {audit.inputs.groups.name}{whose}:"]
+    for group in listed_groups:
         row = rates.loc[group]
         lines.append(
             f"  {group} {_rate(row['fitted'])} ({_over(audit, row, [group], _shares)}; in the data "
             f"{_rate(row['base_rate'])} of {row['people']:,.0f})"
         )
-    if len(rates) > len(shown):
-        lines.append(f"  {plural(len(rates) - len(shown), 'more group')} in .rates")
+    if len(rates) > len(listed_groups):
+        lines.append(f"  {plural(len(rates) - len(listed_groups), 'more group')} in .rates")
     cells = audit.inputs.groups.attrs.get("cells", {})
     if cells:
         listed = [f"{name} ({count})" for name, count in cells.items()]
@@ -307,22 +303,24 @@ def _gap_lines(audit: Any) -> list[str]:
     if groups is None or not (audit.has_rates or audit.has_gaps):
         return []
     if audit.has_rates:
-        shown = shown_groups(audit.rates["fitted"])
+        compared = shown_groups(audit.rates["fitted"])
     else:
         means = pd.Series(fitted_scores(audit)).groupby(groups.to_numpy()).mean()
-        shown = shown_groups(means[group_names(groups)])
-    rates = with_sign(rate_gaps(audit, shown)) if audit.has_rates else None
-    scores = audit.answers.gaps(shown) if audit.has_gaps and len(shown) > 1 else None
+        compared = shown_groups(means[group_names(groups)])
+    rates = with_sign(rate_gaps(audit, compared)) if audit.has_rates else None
+    scores = audit.answers.gaps(compared) if audit.has_gaps and len(compared) > 1 else None
     tables = [table for table in (rates, scores) if table is not None and len(table)]
     lines = []
-    pairs = list(combinations(group_names(groups, shown), 2))
-    for place, gap in enumerate(tables[0].index if tables else []):
+    pairs = list(combinations(group_names(groups, compared), 2))
+    for row_number, gap in enumerate(tables[0].index if tables else []):
         parts = []
         if rates is not None:
             row = rates.loc[gap]
             gap_text = _shares(row)
             if unseen_place(audit) is not None:
-                gap_text = f"{_rate(row['fitted'])} ({_over(audit, row, pairs[place], _shares)})"
+                gap_text = (
+                    f"{_rate(row['fitted'])} ({_over(audit, row, pairs[row_number], _shares)})"
+                )
             ratio = f"{number(row['ratio_low'])} to {number(row['ratio_high'])}"
             parts.append(f"rate {gap_text}, ratio {ratio} ({_settled(audit, row)})")
         if scores is not None and gap in scores.index:
@@ -431,24 +429,24 @@ def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) 
                 warnings.simplefilter("ignore", category)
             return plan_release(every, len(table), queries=queries, epsilon=_EPSILON)
 
-    asked = ["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])]
-    plan = planned(*asked)
+    names_of_queries = ["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])]
+    plan = planned(*names_of_queries)
     if not plan.hidden:
-        return f"queries = {asked}\n{_SOLD}"
+        return f"queries = {names_of_queries}\n{_SOLD}"
     names = plan.queries[0].coordinates(plan.public).names
     names = [name.removeprefix("psi without ") for name in names]
 
     def is_hidden(count: int) -> bool:
         return bool(planned(LeastPsi(avoiding=names[:count])).hidden)
 
-    shown = bisect_left(range(1, len(names) + 1), True, key=is_hidden)
-    if shown == len(names):
-        return f"queries = {asked[:1]}\n{_SOLD}"
-    if shown:
+    n_answers = bisect_left(range(1, len(names) + 1), True, key=is_hidden)
+    if n_answers == len(names):
+        return f"queries = {names_of_queries[:1]}\n{_SOLD}"
+    if n_answers:
         return (
-            f"#    It would hide answers about more than {shown} of the {len(names)} columns: "
+            f"#    It would hide answers about more than {n_answers} of the {len(names)} columns: "
             "choose\n#    them by the question, not by what the audit says.\n"
-            f"queries = [LeastPsi(avoiding={names[:shown]!r})]\n{_SOLD}"
+            f"queries = [LeastPsi(avoiding={names[:n_answers]!r})]\n{_SOLD}"
         )
     return (
         "#    The noise, which is public, would hide every answer: nothing is charged.\n"

@@ -46,10 +46,7 @@ def table_recourse(
     tolerance: float = 1e-3,
     scope: str = "every good model",
 ) -> Recourse:
-    """Least change of some columns of the table after which every good model accepts.
-
-    Each changed person is accepted by the fitted model's ``predict``, too, or this raises.
-    """
+    """Least change of columns of the table that every good model and ``predict`` accept."""
     wanted = wanted_label(model, wanted)
     code, cut = model.classes.index(wanted), model.cut(problem.loss.link)
     theta: Any = model.theta
@@ -116,13 +113,15 @@ class _Column:
 
     def prices(self, own: Any, values: pd.Series) -> FloatArray:
         """Cost of each value for a person; from a missing one on, by the distance to the median."""
-        same = np.array([_same(own, value) for value in values])
+        unchanged = np.array([_same(own, value) for value in values])
         if not self.number:
-            return np.where(same, 0.0, self.cost)
+            return np.where(unchanged, 0.0, self.cost)
         numbers = _numbers(values)
         if pd.isna(own):
-            return np.where(same, 0.0, MISSING_COST + self.cost * np.abs(numbers - self.median))
-        return np.where(same, 0.0, self.cost * np.abs(numbers - float(own)))
+            return np.where(
+                unchanged, 0.0, MISSING_COST + self.cost * np.abs(numbers - self.median)
+            )
+        return np.where(unchanged, 0.0, self.cost * np.abs(numbers - float(own)))
 
     def candidates(self, own: Any, count: int) -> pd.Series:
         """Values that a person may take, the own one first: of the table, and between them."""
@@ -130,15 +129,15 @@ class _Column:
             return _with_own(own, self.values)
         low, high = self.low, self.high
         observed = _numbers(self.values)
-        places = np.unique(
+        positions = np.unique(
             np.linspace(0, len(observed) - 1, max(count // 2, 2)).round().astype(int)
         )
-        between = np.linspace(low, high, max(count - len(places), 2))
+        between = np.linspace(low, high, max(count - len(positions), 2))
         if self.whole:
             between = np.rint(between)
             if high - low <= count:
                 between = np.arange(np.ceil(low), np.floor(high) + 1)
-        return self._series(own, np.concatenate([observed[places], between]))
+        return self._series(own, np.concatenate([observed[positions], between]))
 
     def near(self, own: Any, tried: pd.Series, chosen: int, count: int) -> pd.Series:
         """Values between the neighbours of a chosen one, the own and the chosen one first."""
@@ -172,13 +171,13 @@ def _as_column(values: FloatArray, like: pd.Series) -> pd.Series:
 
 def _with_own(own: Any, values: pd.Series) -> pd.Series:
     """Values with a person's own one first."""
-    others = values[[not _same(own, value) for value in values]] if len(values) else values
+    rest = values[[not _same(own, value) for value in values]] if len(values) else values
     first = pd.Series([own], dtype=object) if pd.isna(own) else pd.Series([own])
     if pd.isna(own) and is_number(values):
         first = pd.Series([np.nan])
-    if others.dtype == "category":
-        first = first.astype(others.dtype)
-    return pd.concat([first, others], ignore_index=True) if len(others) else first
+    if rest.dtype == "category":
+        first = first.astype(rest.dtype)
+    return pd.concat([first, rest], ignore_index=True) if len(rest) else first
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -203,8 +202,8 @@ def _changeable_columns(
         "directions": directions,
         "integers": [integers] if isinstance(integers, str) else integers,
     }
-    for what, given in declared.items():
-        unknown = [name for name in given or () if str(name) not in names]
+    for what, values in declared.items():
+        unknown = [name for name in values or () if str(name) not in names]
         if unknown:
             raise ValueError(
                 f"unknown column {unknown[0]!r} in {what}; columns: {', '.join(names)}"
@@ -215,11 +214,13 @@ def _changeable_columns(
             "row by the other rows beside it"
         )
     of = {
-        key: {str(name): value for name, value in dict(given or {}).items()}
-        for key, given in (("costs", costs), ("bounds", bounds), ("directions", directions))
+        key: {str(name): value for name, value in dict(values or {}).items()}
+        for key, values in (("costs", costs), ("bounds", bounds), ("directions", directions))
     }
-    whole = {str(name) for name in declared["integers"] or ()}
-    return [_column(model, name, names.index(name), of, whole) for name in dict.fromkeys(listed)]
+    integer_names = {str(name) for name in declared["integers"] or ()}
+    return [
+        _column(model, name, names.index(name), of, integer_names) for name in dict.fromkeys(listed)
+    ]
 
 
 def _column(
@@ -253,8 +254,19 @@ def _column(
     if not cost > 0:
         raise ValueError(f"the cost of {name!r} must be > 0, got {cost!r}")
     whole = name in integers or (number and is_whole(column))
-    own = (use.kind, use.additive, use.slopes, values, number, whole, cost, low, high, direction)
-    return _Column(name, place, *own, median)
+    settings = (
+        use.kind,
+        use.additive,
+        use.slopes,
+        values,
+        number,
+        whole,
+        cost,
+        low,
+        high,
+        direction,
+    )
+    return _Column(name, place, *settings, median)
 
 
 @dataclass(frozen=True)
@@ -276,13 +288,13 @@ class _Task:
 
     def affine_people(self) -> Mask:
         """People whose changes are affine, or of levels: a mixed-integer programme is exact."""
-        known = np.ones(len(self.people), dtype=bool)
+        is_affine = np.ones(len(self.people), dtype=bool)
         for column in self.columns:
-            own = self.people.iloc[:, column.place]
-            known &= own.notna().to_numpy() & (column.kind in ("affine", "levels"))
+            values = self.people.iloc[:, column.place]
+            is_affine &= values.notna().to_numpy() & (column.kind in ("affine", "levels"))
             if column.kind == "levels":
-                known &= own.isin(column.values.tolist()).to_numpy()
-        return known
+                is_affine &= values.isin(column.values.tolist()).to_numpy()
+        return is_affine
 
     def solve_affine(self, answers: _Answers, places: Any) -> None:
         """Cheapest changes of people by a mixed-integer programme in the units of the table."""
@@ -306,7 +318,7 @@ class _Task:
         rest = self.encode(people) - features @ matrix.T
         numbers = [column for column in self.columns if column.kind == "affine"]
         ways: Any = {column.name: column.direction for column in numbers if column.direction}
-        found = recourse(
+        solution = recourse(
             self.problem,
             self.psi,
             np.hstack([features, rest]),
@@ -322,18 +334,18 @@ class _Task:
             margin=self.worst.margin,
             tolerance=self.tolerance,
         )
-        alone = features.copy()
-        listed = found.changes[found.changes["new_for_one"].notna()]
+        one_features = features.copy()
+        listed = solution.changes[solution.changes["new_for_one"].notna()]
         for person, name, value in listed[["person", "feature", "new_for_one"]].to_numpy():
-            alone[int(person), names.index(name)] = value
-        table, after = found.people, found.rows.to_numpy()
+            one_features[int(person), names.index(name)] = value
+        table, after = solution.people, solution.rows.to_numpy()
         for row, place in enumerate(places):
             answers.status[place] = table["status"].iloc[row]
             answers.numbers[place] = table.iloc[row, 1:6].to_numpy(dtype=float)
             if table["status"].iloc[row] == "found":
                 answers.rows[place] = self._table_values(after[row], names)
             if not np.isnan(table["one_cost"].iloc[row]):
-                answers.one_rows[place] = self._table_values(alone[row], names)
+                answers.one_rows[place] = self._table_values(one_features[row], names)
 
     def _table_values(self, features: FloatArray, names: list[str]) -> list[Any]:
         """Values of the changeable columns from the features of the programme."""
@@ -344,8 +356,8 @@ class _Task:
                 values.append(round(value) if column.whole else value)
                 continue
             start = names.index(f"{column.name}={column.values.iloc[0]}")
-            place = int(features[start : start + len(column.values)].argmax())
-            values.append(column.values.iloc[place])
+            level = int(features[start : start + len(column.values)].argmax())
+            values.append(column.values.iloc[level])
         return values
 
     def changed(self, values: Sequence[Sequence[Any]], places: Any = None) -> pd.DataFrame:
@@ -363,8 +375,8 @@ class _Task:
         """Whether the fitted model gives rows of the table the wanted label."""
         decision: Any = self.model.decision
         codes = decision.codes(self.model.original, self.model.taken(table))
-        wanted = 1 - self.code if self.model.reversed else self.code
-        return np.asarray(codes == wanted)
+        code = 1 - self.code if self.model.reversed else self.code
+        return np.asarray(codes == code)
 
 
 def _holds(dtype: Any, values: pd.Series) -> bool:
@@ -392,19 +404,19 @@ class _Answers:
 
     def confirm(self, task: _Task, places: Any) -> None:
         """Leave people undecided whose changed row the set or the fitted model refuses."""
-        reached = [place for place in places if self.status[place] == "found"]
+        reached = [person for person in places if self.status[person] == "found"]
         if not reached:
             return
-        rows: Any = [self.rows[place] for place in reached]
+        rows: Any = [self.rows[person] for person in reached]
         table = task.changed(rows, reached)
         needed = task.worst.margin - _ROUNDING
         proved = task.worst.worst(task.encode(table), needed)[0]
         agreed = (proved >= needed) & task.accepts(table)
-        for place, score, accepted in zip(reached, proved, agreed, strict=True):
-            self.numbers[place, 2] = score
+        for person, score, accepted in zip(reached, proved, agreed, strict=True):
+            self.numbers[person, 2] = score
             if not accepted:
-                self.status[place], self.rows[place] = "undecided", None
-                self.numbers[place] = np.nan
+                self.status[person], self.rows[person] = "undecided", None
+                self.numbers[person] = np.nan
 
     def recourse(self, task: _Task, wanted: Any, scope: str) -> Recourse:
         """Tables of the changes in the values of the table."""
@@ -413,17 +425,18 @@ class _Answers:
         table = pd.DataFrame(self.numbers, index=index, columns=columns)
         table.insert(0, "status", self.status)
         changes, changed = [], np.zeros(len(people), dtype=bool)
-        for place, (new, alone) in enumerate(zip(self.rows, self.one_rows, strict=True)):
+        for person, (new, new_for_one) in enumerate(zip(self.rows, self.one_rows, strict=True)):
             for number, column in enumerate(task.columns):
-                old = people.iloc[place, column.place]
-                ends = [old if values is None else values[number] for values in (new, alone)]
+                old = people.iloc[person, column.place]
+                ends = [old if values is None else values[number] for values in (new, new_for_one)]
                 if all(_same(old, end) for end in ends):
                     continue
-                changed[place] |= new is not None and not _same(old, ends[0])
+                changed[person] |= new is not None and not _same(old, ends[0])
                 values = [
-                    np.nan if v is None else e for v, e in zip((new, alone), ends, strict=True)
+                    np.nan if v is None else e
+                    for v, e in zip((new, new_for_one), ends, strict=True)
                 ]
-                changes.append((index[place], column.name, old, *values))
+                changes.append((index[person], column.name, old, *values))
         already = (table["status"] == "found").to_numpy() & ~changed
         table.loc[already, "status"] = "already accepted"
         table["has_label"] = task.accepts(people)
@@ -460,7 +473,7 @@ class _Candidates:
     def choice(self, place: int) -> list[int]:
         """Place of each column's value in a combination."""
         shape = [len(values) for values in self.values]
-        return [int(one) for one in np.unravel_index(place, shape)]
+        return [int(index) for index in np.unravel_index(place, shape)]
 
     def row(self, place: int) -> FloatArray:
         """Return the encoded row of a combination."""
@@ -482,10 +495,7 @@ class _Candidates:
 
 @dataclass
 class _Grid:
-    """Search over values of the table, whatever the pipeline makes of them.
-
-    Models that refuse a combination remove all that they refuse, for everybody.
-    """
+    """Search over values of the table; what a model of the set refuses is removed for everybody."""
 
     task: _Task
     places: Any  # of the people
@@ -498,28 +508,34 @@ class _Grid:
         self.normals = [*fitted, *best]
         count = self._count(len(self.task.columns))
         grids = {place: self._start(place, count) for place in self.places}
-        alone = dict(grids)
+        one_grids = dict(grids)
         for turn in range(_ZOOMS + 1):
             reached = self._reached(grids, answers, final=turn == 0)
-            ones = {p: grid.cheapest(self._under(grid, fitted)) for p, grid in alone.items()}
-            for place, at in ones.items():
+            one_choices = {
+                p: grid.cheapest(self._under(grid, fitted)) for p, grid in one_grids.items()
+            }
+            for place, at in one_choices.items():
                 if at is not None:
-                    answers.one_rows[place] = alone[place].taken(at)
-                    answers.numbers[place, 3] = alone[place].costs[at]
+                    answers.one_rows[place] = one_grids[place].taken(at)
+                    answers.numbers[place, 3] = one_grids[place].costs[at]
             if turn == _ZOOMS:
                 break
             fine = 21 if len(self.task.columns) < 3 else 7
             grids = {p: self._near(p, grids[p], at, fine) for p, at in reached.items()}
-            alone = {
-                p: self._near(p, alone[p], at, fine) for p, at in ones.items() if at is not None
+            one_grids = {
+                p: self._near(p, one_grids[p], at, fine)
+                for p, at in one_choices.items()
+                if at is not None
             }
 
     def _count(self, columns: int) -> int:
         """Return how many values of each column are tried."""
-        most = _COMBINED if all(one.additive for one in self.task.columns) else _ENCODED
-        count = min(_MOST_VALUES, int(most ** (1 / columns)))
+        limit = _COMBINED if all(column.additive for column in self.task.columns) else _ENCODED
+        count = min(_MOST_VALUES, int(limit ** (1 / columns)))
         if count < _FEWEST:
-            steps = ", ".join(sorted({one.name for one in self.task.columns if not one.additive}))
+            steps = ", ".join(
+                sorted({column.name for column in self.task.columns if not column.additive})
+            )
             why = f", because {steps} act together" if steps else ""
             raise ValueError(
                 f"recourse over {columns} changeable columns has too many combinations{why}: let "
@@ -528,15 +544,17 @@ class _Grid:
         return count
 
     def _start(self, place: int, count: int) -> _Candidates:
-        own = self.task.people.iloc[place]
-        listed = [column.candidates(own.iloc[column.place], count) for column in self.task.columns]
+        person = self.task.people.iloc[place]
+        listed = [
+            column.candidates(person.iloc[column.place], count) for column in self.task.columns
+        ]
         return self._grid(place, listed)
 
     def _near(self, place: int, grid: _Candidates, at: int, count: int) -> _Candidates:
-        own = self.task.people.iloc[place]
+        person = self.task.people.iloc[place]
         listed = [
-            column.near(own.iloc[column.place], values, chosen, count)
-            for column, values, chosen in zip(
+            column.near(person.iloc[column.place], values, index, count)
+            for column, values, index in zip(
                 self.task.columns, grid.values, grid.choice(at), strict=True
             )
         ]
@@ -547,8 +565,8 @@ class _Grid:
         task, person = self.task, self.task.people.iloc[[place]]
         costs = np.array(0.0)
         for column, values in zip(task.columns, listed, strict=True):
-            own = person.iloc[0, column.place]
-            costs = np.add.outer(costs, column.prices(own, values))
+            value = person.iloc[0, column.place]
+            costs = np.add.outer(costs, column.prices(value, values))
         moves: list[FloatArray] | None = None
         rows = None
         if all(column.additive for column in task.columns):
@@ -585,15 +603,15 @@ class _Grid:
         reached: dict[int, int] = {}
         active = list(grids)
         for _ in progress(range(_MOST_ROUNDS), "recourse"):
-            tried = {place: grids[place].cheapest(grids[place].feasible) for place in active}
-            for place, at in tried.items():
+            tried = {person: grids[person].cheapest(grids[person].feasible) for person in active}
+            for person, at in tried.items():
                 if at is None and final:
-                    answers.status[place] = "impossible"
-                    answers.numbers[place, :2] = np.inf
-            asked = {place: at for place, at in tried.items() if at is not None}
-            if not asked:
+                    answers.status[person] = "impossible"
+                    answers.numbers[person, :2] = np.inf
+            candidates = {person: at for person, at in tried.items() if at is not None}
+            if not candidates:
                 break
-            active = self._ask(grids, asked, reached, answers)
+            active = self._ask(grids, candidates, reached, answers)
             if not active:
                 break
         return reached
@@ -607,27 +625,27 @@ class _Grid:
     ) -> list[int]:
         """Ask the set about one combination of each person; return who is refused."""
         worst = self.task.worst
-        rows = np.array([grids[place].row(at) for place, at in asked.items()])
+        rows = np.array([grids[person].row(at) for person, at in asked.items()])
         proved, _, models = worst.worst(rows, worst.margin)
         refused = []
-        for (place, at), score in zip(asked.items(), proved, strict=True):
-            grid = grids[place]
+        for (person, at), score in zip(asked.items(), proved, strict=True):
+            grid = grids[person]
             if score >= worst.margin:
-                reached[place], answers.status[place] = at, "found"
-                answers.rows[place] = grid.taken(at)
-                answers.numbers[place, :3] = grid.costs[at], self._least(grid, at), score
+                reached[person], answers.status[person] = at, "found"
+                answers.rows[person] = grid.taken(at)
+                answers.numbers[person, :3] = grid.costs[at], self._least(grid, at), score
             else:
                 grid.feasible[at] = False
-                refused.append(place)
+                refused.append(person)
         normals = worst.functionals(models)
         scores = worst.design(rows) @ normals.T
         new = normals[(scores < worst.margin).any(axis=0)]
         self.normals += list(new)
-        for place in refused:
-            grids[place].feasible &= self._under(grids[place], new)
+        for person in refused:
+            grids[person].feasible &= self._under(grids[person], new)
         return refused
 
     def _least(self, grid: _Candidates, at: int) -> float:
         """Cost that no change undercuts: known if all values of the table were tried."""
-        finite = all(not one.number for one in self.task.columns)
+        finite = all(not column.number for column in self.task.columns)
         return float(grid.costs[at]) if finite else np.nan

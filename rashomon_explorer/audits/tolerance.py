@@ -54,14 +54,9 @@ def resolve(
     groups: Mapping[str, Sequence[str]] | None = None,
     random_state: int | None = None,
 ) -> Tolerance:
-    """Rashomon threshold ψ of a rule, for a fitted model and its rows: not private.
+    """Rashomon threshold ψ of a rule of :func:`rashomon_explorer.audit`: not private.
 
-    The rules are those of :func:`rashomon_explorer.audit`. ``problem`` is the convex problem that
-    the model solves, in whose unit ψ is; without it ψ is in the unit of the held-out loss: log
-    loss, in which a probability of 0 counts as 1/(2n), the error rate of a classifier without
-    probabilities, or half the squared error. The model is refitted only for ``"cv"`` and the paired
-    standard error, and for ``"without"`` if there is no problem. ``groups`` are columns of the
-    problem that form one feature.
+    In the unit of ``problem``, or else of the held-out loss, with probabilities of at least 1/(2n).
     """
     if isinstance(tolerance, Tolerance):
         return tolerance
@@ -178,14 +173,14 @@ class _Case:
         losses = np.empty(len(self.y))
         weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
         for train, test in progress(self.folds, "cross-validation"):
-            own = None if weight is None else weight[train]
+            train_weight = None if weight is None else weight[train]
             with refits.on_a_part_of_the_rows():
                 rows = select_rows(self.X, train)
                 if bootstrap is None:
-                    fitted = refits.fit(clone(model), rows, self.y[train], own)
+                    fitted = refits.fit(clone(model), rows, self.y[train], train_weight)
                 else:
                     change = refits.Refit("bootstrap", "rows", seed=bootstrap)
-                    fitted = change.fitted(model, rows, self.y[train], own, self.seed)
+                    fitted = change.fitted(model, rows, self.y[train], train_weight, self.seed)
                 losses[test] = self._losses(fitted, select_rows(self.X, test), self.y[test])
         return losses
 
@@ -263,8 +258,8 @@ def _paired(case: _Case, _: None) -> tuple[float, str]:
     weights = case.weights / case.weights.sum()
     losses, errors = case.fold_losses(case.model), []
     for seed in range(_BOOTSTRAPS):
-        apart = case.fold_losses(case.model, bootstrap=seed) - losses
-        spread = (weights * (apart - weights @ apart)) ** 2
+        differences = case.fold_losses(case.model, bootstrap=seed) - losses
+        spread = (weights * (differences - weights @ differences)) ** 2
         errors.append(math.sqrt(float(spread.sum()) * len(losses) / max(len(losses) - 1, 1)))
     return float(np.median(errors)), (
         "one standard error of the difference in loss, on the same held-out rows, between this "
@@ -316,8 +311,8 @@ def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
 
 def _without(case: _Case, names: str) -> tuple[float, str]:
     if case.problem is None:
-        known = refits.column_names(case.X)
-        left_out = refits.FixedColumns(case.model, _listed(names, known))
+        columns = refits.column_names(case.X)
+        left_out = refits.FixedColumns(case.model, _listed(names, columns))
         price = case.mean(case.fold_losses(left_out) - case.fold_losses(case.model))
         return price, f"the cross-validated price of leaving out {names}"
     best = case.problem.minimum
@@ -336,29 +331,31 @@ def _listed(names: str, known: Sequence[str]) -> list[str]:
 
 
 def _columns(case: _Case, names: str) -> NDArray[np.intp]:
-    own = case.problem.feature_names
-    listed = _listed(names, [*own, *case.groups])
-    found = feature_groups(listed, own, case.groups or None)
-    return np.unique(np.concatenate(list(found.values())))
+    names_known = case.problem.feature_names
+    listed = _listed(names, [*names_known, *case.groups])
+    grouped = feature_groups(listed, names_known, case.groups or None)
+    return np.unique(np.concatenate(list(grouped.values())))
 
 
 def best_without(problem: Any, columns: NDArray[np.intp]) -> float:
     """Least objective of a problem if the coefficients of some columns are 0."""
     names = problem.feature_names
-    kept = np.setdiff1d(np.arange(problem.rows.shape[1]), columns)
-    if not len(kept):
+    remaining = np.setdiff1d(np.arange(problem.rows.shape[1]), columns)
+    if not len(remaining):
         return float(problem.value(np.zeros((problem.p, 1)))[0])
     width = problem.rows.shape[1]
 
     def rest(penalties: FloatArray) -> FloatArray:
-        return np.asarray(penalties.reshape(-1, width)[:, kept].ravel())  # a block for each output
+        return np.asarray(
+            penalties.reshape(-1, width)[:, remaining].ravel()
+        )  # a block for each output
 
     smaller = replace(
         problem,
-        rows=problem.rows[:, kept],
+        rows=problem.rows[:, remaining],
         ridges=rest(problem.ridges),
         l1=None if problem.l1 is None else rest(problem.l1),
-        feature_names=tuple(name for j, name in enumerate(names) if j in kept),
+        feature_names=tuple(name for j, name in enumerate(names) if j in remaining),
     )
     return float(smaller.minimum.value)
 

@@ -24,10 +24,7 @@ _LIKELIHOODS = ("logistic", "softmax", "identity")
 
 
 def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.DataFrame:
-    """Per multiple of ψ: people who can flip or median range, settled signs, and what ψ means.
-
-    Rows of a sampled audit end at its ψ, of which the good models are the good ones of less.
-    """
+    """Per multiple of ψ (sampled: up to 1): people who can flip, settled signs, what ψ means."""
     exact = audit.kind == "exact"
     listed = [share for share in sorted(multiples) if exact or share <= 1]
     rows = pd.DataFrame({"psi": np.array(listed) * audit.psi}, index=pd.Index(listed, name="×ψ"))
@@ -70,16 +67,16 @@ def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
         return _sampled_flips(audit, multiples)
     table, best = audit.decided, audit.answers.best_decided
     counts = {1.0: float(table["flips"].sum())}
-    other = (table["label"] != best["label"]).to_numpy()  # flipped by the best model
+    best_differs = (table["label"] != best["label"]).to_numpy()  # flipped by the best model
     can = best["flips"].to_numpy()
     for share in sorted((share for share in multiples if share < 1), reverse=True):
         can = can & _can_flip(audit, share, can)
-        counts[share] = float((can | other).sum())
+        counts[share] = float((can | best_differs).sum())
     can = best["flips"].to_numpy()
     for share in sorted(share for share in multiples if share > 1):
         try:
             can = can | _can_flip(audit, share, ~can)
-            counts[share] = float((can | other).sum())
+            counts[share] = float((can | best_differs).sum())
         except DataError:  # no bounded set is known
             counts[share] = math.nan
     return [counts[share] for share in multiples]
@@ -99,8 +96,8 @@ def _can_flip(audit: Any, share: float, people: Mask) -> Mask:
 def _sampled_flips(audit: Any, multiples: Sequence[float]) -> list[float]:
     changes = np.asarray(audit.answers.label_codes) != audit.decided["label"].to_numpy()
     models = audit.models
-    most = np.asarray(models.excess) + float(ndtri(models.confidence)) * np.asarray(models.errors)
-    good = [(most <= share * audit.psi) | (share == 1) for share in multiples]
+    upper = np.asarray(models.excess) + float(ndtri(models.confidence)) * np.asarray(models.errors)
+    good = [(upper <= share * audit.psi) | (share == 1) for share in multiples]
     return [float(changes[each].any(axis=0).sum()) for each in good]
 
 
@@ -130,8 +127,8 @@ def widths(audit: Any) -> FloatArray:
 def effects(audit: Any) -> pd.DataFrame:
     """Coefficients in the units of the table without intercepts, the most certain sign first."""
     opaque = {column.name for column in audit.inputs.model.columns if not column.in_units}
-    own = [str(name).split(": ")[-1] not in opaque for name in audit.effects.index]
-    table = audit.coefficients.loc[audit.effects.index[own]]
+    has_unit = [str(name).split(": ")[-1] not in opaque for name in audit.effects.index]
+    table = audit.coefficients.loc[audit.effects.index[has_unit]]
     width = (table["high"] - table["low"]).to_numpy(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         certainty = np.nan_to_num(np.abs(table["fitted"].to_numpy(float)) / width, posinf=np.inf)
@@ -143,9 +140,9 @@ def half_settled_psi(audit: Any) -> float:
     problem, model = audit.problem, audit.inputs.model
     scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
     directions, names = model.directions(problem.intercept, scores)
-    kept = np.isin(names, effects(audit).index.to_numpy(dtype=str))
-    best = directions[kept] @ problem.minimum.theta
-    outward = -np.sign(best)[:, None] * directions[kept]
+    is_effect = np.isin(names, effects(audit).index.to_numpy(dtype=str))
+    best = directions[is_effect] @ problem.minimum.theta
+    outward = -np.sign(best)[:, None] * directions[is_effect]
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     lower = least_crossings(problem, outward.T, 1.01 * max(zero, 1e-12), _PRECISION)[0]
     order = np.sort(lower)[::-1]

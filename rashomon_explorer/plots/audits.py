@@ -11,10 +11,7 @@ from rashomon_explorer.plots.registry import CURATOR, FigureSpec
 
 
 def plot_tolerances(table: pd.DataFrame) -> go.Figure:
-    """Plot the share of people who can flip and of settled signs against ψ.
-
-    ``table`` is that of :meth:`Audit.tolerances`; the dashed line is the tolerance of the audit.
-    """
+    """Plot the share of people who can flip and of settled signs against ψ."""
     shares = {}
     if "share" in table:
         shares["people who can flip"] = table["share"]
@@ -49,10 +46,7 @@ _INTERVALS = (
 
 
 def plot_gap_intervals(table: pd.DataFrame, *, unit: str = "difference") -> go.Figure:
-    """Plot two bars for each gap between groups: how it depends on the data and on the model.
-
-    ``table`` is that of :meth:`Audit.gap_intervals`; the × is the fitted model.
-    """
+    """Plot two bars for each gap between groups: how it depends on the data and on the model."""
     largest = table["fitted"].abs().sort_values(ascending=False, kind="stable").index
     rows = table.loc[largest[: marks.MOST_FEATURES][::-1]]
     crossing = (rows["models_low"] <= 0) & (rows["models_high"] >= 0)

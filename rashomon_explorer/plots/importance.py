@@ -176,11 +176,7 @@ def importances(
     features: Features = None,
     max_rows: int | None = None,
 ) -> pd.DataFrame:
-    """Permutation importance of every feature for every model inside ψ and the best one.
-
-    All rows count if they take about a second, or ``max_rows`` of them. For a sample, the attribute
-    ``"margin"`` has the half-width of the 95 % interval of every value, from means of its parts.
-    """
+    """Permutation importances of models inside ψ and the best; a sample has its ``margin``."""
     models, X = set_and_rows(models, X)
     inside = text.need_inside(text.counted(models), models)
     if (trees := find_trees(inside)) is not None:

@@ -147,26 +147,7 @@ _FEWEST_LOOKS = 4
 
 
 def plot_chains(chains: Sequence[ChainState], psi: float) -> go.Figure:
-    """Plot the excess loss of running chains by step.
-
-    Parameters
-    ----------
-    chains : sequence of ChainState
-        Looks at all chains, in the order of their steps (curator only).
-    psi : float
-        Threshold of the set.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Band and mean over the chains, of their states and, if averages are released, of these. The
-        line below the title has the step size, the rows of a step and the mixing.
-
-    Raises
-    ------
-    ValueError
-        If no chain was looked at.
-    """
+    """Plot excess loss of running chains by step: mean, least and largest (curator only)."""
     table, last = chains_table(chains), chains[-1]
     figure = theme.new_figure(_finding(last), text.join_notes(*_settings(chains)))
     steps = table.index.to_numpy()

@@ -23,11 +23,11 @@ _DRAWN_AS = {"scattergl": "scatter"}
 
 def figure_json(figure: go.Figure) -> str:
     """Return a figure as JSON that is safe inside a script element."""
-    plain: dict[str, Any] = json.loads(figure.to_json())
-    plain["layout"].pop("template", None)
-    for trace in plain["data"]:
+    content: dict[str, Any] = json.loads(figure.to_json())
+    content["layout"].pop("template", None)
+    for trace in content["data"]:
         trace["type"] = _DRAWN_AS.get(trace.get("type", "scatter"), trace.get("type", "scatter"))
-    return json_for_script(plain)
+    return json_for_script(content)
 
 
 def json_for_script(values: Any) -> str:
@@ -204,22 +204,25 @@ def registered_figures(material: Any, section: str) -> list[Plot]:
 def figure(
     material: Any, name: str, note: str = "", *, numbers: Table | None = None, **arguments: Any
 ) -> Plot:
-    """Figure of the registry with the table of its numbers, or with another table of numbers.
-
-    A curator's material has models, rows, targets and groups; that of a release has models only.
-    """
+    """Figure of the registry with the table of its numbers; of a release from its models alone."""
     spec = FIGURES[name]
-    known = {"models": material.models, "released": material.models, "source": material.models}
+    arguments_known = {
+        "models": material.models,
+        "released": material.models,
+        "source": material.models,
+    }
     plot = spec.plot
     if isinstance(material, Curator):
-        known |= {"X": material.X, "groups": material.groups}
-        known |= {"y": material.y} if "targets" in spec.needs else {}  # y may name an axis
+        arguments_known |= {"X": material.X, "groups": material.groups}
+        arguments_known |= (
+            {"y": material.y} if "targets" in spec.needs else {}
+        )  # y may name an axis
     elif "release" not in spec.audience:
         raise AssertionError(f"{name} is a curator figure and cannot be part of a release")
     else:
         plot = spec.release_plot or spec.plot
     measure = None if spec.result in arguments else spec.measure
-    call = spec.call(known | arguments, plot=plot, measure=measure)
+    call = spec.call(arguments_known | arguments, plot=plot, measure=measure)
     table = numbers or Table(call.table(), spec.title, note)
     return Plot(call.figure(), f"{spec.label}.", table)
 

@@ -72,8 +72,11 @@ class ModelKind:
 def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
     """Return the declared bounds of each feature, in its own units."""
     # The columns of a category are called "name=level".
-    found = [bounds.get(name, bounds.get(name.split("=")[0], "–")) for name in names]
-    ranges = [one if isinstance(one, str) else " to ".join(map(number, one)) for one in found]
+    declarations = [bounds.get(name, bounds.get(name.split("=")[0], "–")) for name in names]
+    ranges = [
+        declaration if isinstance(declaration, str) else " to ".join(map(number, declaration))
+        for declaration in declarations
+    ]
     index = pd.Index(names, name="feature")
     return pd.DataFrame({"declared bounds, own units": ranges}, index=index)
 
@@ -169,12 +172,12 @@ class Linear(ModelKind):
 
 def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
     """Python lines of a fit with these settings."""
-    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
+    values = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
     return [
         f"from rashomon_explorer import {name}",
         "",
         f"models = {name}(",
-        *(f"    {key}={value!r}," for key, value in plain.items()),
+        *(f"    {key}={value!r}," for key, value in values.items()),
         *others,
         ").fit(X, y).rashomon_set_",
     ]
@@ -258,10 +261,10 @@ class PlannedTrees(Trees):
 
     def _sizes(self, models: Any) -> Rows:
         planned = models.plan
-        same = "public: neighbouring data sets have as many"
+        note = "public: neighbouring data sets have as many"
         provenance = "declared before a row is read, independent of the rows"
         return [
-            ("Rows", f"{planned.n:,}", same),
+            ("Rows", f"{planned.n:,}", note),
             ("Yes-or-no questions", f"{len(planned.questions):,}", provenance),
         ]
 
@@ -359,8 +362,8 @@ def _are_these(models: Any, planned: TreePlan, material: Curator) -> bool:
     codes = class_codes(np.asarray(material.y), models.classes, "y")
     costs = np.array(planned.costs) if planned.costs else 1 - np.eye(planned.n_labels)
     errors = costs[codes, models.labels(material.X)].mean(axis=1) / costs.max()
-    found = errors + planned.leaf_penalty * models.complexity()
-    return bool(np.allclose(found, models.losses, rtol=0, atol=_SAME))
+    losses = errors + planned.leaf_penalty * models.complexity()
+    return bool(np.allclose(losses, models.losses, rtol=0, atol=_SAME))
 
 
 def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:

@@ -88,10 +88,10 @@ class Curator(PublicMaterial):
         if not isinstance(self.X, ChunkedRows):
             return self
         some = self.X.sample(PEOPLE)
-        places = RowSubset.random(self.X.source, PEOPLE, 0).places
+        positions = RowSubset.random(self.X.source, PEOPLE, 0).places
         rows = np.concatenate([np.array(block) for block, _ in some.chunks()])
-        y = None if self.y is None else self.y[places]
-        groups = None if self.groups is None else self.groups.iloc[places].reset_index(drop=True)
+        y = None if self.y is None else self.y[positions]
+        groups = None if self.groups is None else self.groups.iloc[positions].reset_index(drop=True)
         return replace(self, X=rows, y=y, groups=groups)
 
     @property
@@ -181,14 +181,14 @@ def release_material(
     if schema is not None and data_dependent(schema):
         raise CuratorOnlyError("schema has data-dependent values: confirm them before a release")
     models = _named_classes(models, _classes(public))
-    for place, value in enumerate(aggregates):
+    for position, value in enumerate(aggregates):
         if type(value) is not ReleasedAggregates:
             raise TypeError(
-                f"aggregates[{place}] must be a result of release.release, got "
+                f"aggregates[{position}] must be a result of release.release, got "
                 f"{type(value).__name__}"
             )
         if not value.guarantee.holds:
-            raise CuratorOnlyError(f"aggregates[{place}] cannot be released: {value.guarantee}")
+            raise CuratorOnlyError(f"aggregates[{position}] cannot be released: {value.guarantee}")
     material = Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
     if material.constants is not None:
         if not isinstance(models, ReleasedSet):
@@ -215,8 +215,10 @@ def _tidy(public: Mapping[str, Any]) -> dict[str, Any]:
     tidied = {name: value for name, value in public.items() if value is not None}
     schema = tidied.get("schema")
     if schema is not None:
-        tidied["schema"] = TableSchema([one for one in schema.columns if one.role == "feature"])
-        declared = {one.name: one.summary for one in schema.features}
+        tidied["schema"] = TableSchema(
+            [column for column in schema.columns if column.role == "feature"]
+        )
+        declared = {column.name: column.summary for column in schema.features}
         tidied["bounds"] = tidied.get("bounds") or declared
         if schema.target is not None:
             tidied["target"] = tidied.get("target") or schema.target.name
@@ -260,11 +262,11 @@ def _check_problem(models: AnySet, problem: Problem) -> None:
             f"problem must be a Problem, as declared_problem(estimator, X, y) makes it, got "
             f"{type(problem).__name__}"
         )
-    least = getattr(models, "minimum", None)
-    if least is None:
+    minimum = getattr(models, "minimum", None)
+    if minimum is None:
         raise ValueError("problem requires draws of an estimator, and these models were imported")
-    away = abs(problem.minimum.value - least.value)
-    if away > problem.minimum.gap + least.gap + 1e-12:
+    away = abs(problem.minimum.value - minimum.value)
+    if away > problem.minimum.gap + minimum.gap + 1e-12:
         raise ValueError(
             f"the problem's least loss differs from that of the draws by {away:.3g}: use "
             "declared_problem(estimator, X, y) with the rows of the fit"

@@ -166,8 +166,8 @@ def caveats(material: Any) -> list[blocks.Block]:
     curator = isinstance(material, Curator)
     exact = _OF_DRAWS if curator and material.models.complete else ()
     common = {name: text for name, text in _COMMON.items() if name not in exact}
-    own = _CURATOR if curator else _RELEASE
-    return [blocks.Items({**common, **kinds.model_kind(material.models).caveats, **own})]
+    edition = _CURATOR if curator else _RELEASE
+    return [blocks.Items({**common, **kinds.model_kind(material.models).caveats, **edition})]
 
 
 def definitions_curator(material: Curator) -> list[blocks.Block]:
@@ -176,13 +176,13 @@ def definitions_curator(material: Curator) -> list[blocks.Block]:
     measures = [MEASURES[name] for name in named if not name.startswith("delta")]
     frame = pd.DataFrame(
         {
-            "formula": [one.formula for one in measures],
+            "formula": [measure.formula for measure in measures],
             "over these models": [
-                EXACT if material.models.complete else one.sampled for one in measures
+                EXACT if material.models.complete else measure.sampled for measure in measures
             ],
-            "source": [one.source for one in measures],
+            "source": [measure.source for measure in measures],
         },
-        index=pd.Index([one.name for one in measures], name="measure"),
+        index=pd.Index([measure.name for measure in measures], name="measure"),
     )
     note = (
         "f, f' are models, f₀ the best one, s their scores, m the number of models, m_c of them "
@@ -201,8 +201,8 @@ def reproduce(material: Any) -> list[blocks.Block]:
     mechanism = getattr(models, "mechanism", "") if curator else ""
     lines = [f"# {WRITER}", *kinds.model_kind(models).estimator(material, models, mechanism)]
     if curator:
-        known = [name for name in _INPUTS if getattr(material, name) is not None]
-        call = ", ".join(["models", '"report.html"', *(_INPUTS[name] for name in known)])
+        inputs = [name for name in _INPUTS if getattr(material, name) is not None]
+        call = ", ".join(["models", '"report.html"', *(_INPUTS[name] for name in inputs)])
         lines += ["", "from rashomon_explorer.report import report", "", f"report({call})"]
     noise = (
         "Without random_state the noise is new at every run, as privacy requires: the same "

@@ -57,8 +57,8 @@ def _counts(material: Curator) -> list[tuple[str, str, str]]:
 def _columns(material: Curator) -> Table:
     """Minimum, mean and maximum of each column, in units of the table if a schema is given."""
     if isinstance(material.X, ChunkedRows):
-        least, sums, most = material.X.reduce(_ends, merge=_wider)
-        ends = least, sums / material.X.n, most
+        lowest, sums, highest = material.X.reduce(_ends, merge=_wider)
+        ends = lowest, sums / material.X.n, highest
         called: Any = [f"x{j}" for j in range(len(sums))]
     else:
         frame = pd.DataFrame(material.X).apply(pd.to_numeric, errors="coerce")
@@ -102,7 +102,7 @@ def the_set_curator(material: Curator) -> list[Block]:
     facts: Rows = [("Models", f"{models.n_draws:,}", _origin(models))]
     facts += _losses(models)
     facts += model_kind(models).settings(material, models)
-    facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
+    facts += [(f"Choice {number + 1}", step, "") for number, step in enumerate(models.steps)]
     blocks: list[Block] = [Facts(facts)]
     blocks += [Words(sentence(note), "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
@@ -120,7 +120,7 @@ def the_set_release(material: Release) -> list[Block]:
     facts: Rows = [
         ("Models", f"{models.n_draws:,}", _planned(models)),
         *model_kind(models).settings(material, models),
-        *((f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)),
+        *((f"Choice {number + 1}", step, "") for number, step in enumerate(models.steps)),
     ]
     return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
 
@@ -130,8 +130,8 @@ def _losses(models: AnySet) -> Rows:
     if not np.isfinite(models.least):
         return [*facts, ("Losses", "not known", "so that the models in the set are unknown")]
     gap = getattr(getattr(models, "minimum", None), "gap", None)
-    known = "the least of the source's models" if gap is None else f"certified to {gap:.1g}"
-    facts.append(("Least loss", number(models.least, 6), known))
+    source = "the least of the source's models" if gap is None else f"certified to {gap:.1g}"
+    facts.append(("Least loss", number(models.least, 6), source))
     if models.n_draws:
         facts.append(("Models within ψ", percent(models.hit_rate), _interval(models)))
     return facts
@@ -155,8 +155,8 @@ def _origin(models: AnySet) -> str:
 
 
 def _planned(models: Any) -> str:
-    found = getattr(models, "plan", None)
-    return "" if found is None else f"of {plural(found.n_draws, 'planned draw')}"
+    planned = getattr(models, "plan", None)
+    return "" if planned is None else f"of {plural(planned.n_draws, 'planned draw')}"
 
 
 _OTHERS = (
@@ -196,8 +196,8 @@ def coefficients_curator(material: Curator) -> list[Block]:
 def coefficients_release(material: Release) -> list[Block]:
     if not material.models.n_draws:
         raise Skip("the release holds no models")
-    own = _in_units(material, material.models)
-    return [figure(material, "coefficient_spread"), *own, figure(material, "coefficients")]
+    in_units = _in_units(material, material.models)
+    return [figure(material, "coefficient_spread"), *in_units, figure(material, "coefficients")]
 
 
 _LEVELS = "Of a level, 1 is its presence and 0 its absence."
@@ -207,8 +207,8 @@ def _in_units(material: Any, models: Any) -> list[Block]:
     """Ranges of coefficients per unit of the table, if a schema states the units."""
     if material.units is None:
         return []
-    kept = ["min", "median", "max", "best"]
-    table = coefficient_spread(models).drop("intercept", errors="ignore").filter(kept)
+    columns = ["min", "median", "max", "best"]
+    table = coefficient_spread(models).drop("intercept", errors="ignore").filter(columns)
     table = table.div(material.units["size"], axis=0).loc[material.units.index]
     table["unit"] = material.units["unit"]
     note = f"Change of the linear score by 1 unit, in a row that is not clipped. {_LEVELS}"

@@ -94,9 +94,9 @@ def _measure_table(overall: pd.DataFrame, material: Curator) -> pd.DataFrame:
 def _curves(material: Curator) -> Plot:
     models = material.models
     names = _CURVES[models.task]
-    least = float(models.excess.min())
+    lowest = float(models.excess.min())
     # No model lies below the best draw, so that nothing could be measured.
-    thresholds = np.linspace(min(max(least, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
+    thresholds = np.linspace(min(max(lowest, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
     table = measures.multiplicity_table(models, material.X, psi=thresholds, measures=names)
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
     frame.columns.name = None
@@ -266,7 +266,7 @@ def width_curator(material: Curator) -> list[Block]:
     document.need_rows(material, inside=False)
     groups = None if material.groups is None else material.groups.to_numpy()
     try:
-        found = measures.disagreement_decomposition(
+        decomposition = measures.disagreement_decomposition(
             models,
             material.X,
             measure=_MEASURES[models.task],
@@ -275,13 +275,16 @@ def width_curator(material: Curator) -> list[Block]:
         )
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent
         raise document.Skip(str(error)) from error
-    numbers = Table(_estimates(found), FIGURES["decomposition"].title)
-    return [Words(str(found)), figure(material, "decomposition", found=found, numbers=numbers)]
+    numbers = Table(_estimates(decomposition), FIGURES["decomposition"].title)
+    return [
+        Words(str(decomposition)),
+        figure(material, "decomposition", found=decomposition, numbers=numbers),
+    ]
 
 
 def _estimates(found: DisagreementDecomposition) -> pd.DataFrame:
     every = [getattr(found, name) for name in _PARTS]
-    ends = {end: [getattr(one, end) for one in every] for end in ("value", "low", "high")}
+    ends = {end: [getattr(estimate, end) for estimate in every] for end in ("value", "low", "high")}
     names = [name.replace("_", " ") for name in _PARTS]
     return pd.DataFrame(ends, index=pd.Index(names, name=f"{found.confidence:.0%} intervals"))
 
@@ -312,25 +315,21 @@ _AGREEMENT = "Accuracy where all good models agree, and where they do not"
 def accuracy_section(
     people: pd.DataFrame, facts: list[tuple[str, str, str]], groups: pd.Series | None, known: str
 ) -> list[Block]:
-    """Tables of conflict ratios, ambiguity at a tolerance and accuracy by agreement.
-
-    ``people`` has the columns ``conflict_ratio``, ``flips``, ``move`` (largest change of the
-    score) and ``correct`` (of the model in use), one row a person.
-    """
+    """Tables by conflict ratio, ``move`` of the score, and ``flips`` of people (one row each)."""
     split = {_ALL_PEOPLE: people}
     if groups is not None:
         own = groups.astype(str).to_numpy()
         split |= {f"{groups.name}={one}": people[own == one] for one in np.unique(own)}
     ratios = {
-        "any" if least == 0 else f"at least {percent(least)}": [
-            _count(one["flips"] if least == 0 else one["conflict_ratio"] >= least)
+        "any" if threshold == 0 else f"at least {percent(threshold)}": [
+            _count(one["flips"] if threshold == 0 else one["conflict_ratio"] >= threshold)
             for one in split.values()
         ]
-        for least in _RATIOS
+        for threshold in _RATIOS
     }
     moves = {
-        f"at least {least:g}": [_count(one["move"] >= least) for one in split.values()]
-        for least in _MOVES
+        f"at least {threshold:g}": [_count(one["move"] >= threshold) for one in split.values()]
+        for threshold in _MOVES
     }
     return [
         Words(_SCOPE, "note"),
@@ -361,8 +360,8 @@ def _agreement(people: pd.DataFrame) -> pd.DataFrame:
         "some good model disagrees": people[people["flips"]],
     }
     rows = {
-        name: [f"{len(one):,}", percent(float(one["correct"].mean())) if len(one) else "–"]
-        for name, one in parts.items()
+        name: [f"{len(group):,}", percent(float(group["correct"].mean())) if len(group) else "–"]
+        for name, group in parts.items()
     }
     columns = ["people", "correct labels of the model in use"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)

@@ -85,7 +85,9 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
             _prices(guarantee, delta), "Least proved ε of the draws at each δ", "ε is rounded up."
         ),
         Plot(plot_tradeoff(table), f"{spec.label}.", Table(table, spec.title)),
-        Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
+        Items(
+            {f"Assumption {number}": text for number, text in enumerate(guarantee.assumptions, 1)}
+        ),
         Words(model_kind(models).arithmetic, "note"),
     ]
 
@@ -162,15 +164,15 @@ def certificates_section(material: Any) -> list[Block]:
     mechanism = getattr(material.models, "mechanism", "") if isinstance(material, Curator) else ""
     if mechanism and not mechanism_traits(mechanism).planned_law and not planned.along_path:
         raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
-    found = _found(planned, material.constants, material.domain)
+    certificates = _found(planned, material.constants, material.domain)
     frame = pd.DataFrame(
         {
-            "ε": [_price(one.epsilon(planned.delta)) for one in found],
-            "says": [one.title for one in found],
-            "why it applies, or not": [one.why for one in found],
-            "source": [one.source for one in found],
+            "ε": [_price(certificate.epsilon(planned.delta)) for certificate in certificates],
+            "says": [certificate.title for certificate in certificates],
+            "why it applies, or not": [certificate.why for certificate in certificates],
+            "source": [certificate.source for certificate in certificates],
         },
-        index=pd.Index([one.name for one in found], name="certificate"),
+        index=pd.Index([certificate.name for certificate in certificates], name="certificate"),
     )
     note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
     what = "noisy paths" if planned.along_path else "exact draws"
@@ -206,7 +208,7 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
     )
     # A draw averages all states, and the steps grow: only the guarantee of the whole path covers
     # both.
-    return tuple(one for one in every if one.name == "path")
+    return tuple(certificate for certificate in every if certificate.name == "path")
 
 
 def _planned(material: Any) -> Plan | TreePlan:
@@ -249,15 +251,15 @@ def _one(value: ReleasedAggregates, material: Release) -> list[Block]:
     if _numbers(value.models) != _numbers(material.models.guarantee):
         blocks.append(Words(_OTHER_DRAWS, "warning"))
     noted = [
-        one
+        statistic
         for answer in value.answers
-        for one in answer.statistics
-        if answer.of_every_model or isinstance(one, ReleasedThreshold)
+        for statistic in answer.statistics
+        if answer.of_every_model or isinstance(statistic, ReleasedThreshold)
     ]
     return [
         *blocks,
         figure(material, "aggregates", _INTERVALS, released=value),
-        *([Items({one.name: one.note for one in noted})] if noted else []),
+        *([Items({statistic.name: statistic.note for statistic in noted})] if noted else []),
         Items({answer.query: f"{answer.definition}; {answer.noise}" for answer in value.answers}),
     ]
 

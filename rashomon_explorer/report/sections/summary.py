@@ -132,11 +132,11 @@ def _conflicts(material: Curator) -> str:
         width = float(np.median(np.ptp(scores, axis=0)))
         return f"For half of the people their predictions differ by more than {number(width)}."
     best = members.best_scores(people)
-    own = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
-    share = float(ambiguity(np.asarray(members.labels(people)), own))
+    best_codes = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
+    share = float(ambiguity(np.asarray(members.labels(people)), best_codes))
     return (
-        f"For {percent(share)} of {len(own):,} people, some of the models within ψ predict another "
-        "class than the best model."
+        f"For {percent(share)} of {len(best_codes):,} people, some of the models within ψ predict "
+        "another class than the best model."
     )
 
 
@@ -155,12 +155,12 @@ def _widest(material: Any) -> str:
         return "Their multiplicity is described below."
     spread = coefficient_spread(models).drop("intercept", errors="ignore")
     low, high = spread["min"].to_numpy(float), spread["max"].to_numpy(float)
-    most = int(np.argmax(high - low))
-    name, ends, per = str(spread.index[most]), (low[most], high[most]), "per scaled unit"
+    row = int(np.argmax(high - low))
+    name, ends, per = str(spread.index[row]), (low[row], high[row]), "per scaled unit"
     if material.units is not None:
         size, unit = material.units.loc[name, ["size", "unit"]]
         levels = unit in ("level", "missing")
-        ends = tuple(one / size for one in ends) if levels else ends
+        ends = tuple(end / size for end in ends) if levels else ends
         per = "where it holds" if levels else f"per {number(size, 3)} {unit or 'units'}"
     return (
         f"The coefficient of {short_name(name)} differs most between them: from "
