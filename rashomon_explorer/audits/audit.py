@@ -141,7 +141,7 @@ def audit(
         inputs = _inputs(best, models.psi, table, **options)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    weights: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
     problem, reason = _certified(audited, weights)
     audited = audited.scoring_wanted()
     if problem is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -67,14 +68,14 @@ def model_arguments(audit: Any) -> dict[str, Any]:
     return arguments
 
 
-def _people(audit: Any) -> tuple[str, dict[str, Any]]:
+def _people_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     what = "probability" if audit.task == "classification" else "prediction"
     if scored := getattr(audit.inputs.model, "score_class", ""):
         what = f"{what} of {scored}"
     return "people_ranges", {"table": audit.answers.people(), "answer": what}
 
 
-def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
+def _groups_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     arguments = model_arguments(audit)
     measures = ["ambiguity"] if audit.task == "classification" else ["range_width"]
     table = multiplicity_by_person_group(
@@ -91,7 +92,7 @@ def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
     return "burden", {"table": table, "exact": exact}
 
 
-def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
+def _importance_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     if not audit.has_importance:
         raise ValueError(
             "importance needs models that predict changed rows, and this audit has stored "
@@ -105,7 +106,7 @@ def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
     return "importance", arguments
 
 
-def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
+def _profile_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     """Profile along a column of the table, with the steps before the audited one."""
     arguments, model = model_arguments(audit), audit.inputs.model
     if audit.kind == "exact":
@@ -130,11 +131,11 @@ _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
             "note": f"{audit.answers.score_unit} per standard deviation or level",
         },
     ),
-    "people": _people,
-    "groups": _groups,
-    "importance": _importance,
+    "people": _people_figure,
+    "groups": _groups_figure,
+    "importance": _importance_figure,
     "gaps": lambda audit: ("gaps", model_arguments(audit)),
-    "profile": _profile,
+    "profile": _profile_figure,
     "tolerances": lambda audit: ("tolerances", {"table": audit.tolerances()}),
     "gap_intervals": lambda audit: (
         "gap_intervals",
@@ -153,11 +154,15 @@ def write_report(
     target, inputs = refuse_existing(path, overwrite), audit.inputs
     material = Curator(models=audit.models, y=inputs.model.targets, groups=inputs.groups)
     sections = [
-        Section(key, heading, "curator", lambda _, make=make: make(audit))
+        Section(key, heading, "curator", partial(_section, audit, make))
         for key, heading, make in _SECTIONS
     ]
     title = title or f"Audit of {inputs.model.name}"
     return Document(title, "curator", sections, material, interactive).save(target)
+
+
+def _section(audit: Any, make: Callable[[Any], list[Block]], _: Any) -> list[Block]:
+    return make(audit)
 
 
 def _about(audit: Any) -> list[Block]:

@@ -151,7 +151,7 @@ def _double(value: Any) -> tuple[Any, ...]:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _double_count(value: Any) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import audit, measures
-from rashomon_explorer.audits import figures
+from rashomon_explorer.audits import document
 from rashomon_explorer.audits.decisions import Decision
 
 WORDS = np.array(["approved", "denied"])
@@ -191,7 +191,7 @@ def test_figures_are_of_the_rule_that_decides_or_refused():
     found = audit(model, X, y, groups=groups, tolerance="1%", random_state=0)
     codes = found.answers.drawn_codes(found.answers.rows)
     flips = pd.Series((codes != model.predict(X)).any(axis=0)).groupby(groups).mean()
-    drawn = figures._groups(found)[1]["table"]
+    drawn = document._groups_figure(found)[1]["table"]
     assert drawn["ambiguity"].loc[["down", "up"]].tolist() == flips.tolist()
     for kind in ("gaps", "pair", "person"):
         with pytest.raises(ValueError, match="the audited model decides otherwise: label 1 from"):
