@@ -1,5 +1,6 @@
 """Array types, and checked conversion to them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,18 @@ def as_numbers(values: Any, rule: str) -> FloatArray:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{rule}: {error}") from error
+
+
+def scale_targets(targets: Any, bounds: Sequence[float]) -> FloatArray:
+    """Targets with their bounds mapped to −1 and 1."""
+    low, high = bounds
+    return np.asarray((targets - (low + high) / 2) / ((high - low) / 2))
+
+
+def unscale_targets(scaled: Any, bounds: Sequence[float]) -> FloatArray:
+    """Targets of which :func:`scale_targets` gives ``scaled``."""
+    low, high = bounds
+    return np.asarray((low + high) / 2 + scaled * ((high - low) / 2))
 
 
 def read_only_copy(values: Any) -> FloatArray:

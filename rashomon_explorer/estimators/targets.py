@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, scale_targets, unscale_targets
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import warn_if_clipped
@@ -154,7 +154,7 @@ class UnitTargets:
         """Return the unchanged rows, and the clipped and mapped targets (m,)."""
         values = np.asarray(targets, dtype=np.float64)
         clipped = np.clip(values, self.low, self.high)  # first: mapping may overflow
-        return rows, (clipped - (self.low + self.high) / 2) / ((self.high - self.low) / 2)
+        return rows, scale_targets(clipped, (self.low, self.high))
 
     def beyond(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
         """Return the number (1,) of targets outside the bounds."""
@@ -267,10 +267,10 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
         low, high = self._target_bounds()
-        half, (coef,) = (high - low) / 2, theta
+        (coef,) = theta
         return {
-            "encoded_coef_": coef[:-1] * half,
-            "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
+            "encoded_coef_": coef[:-1] * ((high - low) / 2),
+            "encoded_intercept_": float(unscale_targets(coef[-1], (low, high))),
         }
 
     def _typical_target(self) -> tuple[float, float] | None:

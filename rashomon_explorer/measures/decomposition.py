@@ -24,6 +24,9 @@ from rashomon_explorer.measures.inputs import (
     set_and_rows,
     sum_chunks,
 )
+from rashomon_explorer.privacy.audit import binomial_interval
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows.columns import read_column
 
 if TYPE_CHECKING:
     from rashomon_explorer.trees import CountedTrees
@@ -266,8 +269,6 @@ def _draws_of_set(
     models: Any, X: Any, measure: str, inside: Any, reference: Any, groups: Any
 ) -> _Draws:
     """Draws of a fit, and their exact width if all trees are counted."""
-    from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-    from rashomon_explorer.rows.columns import read_column
     from rashomon_explorer.sets import CuratorSet, ReleasedSet, ReleasedTrees
 
     if isinstance(models, ReleasedSet | ReleasedTrees):
@@ -530,8 +531,6 @@ def jackknife(
 
 def _hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
     """Share of independent draws that hit, with the interval of Clopper and Pearson (1934)."""
-    from rashomon_explorer.privacy.audit import binomial_interval
-
     return Estimate(hits / n_draws, *binomial_interval(hits, n_draws, confidence))
 
 

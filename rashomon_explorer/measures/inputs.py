@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -17,10 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask, as_numbers
 from rashomon_explorer._utils.containers import rows_like
 from rashomon_explorer.exceptions import DataError
-
-if TYPE_CHECKING:
-    from rashomon_explorer.rows import ChunkedRows
-    from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.rows import ChunkedRows
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 
 _CELLS = 2**20  # models × rows × classes of one batch: fits into the cache
 _MOST_MODELS = 255  # a count over one batch fits into a byte
@@ -184,8 +182,6 @@ def sum_chunks(
 
 def sum_rows(X: Any, function: Callable[[Any, Any], dict[Any, Any]]) -> dict[Any, Any]:
     """Sum a function of rows and targets over chunked rows, or of a table in memory, one chunk."""
-    from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-
     if not is_chunked(X):
         return function(X, None)
     return as_chunked_rows(X).reduce(function, merge=added_sums)
@@ -442,107 +438,6 @@ def group_codes(
         )
     kinds = column.astype("category").cat
     return kinds.codes.to_numpy(), kinds.categories.tolist()
-
-
-LOSS_OF_LINK = {
-    "logistic": "logistic",
-    "softmax": "softmax",
-    "sign": "zero_one",
-    "identity": "squared",
-}
-_OTHER_LOSSES = {
-    "logistic": ("zero_one",),
-    "softmax": ("zero_one",),
-    "sign": ("hinge",),
-    "identity": ("absolute",),
-}
-_POWER = {"squared": 2, "absolute": 1}
-
-
-@dataclass(frozen=True)
-class LinearTask:
-    """Linear models and the rows on which they are evaluated."""
-
-    coef: FloatArray
-    rows: FloatArray
-    targets: FloatArray
-    loss: str
-    scale: float
-
-    @classmethod
-    def from_models(
-        cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
-    ) -> LinearTask:
-        """Create a task with the rows and targets as the models use them."""
-        from rashomon_explorer.problem.problem import add_intercept
-
-        models, X = set_and_rows(models, X)
-        models = linear_models(models)
-        if models.n_draws == 0:
-            raise ValueError("the set has no models, so there is nothing to measure")
-        rows, targets = checked_rows(models, X, y)
-        n_features = len(models.feature_names) - 1
-        if rows.shape[1] != n_features:
-            raise ValueError(f"X must have shape (n_rows, {n_features}), got {rows.shape}")
-        own = LOSS_OF_LINK[models.link]
-        allowed = (own, *_OTHER_LOSSES[models.link])
-        loss = own if loss is None else loss
-        if loss not in allowed:
-            raise ValueError(f"loss must be one of {allowed} for these models, got {loss!r}")
-        scale = 1.0
-        if models.task == "regression":
-            low, high = models.target_bounds
-            half = (high - low) / 2
-            targets, scale = (targets - (low + high) / 2) / half, half ** _POWER[loss]
-        coef = models.coef.reshape(models.n_draws, models.outputs, n_features + 1)
-        return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
-
-
-def linear_models(models: Any) -> RashomonSet | ReleasedSet:
-    """Set of linear models, also that of fitted ones; raise TypeError unless they are linear."""
-    from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
-    from rashomon_explorer.sets.models.fitted import FittedModels
-
-    if isinstance(models, RashomonSet | ReleasedSet):
-        return models
-    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
-        try:
-            return models.linear
-        except TypeError as error:
-            raise TypeError(
-                f"linear models or trees are needed, and {error}: permutation_importance is for "
-                "any models"
-            ) from error
-    raise TypeError(
-        "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
-        f"trees, got {type(models).__name__}: for other models use switching_loss or "
-        "divided_loss with the predict function of each model"
-    )
-
-
-def checked_rows(
-    models: RashomonSet | ReleasedSet | ReleasedTrees, X: ArrayLike, y: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    """Numeric rows, and one finite target or label code per row."""
-    rows = np.asarray(X, dtype=float)
-    targets = np.asarray(y)
-    if rows.ndim != 2 or targets.shape != (len(rows),):
-        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
-    if len(rows) == 0:
-        raise ValueError("X must have at least one row")
-    numbers = targets if targets.dtype.kind == "f" else np.zeros(0)
-    if not (np.isfinite(rows).all() and np.isfinite(numbers).all()):
-        raise ValueError("X and y must be finite: remove or impute rows with NaN or infinity")
-    return rows, _codes(models, targets)
-
-
-def _codes(models: RashomonSet | ReleasedSet | ReleasedTrees, y: NDArray[Any]) -> FloatArray:
-    """Codes 0, 1, … of labels (n_rows,); targets of a regression unchanged."""
-    from rashomon_explorer.sets.models.fitted import class_codes
-
-    if models.task == "regression":
-        return y.astype(float)
-    return class_codes(y, models.classes or tuple(range(models.n_classes)), "y").astype(float)
 
 
 Columns = NDArray[np.intp]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
@@ -385,5 +385,4 @@ def posed_targets(rows: query.Rows) -> NDArray[Any]:
         return np.asarray(rows.codes)
     if rows.models.task == "classification":
         return 2 * rows.codes - 1
-    low, high = rows.public.linear.target_bounds
-    return np.asarray((rows.codes - (low + high) / 2) / ((high - low) / 2))
+    return scale_targets(rows.codes, rows.public.linear.target_bounds)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.inputs import LinearTask, checked_rows
-from rashomon_explorer.measures.reliance.set_reliance import original_loss
+from rashomon_explorer.measures.reliance.set_reliance import LinearTask, checked_rows, original_loss
 from rashomon_explorer.release import statistic
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from rashomon_explorer._utils.arrays import FloatArray, as_numbers, likeliest
+from rashomon_explorer._utils.arrays import FloatArray, as_numbers, likeliest, unscale_targets
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.problem import add_intercept
@@ -256,14 +256,9 @@ def class_texts(classes: Sequence[object]) -> tuple[str, ...]:
     return tuple(x if isinstance(x, str) else f"class {x}" for x in classes)
 
 
-def _to_targets(margins: FloatArray, bounds: Sequence[float]) -> FloatArray:
-    low, high = bounds
-    return (low + high) / 2 + margins * ((high - low) / 2)
-
-
 LINKS: dict[str, Callable[[FloatArray, Sequence[float]], FloatArray]] = {
     "logistic": lambda margins, _: np.asarray(expit(margins)),
     "sign": lambda margins, _: (margins > 0).astype(float),
     "softmax": lambda margins, _: np.asarray(softmax(margins, axis=-1)),
-    "identity": _to_targets,
+    "identity": unscale_targets,
 }

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, unscale_targets
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.sets.base import key_places
@@ -159,10 +159,9 @@ def _classifier(models: Any, model: Any, coef: FloatArray, intercept: FloatArray
 
 def _targets(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
     low, high = models.target_bounds
-    half = (high - low) / 2
     model = DrawnRidge()
-    model.encoded_coef_ = coef[0] * half
-    model.encoded_intercept_ = float(intercept[0] * half + (low + high) / 2)
+    model.encoded_coef_ = coef[0] * ((high - low) / 2)
+    model.encoded_intercept_ = float(unscale_targets(intercept[0], (low, high)))
     return model
 
 

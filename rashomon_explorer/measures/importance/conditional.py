@@ -74,8 +74,8 @@ def conditional_reliance(
             "switches a feature between rows of one stratum, or model_reliance, between "
             "all rows"
         )
-    models = inputs.linear_models(models)
-    task = inputs.LinearTask.from_models(models, X, y, loss)
+    models = set_reliance.linear_models(models)
+    task = set_reliance.LinearTask.from_models(models, X, y, loss)
     groups = inputs.feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
         set_reliance.reliance_table(_with_residuals(task, columns), {name: columns}, form)
@@ -140,7 +140,9 @@ def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
     return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
 
 
-def _with_residuals(task: inputs.LinearTask, columns: inputs.Columns) -> inputs.LinearTask:
+def _with_residuals(
+    task: set_reliance.LinearTask, columns: inputs.Columns
+) -> set_reliance.LinearTask:
     """Task with residuals in the columns S, and coefficients that keep the scores the same."""
     rest = np.setdiff1d(np.arange(task.rows.shape[1]), columns)
     fit, *_ = np.linalg.lstsq(task.rows[:, rest], task.rows[:, columns], rcond=None)

@@ -1,10 +1,8 @@
 """Rashomon importance distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +14,12 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.measures.inputs import Features, as_models_by_rows, by_index, feature_groups
-
-if TYPE_CHECKING:
-    from rashomon_explorer.mechanisms.base import Sampler
-    from rashomon_explorer.problem.problem import Problem
-    from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.measures.reliance.set_reliance import TreeTask, problem_task, reliance_table
+from rashomon_explorer.mechanisms.base import Sampler, collect
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.trees import CountedTrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +191,6 @@ def rid(
     >>> bool(found.mean()["x0"] > found.mean()["x1"])
     True
     """
-    from rashomon_explorer.measures.reliance import set_reliance as reliance
-    from rashomon_explorer.measures.reliance.set_reliance import TreeTask
-    from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-    from rashomon_explorer.trees import CountedTrees
-
     check_count(n_bootstraps=n_bootstraps, n_models=n_models)
     check_positive(psi=psi)
     names = list(getattr(X, "columns", [])) if feature_names is None else list(feature_names)
@@ -218,11 +212,11 @@ def rid(
         if not isinstance(problem, CountedTrees):
             set_sampler = HitAndRunSampler() if sampler is None else sampler
             coef = _inside(problem, psi, set_sampler, n_models, rng)
-            return reliance.reliance_table(reliance.problem_task(problem, coef), groups, form)
+            return reliance_table(problem_task(problem, coef), groups, form)
         if sampler is not None:
             raise ValueError("sampler is for linear models: omit it for counted trees")
         models = problem.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
-        return reliance.reliance_table(TreeTask.from_models(models, *resampled), groups, form)
+        return reliance_table(TreeTask.from_models(models, *resampled), groups, form)
 
     streams = np.random.SeedSequence(seed).spawn(n_bootstraps)
     work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
@@ -234,9 +228,6 @@ def _inside(
     problem: Problem, psi: float, sampler: Sampler, n_models: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draws (k, p) in the Rashomon set."""
-    from rashomon_explorer.mechanisms.base import collect
-    from rashomon_explorer.mechanisms.target import GibbsTarget
-
     # β only affects draws outside the set. A sampler without a temperature uses it to regularise
     # the metric of a flat loss; at the scale p/ψ most draws lie inside.
     target = GibbsTarget(problem, problem.p / psi, psi)

@@ -14,8 +14,8 @@ from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures import inputs
+from rashomon_explorer.measures.reliance import set_reliance
 from rashomon_explorer.measures.reliance.pair_losses import row_losses
-from rashomon_explorer.measures.reliance.set_reliance import TreeTask
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
@@ -39,9 +39,9 @@ class _LinearModels(_Arrays):
     """Losses of linear models on rows with targets."""
 
     def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
-        models = inputs.linear_models(models)
+        models = set_reliance.linear_models(models)
         self.models, self.names = models, models.feature_names[:-1]
-        self.rows, self.targets = inputs.checked_rows(models, X, y)
+        self.rows, self.targets = set_reliance.checked_rows(models, X, y)
         self.groups: Mapping[str, Sequence[str]] | None = models.feature_groups
 
     def losses(self, rows: FloatArray, places: inputs.Columns) -> FloatArray:
@@ -50,7 +50,7 @@ class _LinearModels(_Arrays):
         # From margins, because 1 − p loses a small p to rounding.
         scores = models.scores(rows) if models.task == "regression" else models.margins(rows)
         each = scores[..., 1:] if models.link == "softmax" else scores[..., None]
-        return row_losses(inputs.LOSS_OF_LINK[models.link], each, self.targets).mean(axis=1)
+        return row_losses(set_reliance.LOSS_OF_LINK[models.link], each, self.targets).mean(axis=1)
 
     def using(self, columns: inputs.Columns) -> inputs.Columns:
         """Models that use some columns: all."""
@@ -97,7 +97,7 @@ class _Trees(_Arrays):
     """Losses of trees on rows with labels."""
 
     def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
-        self.task, self.groups = TreeTask.from_models(models, X, y), None
+        self.task, self.groups = set_reliance.TreeTask.from_models(models, X, y), None
         self.rows, self.names = self.task.rows, self.task.names
         self.columns = [tree_columns(tree) for tree in self.task.trees.trees]
 

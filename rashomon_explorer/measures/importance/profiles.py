@@ -40,7 +40,10 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     >>> list(coefficient_spread(models).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
-    models = inputs.linear_models(inputs.fitted_set(models))
+    # Local import: spreads of arrays need no set.
+    from rashomon_explorer.measures.reliance.set_reliance import linear_models
+
+    models = linear_models(inputs.fitted_set(models))
     table = importance_spread(models.coef, models.parameter_names)
     if hasattr(models, "best"):
         table["best"] = models.best

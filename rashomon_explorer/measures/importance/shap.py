@@ -11,14 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.inputs import (
-    Features,
-    feature_groups,
-    linear_models,
-    set_and_rows,
-    sum_rows,
-)
-from rashomon_explorer.measures.reliance.set_reliance import column_names, find_trees
+from rashomon_explorer.measures.inputs import Features, feature_groups, set_and_rows, sum_rows
+from rashomon_explorer.measures.reliance.set_reliance import column_names, find_trees, linear_models
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models import trees
 

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from rashomon_explorer._utils.validation import check_inner_share, check_nonnegative
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.privacy.audit import binomial_interval
 
 if TYPE_CHECKING:
     from rashomon_explorer.mechanisms.rejection.envelope import Envelope
@@ -189,8 +190,6 @@ def _log_ellipsoid(envelope: Envelope, radius: float, p: int) -> float:
 
 
 def _from_hits(hits: int, n_draws: int, log_share: float, confidence: float) -> Ratio:
-    from rashomon_explorer.privacy.audit import binomial_interval
-
     ends = (hits / n_draws, *binomial_interval(hits, n_draws, confidence))
     logs = [math.log(x) + log_share if x else -math.inf for x in ends]
     return Ratio(logs[0], logs[1], min(logs[2], 0.0), confidence, n_draws, hits)

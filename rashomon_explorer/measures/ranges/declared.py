@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer.data.tables import declared_labels
 from rashomon_explorer.measures.inputs import by_index, earlier_steps, fitted_set, set_and_rows
 from rashomon_explorer.problem.losses import Loss
@@ -171,9 +171,8 @@ def _targets(models: RashomonSet, y: Any) -> FloatArray:
         y = declared_labels(schema, y)
     y = np.asarray(y)
     if models.link == "identity":
-        low, high = models.target_bounds
-        clipped = np.clip(y.astype(float), low, high)
-        return np.asarray((clipped - (low + high) / 2) / ((high - low) / 2))
+        bounds = models.target_bounds
+        return scale_targets(np.clip(y.astype(float), *bounds), bounds)
     codes = class_codes(y, models.classes, "y").astype(float)
     return codes if models.link == "softmax" else 2 * codes - 1
 

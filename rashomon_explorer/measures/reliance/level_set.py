@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,30 +63,16 @@ def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> Floa
     return low
 
 
-class LastCallCache:
-    """Function of one model that caches its last value, which searches need repeatedly."""
-
-    def __init__(self, function: ValueAndGradient) -> None:
-        self._function = function
-        self._place: bytes | None = None
-
-    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient at a model (p,)."""
-        if theta.tobytes() != self._place:
-            self._answer = self._function(theta)
-            self._place = theta.tobytes()
-        return self._answer
-
-
 def at_model(function: Any, theta: FloatArray) -> tuple[float, FloatArray]:
     """Value and gradient of a function of many models at a single one (p,)."""
     value, gradient = function.value_and_gradient(theta[:, None])
     return float(value[0]), gradient[:, 0]
 
 
-def model_loss(problem: Problem) -> LastCallCache:
-    """Objective and gradient of a problem at a single model, with a cache."""
-    return LastCallCache(partial(at_model, problem))
+def model_loss(problem: Problem) -> ValueAndGradient:
+    """Objective and gradient of a problem at a single model (p,); the last value is cached."""
+    last = lru_cache(maxsize=1)(lambda model: at_model(problem, np.frombuffer(model)))
+    return lambda theta: last(theta.tobytes())
 
 
 _KINK = 1e-6  # of a parameter's range over the set: it counts as 0 below

@@ -27,6 +27,8 @@ from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, slope
 from rashomon_explorer.measures.reliance.set_reliance import problem_task
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
@@ -69,10 +71,6 @@ def _first(problem: Problem, psi: float) -> tuple[FloatArray, float, float]:
             slope = slope + np.clip(-slope, -free, free)
         slack = best.gap + found.extent * float(np.linalg.norm(found.whiten.T @ slope))
         return np.linalg.inv(found.whiten @ found.whiten.T), found.extent, slack
-    # Local import: only this bound needs the mechanism.
-    from rashomon_explorer.mechanisms.rejection.envelope import Envelope
-    from rashomon_explorer.mechanisms.target import GibbsTarget
-
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
     stretched = envelope.vectors * (envelope.curvature + envelope.least_pad)
     return stretched @ envelope.vectors.T, envelope.outer_radius(psi), best.slack + best.gap
@@ -175,7 +173,7 @@ class LogisticClass:
     ratio: bool
     switched: SwitchedLogistic  # e_switch
     # Of all groups of columns: the loss of one model, and an ellipsoid around the set.
-    loss: level_set.LastCallCache
+    loss: level_set.ValueAndGradient
     outer: Quadratic
     quick: bool = False
 

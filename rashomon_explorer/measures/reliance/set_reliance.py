@@ -13,16 +13,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import (
     Columns,
     Features,
-    LinearTask,
     by_index,
     feature_groups,
     fitted_set,
-    linear_models,
     set_and_rows,
 )
 from rashomon_explorer.measures.ranges import penalised
@@ -33,12 +31,108 @@ from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
-from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.sets import PredictorModels
-from rashomon_explorer.sets.models.fitted import class_codes
+from rashomon_explorer.sets import (
+    PredictorModels,
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    ReleasedTrees,
+)
+from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, tree_questions
+
+LOSS_OF_LINK = {
+    "logistic": "logistic",
+    "softmax": "softmax",
+    "sign": "zero_one",
+    "identity": "squared",
+}
+_OTHER_LOSSES = {
+    "logistic": ("zero_one",),
+    "softmax": ("zero_one",),
+    "sign": ("hinge",),
+    "identity": ("absolute",),
+}
+_POWER = {"squared": 2, "absolute": 1}
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """Linear models and the rows on which they are evaluated."""
+
+    coef: FloatArray
+    rows: FloatArray
+    targets: FloatArray
+    loss: str
+    scale: float
+
+    @classmethod
+    def from_models(
+        cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
+    ) -> LinearTask:
+        """Create a task with the rows and targets as the models use them."""
+        models, X = set_and_rows(models, X)
+        models = linear_models(models)
+        if models.n_draws == 0:
+            raise ValueError("the set has no models, so there is nothing to measure")
+        rows, targets = checked_rows(models, X, y)
+        n_features = len(models.feature_names) - 1
+        if rows.shape[1] != n_features:
+            raise ValueError(f"X must have shape (n_rows, {n_features}), got {rows.shape}")
+        own = LOSS_OF_LINK[models.link]
+        allowed = (own, *_OTHER_LOSSES[models.link])
+        loss = own if loss is None else loss
+        if loss not in allowed:
+            raise ValueError(f"loss must be one of {allowed} for these models, got {loss!r}")
+        scale = 1.0
+        if models.task == "regression":
+            low, high = models.target_bounds
+            targets = scale_targets(targets, (low, high))
+            scale = ((high - low) / 2) ** _POWER[loss]
+        coef = models.coef.reshape(models.n_draws, models.outputs, n_features + 1)
+        return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
+
+
+def linear_models(models: Any) -> RashomonSet | ReleasedSet:
+    """Set of linear models, also that of fitted ones; raise TypeError unless they are linear."""
+    if isinstance(models, RashomonSet | ReleasedSet):
+        return models
+    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
+        try:
+            return models.linear
+        except TypeError as error:
+            raise TypeError(
+                f"linear models or trees are needed, and {error}: permutation_importance is for "
+                "any models"
+            ) from error
+    raise TypeError(
+        "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
+        f"trees, got {type(models).__name__}: for other models use switching_loss or "
+        "divided_loss with the predict function of each model"
+    )
+
+
+def checked_rows(
+    models: RashomonSet | ReleasedSet | ReleasedTrees, X: ArrayLike, y: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Numeric rows, and one finite target or label code per row."""
+    rows = np.asarray(X, dtype=float)
+    targets = np.asarray(y)
+    if rows.ndim != 2 or targets.shape != (len(rows),):
+        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
+    if len(rows) == 0:
+        raise ValueError("X must have at least one row")
+    numbers = targets if targets.dtype.kind == "f" else np.zeros(0)
+    if not (np.isfinite(rows).all() and np.isfinite(numbers).all()):
+        raise ValueError("X and y must be finite: remove or impute rows with NaN or infinity")
+    if models.task == "regression":
+        return rows, targets.astype(float)
+    classes = models.classes or tuple(range(models.n_classes))
+    return rows, class_codes(targets, classes, "y").astype(float)
+
 
 Question = tuple[int, str, float]
 
