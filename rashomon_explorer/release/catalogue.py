@@ -86,13 +86,6 @@ REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
-def refuse(name: str) -> None:
-    """Raise an error if the named query has no useful bound on its sensitivity."""
-    if name in REFUSED:
-        why, instead = REFUSED[name]
-        raise ValueError(f"{name} is not released: {why}. Use {instead}")
-
-
 _NEED_TOLERANCE = {"delta_ambiguity", "delta_discrepancy", "delta_obscurity"}
 _EXCESS = {"excess": "each", "mean_excess": "mean", "largest_excess": "largest"}
 
@@ -144,7 +137,9 @@ def get_query(query: str | Query) -> Query:
         return query
     if not isinstance(query, str):
         raise TypeError(f"a query must be a name or a Query, got {query!r}")
-    refuse(query)
+    if query in REFUSED:
+        reason, replacement = REFUSED[query]
+        raise ValueError(f"{query} is not released: {reason}. Use {replacement}")
     if query in _WITH_OPTIONS:
         raise ValueError(f"{query} needs options: pass {_WITH_OPTIONS[query]}")
     if query not in QUERIES:
@@ -156,12 +151,12 @@ def get_queries(queries: Sequence[str | Query]) -> tuple[Query, ...]:
     """Return queries with distinct names."""
     if isinstance(queries, str | Query):
         queries = [queries]
-    found = tuple(get_query(query) for query in queries)
-    names = [query.name for query in found]
+    checked = tuple(get_query(query) for query in queries)
+    names = [query.name for query in checked]
     twice = sorted({name for name in names if names.count(name) > 1})
-    if not found or twice:
+    if not checked or twice:
         raise ValueError(
             f"queries must name each query once, got {f'{twice} twice' if twice else 'none'}: "
             "repeat a query in another release, which is charged again"
         )
-    return found
+    return checked

@@ -18,10 +18,10 @@ from rashomon_explorer.release.noise import GaussianNoise, Noise
 
 _STEPS = (0.1, 0.2, 0.7)  # shares of the cost
 _PARTS = (0.5, 0.3, 0.2)  # of a step, for the gradient, the Hessian and the second moments
-_CLEAR = 3.0  # least ratio of the smallest curvature to the noise in it
+_MIN_SIGNAL_RATIO = 3.0  # least ratio of the smallest curvature to the noise in it
 _USUAL_SHARE = 8.0  # the largest mean curvature over the least one of usual rows
 _SMALL = 1e-4  # below it the growth is 1 to within rounding
-_BENT = 1.0  # largest ratio of the error of the last step to the standard error
+_MAX_ERROR_RATIO = 1.0  # largest ratio of the error of the last step to the standard error
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,10 @@ class Coefficients(query.Query):
         return query.Sensitivity(math.sqrt(sum(_sizes(public))), 1.0)
 
     def check_noise(self, public: query.PublicShape, noise: Any) -> None:
-        """Raise an error if the noise hides the curvature of any rows.
-
-        The mean eigenvalue of a Hessian is at most its largest trace over the width.
-        """
-        most, hidden = self._curvatures(public, noise)
-        if most < _CLEAR * hidden:
-            times = _CLEAR * hidden / most
+        """Raise an error if the noise hides even the largest mean eigenvalue of a Hessian."""
+        curvature, noise_eigenvalue = self._curvatures(public, noise)
+        if curvature < _MIN_SIGNAL_RATIO * noise_eigenvalue:
+            times = _MIN_SIGNAL_RATIO * noise_eigenvalue / curvature
             raise ValueError(
                 f"coefficients would be hidden by the noise, whatever {public.n_rows:,} rows say: "
                 f"use {times:.2g} times as many rows, or {times**2:.2g} times the budget rho"
@@ -108,8 +105,8 @@ class Coefficients(query.Query):
 
     def hidden(self, public: query.PublicShape, noise: Any) -> str:
         """Compare the noise with the least curvature that usual rows have."""
-        most, hidden = self._curvatures(public, noise)
-        times = _USUAL_SHARE * _CLEAR * hidden / most
+        curvature, noise_eigenvalue = self._curvatures(public, noise)
+        times = _USUAL_SHARE * _MIN_SIGNAL_RATIO * noise_eigenvalue / curvature
         if times < 1:
             return ""
         return (
@@ -121,9 +118,10 @@ class Coefficients(query.Query):
         """Largest mean eigenvalue of a Hessian, and about the largest one of its noise."""
         width = len(public.linear.feature_names)
         bound = row_bound(public.linear.row_norm, intercept=True)
-        most = posed_loss(public.linear).smoothness(bound) / width + public.linear.plan.ridge
+        curvature = posed_loss(public.linear).smoothness(bound) / width + public.linear.plan.ridge
         start, blank = np.zeros(width), np.zeros(sum(_sizes(public)))
-        return most, _Step.read(public, start, blank, _STEPS[-1], noise.scale).hidden
+        step = _Step.read(public, start, blank, _STEPS[-1], noise.scale)
+        return curvature, step.noise_eigenvalue
 
     def compute(self, rows: query.Rows) -> FloatArray:
         """Return the second step's parts at the starting model, in units of their sensitivity."""
@@ -137,7 +135,7 @@ class Coefficients(query.Query):
             root = math.sqrt(share)
             start = theta
             values = add_noise(root * _parts(rows, start), query.Sensitivity(size * root, root))
-            theta = _Step.read(public, start, values, share, noise.scale).destination
+            theta = _Step.read(public, start, values, share, noise.scale).stepped_model
         return np.append(start, values)
 
     def statistics(
@@ -145,8 +143,9 @@ class Coefficients(query.Query):
     ) -> tuple[statistic.Statistic, ...]:
         """Coefficients, computed from the noisy parts of the last step."""
         width = len(public.linear.feature_names)
-        step = _Step.read(public, noisy[:width], noisy[width:], _STEPS[-1], noise.scale)
-        return step.coefficients
+        return _Step.read(
+            public, noisy[:width], noisy[width:], _STEPS[-1], noise.scale
+        ).coefficients
 
 
 def _sizes(public: query.PublicShape) -> tuple[int, int, int]:
@@ -247,7 +246,7 @@ class _Step:
         return float(self.public.linear.plan.ridge)
 
     @cached_property
-    def hidden(self) -> float:
+    def noise_eigenvalue(self) -> float:
         """About the largest eigenvalue of the noise in the Hessian."""
         return self.noise[1] * (math.sqrt(2 * len(self.theta)) + 2)
 
@@ -259,16 +258,18 @@ class _Step:
     @cached_property
     def _inverse(self) -> FloatArray:
         values, vectors = self._curvatures
-        return np.asarray(vectors / np.maximum(values, self.hidden + self._ridge) @ vectors.T)
+        return np.asarray(
+            vectors / np.maximum(values, self.noise_eigenvalue + self._ridge) @ vectors.T
+        )
 
     @cached_property
-    def _move(self) -> FloatArray:
+    def _newton_step(self) -> FloatArray:
         return -self._inverse @ (self.data_gradient + self._ridge * self.theta)
 
     @property
-    def destination(self) -> FloatArray:
+    def stepped_model(self) -> FloatArray:
         """Model after the step, in the ball."""
-        return _in_ball(self.public, self.theta + self._move)
+        return _in_ball(self.public, self.theta + self._newton_step)
 
     @property
     def coefficients(self) -> tuple[statistic.Coefficient, ...]:
@@ -277,7 +278,7 @@ class _Step:
         names = [*(f"coefficient of {name}" for name in slopes), "intercept"]
         psi, radius = self.public.models.psi, float(self.public.linear.plan.radius or 0.0)
         columns = (
-            self.theta + self._move,
+            self.theta + self._newton_step,
             np.sqrt(np.diag(self._noise)),
             np.sqrt(np.diag(self._sampling).clip(0)),
             np.sqrt(2 * psi * np.diag(self._inverse)),
@@ -286,7 +287,7 @@ class _Step:
         return tuple(
             statistic.Coefficient(name, end, noise, rows, choice, radius, psi, doubt, bias)
             for name, doubt, end, noise, rows, choice, bias in zip(
-                names, self._doubts, *(column.tolist() for column in columns), strict=True
+                names, self._caveats, *(column.tolist() for column in columns), strict=True
             )
         )
 
@@ -299,18 +300,18 @@ class _Step:
 
     @cached_property
     def _noise(self) -> FloatArray:
-        """Covariance by the noise of the gradient, and of the Hessian times the move."""
+        """Covariance by the noise of the gradient, and of the Hessian times the step."""
         gradient, hessian = self.noise
-        move, eye = self._move, np.eye(len(self.theta))
-        along = hessian**2 / 2 * (move @ move * eye + np.outer(move, move))
+        step, eye = self._newton_step, np.eye(len(self.theta))
+        along = hessian**2 / 2 * (step @ step * eye + np.outer(step, step))
         return np.asarray(self._inverse @ (gradient**2 * eye + along) @ self._inverse)
 
     @property
-    def _doubts(self) -> Sequence[str]:
+    def _caveats(self) -> Sequence[str]:
         """Reason why each coefficient is unknown; empty if it is known."""
-        end = self.theta + self._move
+        end = self.theta + self._newton_step
         total = self._sampling + self._noise
-        if self._curvatures[0].min() < _CLEAR * self.hidden:
+        if self._curvatures[0].min() < _MIN_SIGNAL_RATIO * self.noise_eigenvalue:
             return ["the noise hides the curvature of the loss: use a larger budget"] * len(end)
         length = float(np.linalg.norm(end))
         radial = math.sqrt(max(float(end @ total @ end), 0.0)) / max(length, 1e-300)
@@ -325,21 +326,27 @@ class _Step:
     def _bias(self) -> FloatArray:
         """What the error of the linear approximation adds to an interval; 0 below its errors."""
         errors = np.sqrt(np.diag(self._sampling + self._noise).clip(0))
-        return np.where(self._bend > _BENT * errors, self._bend, 0.0)
+        return np.where(
+            self._linearisation_error > _MAX_ERROR_RATIO * errors, self._linearisation_error, 0.0
+        )
 
     @cached_property
-    def _bend(self) -> NDArray[np.float64]:
+    def _linearisation_error(self) -> NDArray[np.float64]:
         """Bound on the error of the linear approximation of the gradient, by coefficient.
 
-        Half the third derivative along the move, twice, and a column a of the inverse: at most
+        Half the third derivative along the step, twice, and a column a of the inverse: at most
         κ/2 times max |z·a|·vᵀHv, and times max |z·v|·√(aᵀHa·vᵀHv), with |f'''| ≤ κ f''. Along the
-        move f'' grows by a factor of at most exp(κ|z·v|), which turns ½ into (eᵗ − 1 − t)/t².
+        step f'' grows by a factor of at most exp(κ|z·v|), which turns ½ into (eᵗ − 1 − t)/t².
         """
         bound = row_bound(self.public.linear.row_norm, intercept=True)
-        curved = math.sqrt(max(float(self._move @ self.data_hessian @ self._move), 0.0))
+        curved = math.sqrt(
+            max(float(self._newton_step @ self.data_hessian @ self._newton_step), 0.0)
+        )
         across = bound * np.linalg.norm(self._inverse, axis=0) * curved
-        along = bound * float(np.linalg.norm(self._move)) * np.sqrt(np.diag(self._inverse))
+        along = bound * float(np.linalg.norm(self._newton_step)) * np.sqrt(np.diag(self._inverse))
         ratio = getattr(posed_loss(self.public.linear), "third_derivative", math.inf)
-        reach = ratio * bound * float(np.linalg.norm(self._move))
-        growth = 1.0 if reach < _SMALL else 2 * (math.expm1(min(reach, 50.0)) - reach) / reach**2
+        length = ratio * bound * float(np.linalg.norm(self._newton_step))
+        growth = 1.0
+        if length >= _SMALL:
+            growth = 2 * (math.expm1(min(length, 50.0)) - length) / length**2
         return np.asarray(ratio / 2 * growth * curved * np.minimum(across, along))

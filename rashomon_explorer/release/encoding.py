@@ -26,29 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Map from the rows that were given to those that the models take.
+    """Map from the rows that were given to those that the models take, each row by itself."""
 
-    It is chosen by names and shape before a charge, and applied after it. A row is mapped by the
-    declared schema and by public steps, whatever the other rows are: tables that differ in one
-    record are mapped to tables that differ in one record, so that the sensitivity of a query of
-    encoded rows is that of the query of the table.
-
-    Parameters
-    ----------
-    models : ReleasedSet or ReleasedTrees
-        With the public part of their schema.
-    steps : callable or None
-        Transformation by the steps of a pipeline.
-    is_raw : bool
-        Whether the schema then encodes the rows.
-    columns : tuple of str
-        Names of encoded rows, in whose order the columns of a frame are read.
-    """
-
-    models: Paid
-    steps: Any = None
-    is_raw: bool = False
-    columns: tuple[str, ...] = ()
+    # Chosen by names and shape before a charge, and applied after it. Tables that differ in one
+    # record are mapped to tables that differ in one record, so that the sensitivity of a query of
+    # encoded rows is that of the query of the table.
+    models: Paid  # with the public part of their schema
+    steps: Any = None  # transformation by the steps of a pipeline
+    is_raw: bool = False  # whether the schema then encodes the rows
+    columns: tuple[str, ...] = ()  # names of encoded rows, in the order of the models
 
     @classmethod
     def planned(cls, models: Any, public: PublicShape, X: Any, width: int) -> Encoding:
@@ -58,8 +44,11 @@ class Encoding:
             _refuse_other_steps(models, width)
             return cls(paid, steps, schema is not None)
         if schema is None or not _is_raw(schema, X, width, paid, is_fitted=hasattr(models, "fit")):
-            _check_columns(public, X, width)
-            return cls(paid, columns=tuple(public.columns))
+            names = public.columns
+            if width != len(names):
+                raise ValueError(f"X must have shape (n_rows, {len(names)}), got {width} columns")
+            rows_by_name(X, names, schema)
+            return cls(paid, columns=tuple(names))
         find_features(schema, X)
         return cls(paid, None, is_raw=True)
 
@@ -92,14 +81,6 @@ def _is_raw(schema: TableSchema, X: Any, width: int, paid: Paid, *, is_fitted: b
     return not isinstance(X, EncodedRows) and width != len(schema.encoded_names)
 
 
-def _check_columns(public: PublicShape, X: Any, width: int) -> None:
-    """Raise unless the names, or the number, of the columns are those of the models."""
-    names = public.columns
-    if width != len(names):
-        raise ValueError(f"X must have shape (n_rows, {len(names)}), got {width} columns")
-    rows_by_name(X, names, public.models.schema)
-
-
 def _refuse_other_steps(pipeline: Any, width: int) -> None:
     """Raise unless a pipeline's earlier steps are public and take as many columns."""
     # Local imports: few releases are of pipelines.
@@ -113,6 +94,6 @@ def _refuse_other_steps(pipeline: Any, width: int) -> None:
             f"aggregates of these rows cannot be released: {'; '.join(leaks)}. Fit with steps that "
             "prepare each row by itself, such as PublicBoundsScaler, or with schema=..."
         )
-    taken = getattr(pipeline, "n_features_in_", width)
-    if width != taken:
-        raise ValueError(f"X must have shape (n_rows, {taken}), got {width} columns")
+    n_features = getattr(pipeline, "n_features_in_", width)
+    if width != n_features:
+        raise ValueError(f"X must have shape (n_rows, {n_features}), got {width} columns")

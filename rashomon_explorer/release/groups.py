@@ -137,7 +137,7 @@ class GroupGaps(Query):
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
         """√k in the ℓ₂ norm, k + 2w in the ℓ₁ norm."""
-        k = self._values(public)
+        k = self._n_values(public)
         return Sensitivity(k + 2 * self._weight(public), math.sqrt(k))
 
     def compute(self, rows: Rows) -> FloatArray:
@@ -147,7 +147,7 @@ class GroupGaps(Query):
             is_positive = rows.codes == self.positive
             groups[is_positive != (self.of == "true_positive")] = -1
         n_groups = len(rows.public.categories)
-        sums = [_counts(groups, n_groups, value - 0.5) for value in self._rows_values(rows)]
+        sums = [_counts(groups, n_groups, value - 0.5) for value in self._row_values(rows)]
         sizes = self._weight(rows.public) * _counts(groups, n_groups)
         return np.concatenate([sizes, np.column_stack(sums).ravel()])
 
@@ -158,47 +158,47 @@ class GroupGaps(Query):
         n_groups, weight = len(public.categories), self._weight(public)
         sizes, sums = noisy[:n_groups] / weight, noisy[n_groups:].reshape(n_groups, -1)
         size_noise = replace(noise, scale=noise.scale * (1 / weight))
-        found: list[Statistic] = []
+        statistics: list[Statistic] = []
         for value in range(sums.shape[1]):
             draw = f" of draw {value}" if self._by_draw else ""
             rates = tuple(
                 RateStatistic(
                     f"{_SHORT[self.of]}{draw} in {name}",
-                    float(sums[place, value]),
-                    float(sizes[place]),
+                    float(sums[g, value]),
+                    float(sizes[g]),
                     noise,
                     size_noise,
                     public.n_rows,
                 )
-                for place, name in enumerate(public.categories)
+                for g, name in enumerate(public.categories)
             )
             gap = Gap(f"{_SHORT[self.of]} gap{draw}", rates)
-            found += [gap] if self._by_draw else [*rates, gap]
-        return tuple(found)
+            statistics += [gap] if self._by_draw else [*rates, gap]
+        return tuple(statistics)
 
     def hidden(self, public: PublicShape, noise: Noise) -> str:
         """Compare the noise with the smallest group: at most n over the number of groups."""
         rows = noise.quantile(CONFIDENCE) / self._weight(public)
-        most = public.n_rows / len(public.categories)
-        if rows < most:
+        smallest_group = public.n_rows / len(public.categories)
+        if rows < smallest_group:
             return ""
         return (
             f"the size of at least one of {len(public.categories)} groups, and with it the gap: "
-            f"the noise is ± {rows:.3g} rows, and the smallest group has at most {most:,.0f}. "
-            "Use more rows or budget, release fewer draws, or merge groups"
+            f"the noise is ± {rows:.3g} rows, and the smallest group has at most "
+            f"{smallest_group:,.0f}. Use more rows or budget, release fewer draws, or merge groups"
         )
 
     @property
     def _by_draw(self) -> bool:
         return self.over == "each" and self.of != "base"
 
-    def _values(self, public: PublicShape) -> int:
+    def _n_values(self, public: PublicShape) -> int:
         return public.n_draws if self._by_draw else 1
 
     def _weight(self, public: PublicShape) -> float:
-        return math.sqrt(self._values(public)) / 2
+        return math.sqrt(self._n_values(public)) / 2
 
-    def _rows_values(self, rows: Rows) -> Iterator[FloatArray]:
+    def _row_values(self, rows: Rows) -> Iterator[FloatArray]:
         """Values (n_rows,) in [0, 1] of each draw, or their mean."""
         if self.of == "base":
             yield (rows.codes == self.positive).astype(float)
@@ -215,9 +215,9 @@ def _group_codes(rows: Rows) -> NDArray[np.intp]:
 
 def _counts(codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = None) -> FloatArray:
     """Rows (n_codes,) of each code, or the sums of their weights; rows of code −1 are omitted."""
-    known = codes >= 0
-    known_weights = None if weights is None else weights[known]
-    return np.bincount(codes[known], known_weights, minlength=n_codes).astype(float)
+    coded = codes >= 0
+    coded_weights = None if weights is None else weights[coded]
+    return np.bincount(codes[coded], coded_weights, minlength=n_codes).astype(float)
 
 
 _WORDS = {

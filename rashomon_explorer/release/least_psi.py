@@ -26,7 +26,7 @@ from rashomon_explorer.trees.tree_class import EXACT
 
 _PUBLIC_PEOPLE = "the people whose labels are asked for are public: not taken from these rows"
 _SIGNED = ("sign", "label_of")
-_SHOWN = 0.1  # least share of the largest gap that an effect must have to be looked for
+_MIN_EFFECT_SHARE = 0.1  # least share of the largest gap that an effect must have to be looked for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,9 +136,9 @@ class LeastPsi(query.Query):
         numbers = super().statistics(noisy, noise, public)
         together = 1 - 0.05 / len(numbers)
         return tuple(
-            replace(one, note=self._note(*one.interval(together), public))
-            for one in numbers
-            if isinstance(one, statistic.Measured)
+            replace(number, note=self._note(*number.interval(together), public))
+            for number in numbers
+            if isinstance(number, statistic.Measured)
         )
 
     def hidden(self, public: query.PublicShape, noise: Noise) -> str:
@@ -148,15 +148,16 @@ class LeastPsi(query.Query):
         """
         names, psi = list(self._entries(public)), public.models.psi
         half = noise.quantile(1 - (1 - query.CONFIDENCE) / len(names))
-        most = largest_gap(public)
-        shown = max(psi, most * _SHOWN)
-        if half <= shown:
+        gap_bound = largest_gap(public)
+        times = half / max(psi, gap_bound * _MIN_EFFECT_SHARE)
+        if times <= 1:
             return ""
+        fewer = int(len(names) / times)
         return (
             f"{len(names)} of {len(names)} answers at ψ = {psi:.3g}: together the noise is ± "
-            f"{half:.2g}, and no answer exceeds {most:.2g}. Ask about "
-            f"{_most_entries(len(names), half / shown)}, or use {half / shown:.2g} times as many "
-            "rows or as much budget"
+            f"{half:.2g}, and no answer exceeds {gap_bound:.2g}. Ask about "
+            f"{f'{fewer} of them' if fewer else 'trees, whose noise is smaller'}, or use "
+            f"{times:.2g} times as many rows or as much budget"
         )
 
     def _signed(self, public: query.PublicShape) -> bool:
@@ -168,20 +169,20 @@ class LeastPsi(query.Query):
             return {f"psi of {count:,} trees": count for count in _counts(self.n_trees)}
         if self._kind == "label_of":
             people = _people(self.label_of, len(public.columns))
-            return {f"psi of person {place}": one for place, one in enumerate(people)}
+            return {f"psi of person {i}": person for i, person in enumerate(people)}
         words = {"avoiding": "psi without {}", "sign": "psi of the sign of {}"}[self._kind]
-        asked = getattr(self, self._kind)
-        found = _features(public, asked)
-        if self._kind == "sign" and not len(asked):  # levels of a category have signs of their own
-            found = {name: np.array([j]) for j, name in enumerate(public.columns)}
-        return {words.format(name): columns for name, columns in found.items()}
+        features = getattr(self, self._kind)
+        groups = _features(public, features)
+        if self._kind == "sign" and not len(features):  # each level of a category has its own sign
+            groups = {name: np.array([j]) for j, name in enumerate(public.columns)}
+        return {words.format(name): columns for name, columns in groups.items()}
 
     def _note(self, low: float, high: float, public: query.PublicShape) -> str:
         psi, classes = public.models.psi, public.models.classes or (0, 1)
-        every, other, some = _NOTES[self._kind]
+        positive, negative, mixed = _NOTES[self._kind]
         if self._kind == "label_of" and not self._signed(public):
-            every = "every model gives the same label"
-        texts = {every: low > psi, other: high < -psi, some: -psi <= low and high <= psi}
+            positive = "every model gives the same label"
+        texts = {positive: low > psi, negative: high < -psi, mixed: -psi <= low and high <= psi}
         text = next((text.format(*classes) for text, holds in texts.items() if holds), "")
         if not text:
             return f"the noise hides it at ψ = {psi:g}"
@@ -222,11 +223,6 @@ def largest_gap(public: query.PublicShape) -> float:
     rows = query.Rows.zeros(public)
     problem = posed_problem(rows, _radius(public), public.linear.plan.ridge)
     return float(problem.value(np.zeros((problem.p, 1)))[0])
-
-
-def _most_entries(n_entries: int, times: float) -> str:
-    fewer = int(n_entries / times)
-    return f"{fewer} of them" if fewer else "trees, whose noise is smaller"
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,11 +282,11 @@ class _TreeOptima:
 
     def label_of(self, person: FloatArray) -> float:
         """Least excess of a tree that gives another label; signed for two classes."""
-        losses = losses_predicting(self._counted, self._plain(person[None]))[0]
+        losses = losses_predicting(self._counted, self._binary_cells(person[None]))[0]
         if len(losses) == 2:
             return float(losses[0] - losses[1])
-        least, second = np.sort(losses)[:2]
-        return float(second - least)
+        best, second = np.sort(losses)[:2]
+        return float(second - best)
 
     def n_trees(self, count: int) -> float:
         """Least ψ at which the set has so many trees."""
@@ -298,14 +294,14 @@ class _TreeOptima:
 
     def _without(self, columns: Sequence[int]) -> CountedTrees:
         assert self.rows.y is not None  # `LeastPsi.needs`
-        return counted_like(self.rows.models, self._plain(self.rows.X), self.rows.y, columns)
+        return counted_like(self.rows.models, self._binary_cells(self.rows.X), self.rows.y, columns)
 
-    def _plain(self, X: FloatArray) -> FloatArray:
+    def _binary_cells(self, X: FloatArray) -> FloatArray:
         """Rows with 0 or 1 in each yes-or-no column, so that no other value makes it fail."""
         questions = self.rows.models.plan.questions  # type: ignore[union-attr]  # of trees
         yes_or_no = {name for name, threshold in questions if threshold is None}
-        plain = [name in yes_or_no for name in self.rows.public.columns]
-        return np.where(plain, X > 0.5, X)
+        is_binary = [name in yes_or_no for name in self.rows.public.columns]
+        return np.where(is_binary, X > 0.5, X)
 
 
 def _radius(public: query.PublicShape) -> float:
@@ -314,29 +310,29 @@ def _radius(public: query.PublicShape) -> float:
     return radius
 
 
-def _check_linear(asked: LeastPsi, public: query.PublicShape) -> None:
+def _check_linear(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
     models = public.linear
     if models.plan.radius is None:
         raise ValueError(
-            f"{asked.name} needs draws from a ball of models, whose radius is declared"
+            f"{whole_set_query.name} needs draws from a ball of models, whose radius is declared"
         )
     if models.plan.loss not in LOSSES:
         raise ValueError(
-            f"{asked.name} supports the losses {sorted(LOSSES)}, but the draws use "
+            f"{whole_set_query.name} supports the losses {sorted(LOSSES)}, but the draws use "
             f"{models.plan.loss!r}"
         )
-    if asked.n_trees is not None:
+    if whole_set_query.n_trees is not None:
         raise ValueError(
             "psi_n_trees needs trees: a set of linear models is infinite, or one model"
         )
-    if asked.sign is not None:
+    if whole_set_query.sign is not None:
         if models.outputs > 1:
             raise ValueError("psi_sign needs models with one score, got one for each class")
-        for name, columns in _features(public, asked.sign).items():
-            if len(asked.sign) and len(columns) > 1:
+        for name, columns in _features(public, whole_set_query.sign).items():
+            if len(whole_set_query.sign) and len(columns) > 1:
                 raise ValueError(f"psi_sign needs single columns, got {name} with {len(columns)}")
-    if asked.label_of is not None:
-        query.check_task(asked, public, "classification")
+    if whole_set_query.label_of is not None:
+        whole_set_query.check_task(public, "classification")
         if models.outputs > 1:
             raise ValueError(
                 "psi_label_of of linear models needs two classes: with more, the models of one "
@@ -344,21 +340,21 @@ def _check_linear(asked: LeastPsi, public: query.PublicShape) -> None:
             )
 
 
-def _check_trees(asked: LeastPsi, public: query.PublicShape) -> None:
+def _check_trees(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
     planned = getattr(public.models, "planned", None)
     if planned is None or not planned.questions:
         raise ValueError(
-            f"{asked.name} needs trees with a plan that lists their questions, as "
+            f"{whole_set_query.name} needs trees with a plan that lists their questions, as "
             "RashomonTreeClassifier draws them"
         )
     trees = planned_class(planned)
     try:
         trees.check_memory(public.n_rows)
     except DataError as error:
-        raise ValueError(f"{asked.name}: {error}") from None
-    if asked.sign is not None:
+        raise ValueError(f"{whole_set_query.name}: {error}") from None
+    if whole_set_query.sign is not None:
         raise ValueError("psi_sign needs linear models: trees have no coefficients")
-    for count in [] if asked.n_trees is None else _counts(asked.n_trees):
+    for count in [] if whole_set_query.n_trees is None else _counts(whole_set_query.n_trees):
         if not count <= trees.size <= EXACT:
             raise ValueError(
                 f"n_trees must be at most {trees.size:,}, the trees of the class, got {count:,}"
@@ -366,19 +362,20 @@ def _check_trees(asked: LeastPsi, public: query.PublicShape) -> None:
                 else f"psi_n_trees needs a class of at most 2⁵³ trees, whose counts are exact, got "
                 f"{trees.size:.3g}: no sensitivity is proved for rounded counts"
             )
-    if asked.avoiding is not None:
+    if whole_set_query.avoiding is not None:
         about = {name for name, _ in planned.questions}
-        for name, columns in _features(public, asked.avoiding).items():
+        for name, columns in _features(public, whole_set_query.avoiding).items():
             if about <= {public.columns[column] for column in columns}:
                 raise ValueError(f"every question is about {name}: no tree of the class avoids it")
 
 
-def _features(public: query.PublicShape, asked: Sequence[Any]) -> dict[str, Columns]:
+def _features(public: query.PublicShape, features: Sequence[Any]) -> dict[str, Columns]:
     """Columns by feature; each feature if none is named."""
-    if isinstance(asked, str):
-        raise ValueError(f"features must be a list of features: write [{asked!r}]")
-    known = None if isinstance(public.models, ReleasedTrees) else public.linear.feature_groups
-    return feature_groups(list(asked) or None, public.columns, known)
+    if isinstance(features, str):
+        raise ValueError(f"features must be a list of features: write [{features!r}]")
+    trees = isinstance(public.models, ReleasedTrees)
+    groups = None if trees else public.linear.feature_groups
+    return feature_groups(list(features) or None, public.columns, groups)
 
 
 def _counts(counts: Any) -> list[int]:

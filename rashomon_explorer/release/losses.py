@@ -82,8 +82,8 @@ class LossDifferences(query.Query):
     def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One difference per draw except the first."""
         names = [f"loss of draw {draw} minus draw 0" for draw in range(1, public.n_draws)]
-        most = _differences(public)
-        return query.Coordinates(names, -most, most, public.n_rows, UNIT[public.models.link])
+        high = _differences(public)
+        return query.Coordinates(names, -high, high, public.n_rows, UNIT[public.models.link])
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def loss_ranges(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
 
 
 def _logistic(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
-    reach = public.reach()
-    return np.logaddexp(0.0, -reach), np.logaddexp(0.0, reach)
+    scores = public.max_abs_score()
+    return np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)
 
 
 def _zero_one(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
@@ -121,7 +121,7 @@ def _zero_one(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
 
 def _half_square(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     low, high = public.linear.target_bounds
-    return np.zeros(public.n_draws), ((high - low) / 2 * (1 + public.reach())) ** 2 / 2
+    return np.zeros(public.n_draws), ((high - low) / 2 * (1 + public.max_abs_score())) ** 2 / 2
 
 
 def _softmax(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
@@ -131,8 +131,8 @@ def _softmax(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     norms = np.linalg.norm(slopes[:, :, None] - slopes[:, None], axis=-1)
     gaps = np.abs(intercepts[:, :, None] - intercepts[:, None])
     widest = (public.linear.row_norm * norms + gaps).max(axis=(1, 2))
-    others = math.log(public.models.n_classes - 1)
-    return np.logaddexp(0.0, others - widest), np.logaddexp(0.0, others + widest)
+    log_rest = math.log(public.models.n_classes - 1)
+    return np.logaddexp(0.0, log_rest - widest), np.logaddexp(0.0, log_rest + widest)
 
 
 _RANGES = {"logistic": _logistic, "sign": _zero_one, "identity": _half_square, "softmax": _softmax}
@@ -141,17 +141,18 @@ _RANGES = {"logistic": _logistic, "sign": _zero_one, "identity": _half_square, "
 def _differences(public: query.PublicShape) -> FloatArray:
     """Bound (n_draws − 1,) on |loss − loss of draw 0| for one row."""
     low, high = loss_ranges(public)
-    plain = np.maximum(high[1:] - low[0], high[0] - low[1:])
+    by_range = np.maximum(high[1:] - low[0], high[0] - low[1:])
     if public.models.link == "logistic":
-        slope = expit(public.reach())  # steepest slope of the loss within the larger reach
-        return np.minimum(plain, np.maximum(slope[1:], slope[0]) * public.apart(0)[1:])
+        slope = expit(public.max_abs_score())  # steepest slope of the loss at these scores
+        steepest = np.maximum(slope[1:], slope[0])
+        return np.minimum(by_range, steepest * public.max_score_difference(0)[1:])
     if public.models.link == "identity":
         low_end, high_end = public.linear.target_bounds
-        reach = public.reach()
-        steepest = 1 + np.maximum(reach[1:], reach[0])
+        scores = public.max_abs_score()
+        steepest = 1 + np.maximum(scores[1:], scores[0])
         unit = ((high_end - low_end) / 2) ** 2
-        return np.minimum(plain, unit * steepest * public.apart(0)[1:])
-    return plain
+        return np.minimum(by_range, unit * steepest * public.max_score_difference(0)[1:])
+    return by_range
 
 
 @dataclass(frozen=True)
@@ -198,23 +199,20 @@ class ExcessQuery(query.Query):
                 f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
-    def moved(self, public: query.PublicShape) -> float:
+    def change_bound(self, public: query.PublicShape) -> float:
         """Bound on the change of a draw's computed excess by one record: osc + gap."""
         # Rounded draws may lie slightly outside the ball; they are public.
         furthest = float(np.linalg.norm(public.linear.coef, axis=1).max())
-        ball = self._constants(public, max(self.radius, furthest))
-        return ball.osc + self._constants(public, self.radius).gap_tolerance
+        hull = posed_constants(public, max(self.radius, furthest), self.ridge)
+        return hull.osc + posed_constants(public, self.radius, self.ridge).gap_tolerance
 
     def excess(self, rows: query.Rows) -> FloatArray:
         """Return the excess (n_draws,) of each draw.  Curator: not private."""
         problem = posed_problem(rows, self.radius, self.ridge)
         return np.asarray(problem.value(rows.public.linear.coef.T) - problem.minimum.value)
 
-    def _constants(self, public: query.PublicShape, radius: float) -> Constants:
-        return posed_constants(public, radius, self.ridge)
-
     @property
-    def _least(self) -> str:
+    def _reference_text(self) -> str:
         return f"the least loss within radius {self.radius:g}, ridge {self.ridge:g}"
 
 
@@ -236,11 +234,11 @@ class Excess(ExcessQuery, query.DrawsQuery):
     @property
     def quantity(self) -> str:
         """Definition of the value of one draw."""
-        return f"its loss minus {self._least}"
+        return f"its loss minus {self._reference_text}"
 
     def draw_widths(self, public: query.PublicShape) -> FloatArray:
         """Osc + gap per draw."""
-        return np.full(public.n_draws, self.moved(public))
+        return np.full(public.n_draws, self.change_bound(public))
 
     def draw_values(self, rows: query.Rows) -> FloatArray:
         """Return excess losses."""
@@ -257,8 +255,8 @@ class Excess(ExcessQuery, query.DrawsQuery):
 
     def hidden(self, public: query.PublicShape, noise: Noise) -> str:
         """Compare the noise with the largest difference of a row's losses in the ball."""
-        most = self._constants(public, self.radius).osc * public.n_rows
-        return query.hidden_numbers(np.full(len(self.coordinates(public).names), most), noise)
+        length = posed_constants(public, self.radius, self.ridge).osc * public.n_rows
+        return query.hidden_numbers(np.full(len(self.coordinates(public).names), length), noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,7 +296,7 @@ class SoftHits(ExcessQuery):
         psi = "the draws' psi" if self.psi is None else f"{self.psi:g}"
         return (
             f"mean over the draws of a ramp from 1 to 0 as the excess rises over {self.width:g} up "
-            f"to {psi} (inner), or beyond it (outer); excess over {self._least}"
+            f"to {psi} (inner), or beyond it (outer); excess over {self._reference_text}"
         )
 
     def check(self, public: query.PublicShape) -> None:
@@ -310,7 +308,7 @@ class SoftHits(ExcessQuery):
 
     def sensitivity(self, public: query.PublicShape) -> query.Sensitivity:
         """(osc + gap)/s in the ℓ₁ norm, and at most 1 per ramp."""
-        slope = self.moved(public) / self.width
+        slope = self.change_bound(public) / self.width
         return query.Sensitivity(min(slope, 2.0), min(slope, math.sqrt(2)))
 
     def compute(self, rows: query.Rows) -> FloatArray:
@@ -354,11 +352,7 @@ def posed_constants(public: query.PublicShape, radius: float, ridge: float) -> C
 def posed_problem(
     rows: query.Rows, radius: float, ridge: float, without: FloatArray | None = None
 ) -> Problem:
-    """Draws' loss of the rows on a ball.  Curator: not private.
-
-    With orthonormal directions ``without`` (k, width) the scores ignore them: the minimum is then
-    that over the models that are 0 along them.
-    """
+    """Draws' loss on a ball, of models that are 0 along orthonormal directions (k, width)."""
     models = rows.public.linear
     design = add_intercept(models.rows(rows.X))
     if without is not None:

@@ -62,13 +62,11 @@ class MultiplicityQuery(query.Query):
             raise ValueError(f"measure must be one of {sorted(RELEASABLE)}, got {self.measure!r}")
         refuse_options(self.measure, self._options)
         if MEASURES[self.measure].of != "scores":
-            query.check_task(self, public, "classification")
+            self.check_task(public, "classification")
         if self.measure == "rashomon_capacity" and public.models.link == "sign":
             raise ValueError("rashomon_capacity needs probabilities: a sign link has labels only")
         has_baseline = "baseline" in self._options
-        query.check_draws(
-            self, public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2
-        )
+        self.check_draws(public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2)
         if isinstance(self.baseline, tuple):
             query.one_model(public.linear, self.baseline)
         elif not 0 <= self.baseline < public.n_draws:
@@ -83,12 +81,12 @@ class MultiplicityQuery(query.Query):
 
     def compute(self, rows: query.Rows) -> FloatArray:
         """Return the measure as ``rashomon_explorer.measures`` defines it."""
-        found = MEASURES[self.measure]
-        values = rows.labels if found.of == "labels" else rows.scores
+        measure = MEASURES[self.measure]
+        values = rows.labels if measure.of == "labels" else rows.scores
         options = self._options
         if "baseline" in options:
-            options["baseline"] = self._reference(rows, found.of)
-        return np.array([found(values, **options)])
+            options["baseline"] = self._reference(rows, measure.of)
+        return np.array([measure(values, **options)])
 
     def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """Return a single number."""
@@ -149,8 +147,8 @@ def _share(_: query.PublicShape) -> tuple[float, float]:
 
 def largest_disagreement(n_draws: int, n_classes: int) -> float:
     """Disagreement of a row with votes that are split as evenly as possible."""
-    least, more = divmod(n_draws, n_classes)
-    agreeing = more * (least + 1) * least + (n_classes - more) * least * (least - 1)
+    votes, extra = divmod(n_draws, n_classes)
+    agreeing = extra * (votes + 1) * votes + (n_classes - extra) * votes * (votes - 1)
     return 1 - agreeing / (n_draws * (n_draws - 1))
 
 
@@ -162,10 +160,10 @@ def score_width(public: query.PublicShape) -> float:
     """Largest difference between the draws' predictions of one row."""
     models = public.models
     if models.link == "logistic":
-        return math.tanh(public.widest() / 4)
+        return math.tanh(public.largest_pairwise_difference() / 4)
     if models.link == "identity":
         low, high = public.linear.target_bounds
-        return public.widest() * (high - low) / 2
+        return public.largest_pairwise_difference() * (high - low) / 2
     return 1.0
 
 

@@ -14,10 +14,7 @@ _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: the factor covers the
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """N(0, σ²): a query of ℓ₂ sensitivity Δ becomes Δ/σ-Gaussian DP.
-
-    (Dong, Roth and Su 2022, Theorem 2.7; for vectors by rotation, §2.4.)
-    """
+    """N(0, σ²): ℓ₂ sensitivity Δ becomes Δ/σ-GDP (Dong, Roth and Su 2022, Theorem 2.7, §2.4)."""
 
     scale: float
     law: str = "Gaussian"
@@ -38,10 +35,7 @@ class GaussianNoise:
 
 @dataclass(frozen=True)
 class LaplaceNoise:
-    """Laplace distribution of scale b: a query of ℓ₁ sensitivity Δ becomes Δ/b-DP.
-
-    (Dwork, McSherry, Nissim and Smith 2006, Proposition 1.)
-    """
+    """Laplace of scale b: ℓ₁ sensitivity Δ becomes Δ/b-DP (Dwork et al. 2006, Proposition 1)."""
 
     scale: float
     law: str = "Laplace"
@@ -91,11 +85,7 @@ def noise_scale(sensitivity: float, price: float) -> float:
 
 
 def on_grid(values: FloatArray, noise: Noise) -> FloatArray:
-    """Round values to a public grid: the largest power of two up to scale, divided by 1024.
-
-    The scale is public, so the grid is public. It is fine enough to keep the accuracy (about a
-    thousandth of the noise) and coarse enough to hide the last bits (docs/floating-point.md).
-    """
+    """Round to a public grid: the largest power of two up to scale, /1024 (floating-point.md)."""
     if noise.scale == 0:
         return values
     step = 2.0 ** math.floor(math.log2(noise.scale)) / _GRID_PER_SCALE

@@ -131,7 +131,10 @@ def release_costs(
         noises = [GaussianNoise(noise_scale(error, 1.0)) for error in errors]
         shares = [mu * mu / (total * total) if total else 0.0 for mu in mus]
         return tuple(map(QueryCost, noises, shares)), _stated(gdp(total), [_GAUSSIAN])
-    shares = _shares(queries, weights)
+    shares = [1 / len(queries)] * len(queries)
+    if weights is not None:
+        values = _by_name("weights", queries, weights)
+        shares = [value / math.fsum(values) for value in values]
     each = list(zip(sensitivities, shares, strict=True))
     if budget.is_pure:
         epsilon = budget.epsilon or 0.0
@@ -163,7 +166,7 @@ def _noise_of_kind(query: Query, noise: Noise) -> Any:
     return noise
 
 
-def _check_kinds(queries: Sequence[Query], budget: Budget, *, secure: bool) -> None:
+def _check_noise_kinds(queries: Sequence[Query], budget: Budget, *, secure: bool) -> None:
     """Raise an error if the budget has no cost for the noise of a query."""
     for query in queries:
         if query.noise_kind is not None and budget.standard_error is not None:
@@ -181,13 +184,6 @@ def _check_kinds(queries: Sequence[Query], budget: Budget, *, secure: bool) -> N
 def _stated(guarantee: Guarantee, theorems: Sequence[str]) -> Guarantee:
     assumptions = (*guarantee.assumptions, _MODELS_ARE_PUBLIC)
     return replace(guarantee, theorem=", and ".join(theorems), assumptions=assumptions)
-
-
-def _shares(queries: Sequence[Query], weights: Mapping[str, float] | None) -> list[float]:
-    if weights is None:
-        return [1 / len(queries)] * len(queries)
-    values = _by_name("weights", queries, weights)
-    return [value / math.fsum(values) for value in values]
 
 
 def _by_name(
@@ -248,23 +244,19 @@ _LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are ri
 
 def query_sensitivities(queries: Sequence[Query], public: PublicShape) -> tuple[Sensitivity, ...]:
     """Sensitivity of each query: 0, or well above the rounding error of a mean."""
-    found = tuple(query.sensitivity(public) for query in queries)
-    least = _LEAST_SHARE * _largest_term(public)
-    for query, sensitivity in zip(queries, found, strict=True):
-        if 0 < sensitivity.l2 < least:
-            raise ValueError(
-                f"{query.name} changes by at most {sensitivity.l2:.2g} when a record is replaced, "
-                f"less than {least:.2g}, which is close to rounding errors: the draws almost "
-                "coincide on rows of this norm, so omit the query"
-            )
-    return found
-
-
-def _largest_term(public: PublicShape) -> float:
-    """Bound on a loss or a score of one row; at least 1, for probabilities."""
+    sensitivities = tuple(query.sensitivity(public) for query in queries)
     ends = public.linear.target_bounds if public.models.task == "regression" else (1.0,)
     losses = loss_ranges(public)[1] if public.n_draws else [0.0]
-    return max(1.0, *map(math.fabs, ends), *map(float, losses))
+    largest_term = max(1.0, *map(math.fabs, ends), *map(float, losses))  # at least a probability
+    smallest = _LEAST_SHARE * largest_term
+    for query, sensitivity in zip(queries, sensitivities, strict=True):
+        if 0 < sensitivity.l2 < smallest:
+            raise ValueError(
+                f"{query.name} changes by at most {sensitivity.l2:.2g} when a record is replaced, "
+                f"less than {smallest:.2g}, which is close to rounding errors: the draws almost "
+                "coincide on rows of this norm, so omit the query"
+            )
+    return sensitivities
 
 
 @dataclass(frozen=True)
@@ -315,17 +307,17 @@ def planned(
     secure: bool = False,
 ) -> ReleasePlan:
     """Plan from public numbers; an error or warning comes before a row is read."""
-    known = get_queries(queries)
-    for query in known:
+    queries = get_queries(queries)
+    for query in queries:
         query.check(public)
-    _check_kinds(known, budget, secure=secure)
-    by_zcdp |= any(query.noise_kind is GumbelNoise for query in known)
+    _check_noise_kinds(queries, budget, secure=secure)
+    by_zcdp |= any(query.noise_kind is GumbelNoise for query in queries)
     suggestions.warn_large_delta(budget.delta, public.n_rows)
-    sensitivities = query_sensitivities(known, public)
-    costs, guarantee = release_costs(known, sensitivities, budget, weights, ledger=by_zcdp)
-    for query, cost in zip(known, costs, strict=True):
+    sensitivities = query_sensitivities(queries, public)
+    costs, guarantee = release_costs(queries, sensitivities, budget, weights, ledger=by_zcdp)
+    for query, cost in zip(queries, costs, strict=True):
         query.check_noise(public, cost.noise)
-    plan = ReleasePlan(public, known, sensitivities, costs, guarantee)
+    plan = ReleasePlan(public, queries, sensitivities, costs, guarantee)
     for name, reason in plan.hidden.items():
         warnings.warn(
             f"{name}: the noise hides {reason}. Nothing is spent yet",
@@ -391,8 +383,7 @@ def plan_release(
     shape = validation.public_shape(n_rows, 2)
     n = n_rows if shape is None else shape[0]
     validation.check_count(n_rows=n)
-    unfitted = is_unfitted(models)
-    known = _declared_models(models, n_rows, n) if unfitted else paid_models(models)
-    public = PublicShape(known, n, True, bool(categories), tuple(categories))
+    models = _declared_models(models, n_rows, n) if is_unfitted(models) else paid_models(models)
+    public = PublicShape(models, n, True, bool(categories), tuple(categories))
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     return planned(public, queries, budget, weights, by_zcdp=ledger)

@@ -149,9 +149,9 @@ class ScoreThreshold(query.Query):
     def compute(self, rows: query.Rows) -> FloatArray:
         """Return the numbers (levels + 1,) of rows with scores up to each level."""
         scores = statistic.label_scores(rows.scores, self.over)
-        own = scores[np.arange(len(scores)), rows.codes.astype(int)]
-        place = statistic.score_levels(own, self.levels)
-        return np.bincount(place, minlength=self.levels + 1).cumsum().astype(float)
+        label_scores = scores[np.arange(len(scores)), rows.codes.astype(int)]
+        levels = statistic.score_levels(label_scores, self.levels)
+        return np.bincount(levels, minlength=self.levels + 1).cumsum().astype(float)
 
     def noisy(self, rows: query.Rows, noise: Any, add_noise: query.AddNoise) -> FloatArray:
         """Return the selected level (1,)."""

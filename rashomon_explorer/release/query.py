@@ -64,22 +64,22 @@ class PublicShape:
         each = models.coef.reshape(models.n_draws, models.outputs, -1)
         return each[..., :-1], each[..., -1]
 
-    def reach(self) -> FloatArray:
+    def max_abs_score(self) -> FloatArray:
         """Largest |x·w + b| (n_draws,) over rows of the allowed norm, for models with one score."""
         slopes, intercepts = self.split
         norms = np.linalg.norm(slopes[:, 0], axis=1)
         return np.asarray(self.linear.row_norm * norms + np.abs(intercepts[:, 0]))
 
-    def apart(self, other: int) -> FloatArray:
-        """Largest difference (n_draws,) between the linear scores of the draws and a model."""
+    def max_score_difference(self, draw: int) -> FloatArray:
+        """Largest difference (n_draws,) between the linear scores of the draws and one draw."""
         slopes, intercepts = self.split
-        norms = np.linalg.norm(slopes[:, 0] - slopes[other, 0], axis=1)
-        gaps = np.abs(intercepts[:, 0] - intercepts[other, 0])
+        norms = np.linalg.norm(slopes[:, 0] - slopes[draw, 0], axis=1)
+        gaps = np.abs(intercepts[:, 0] - intercepts[draw, 0])
         return np.asarray(self.linear.row_norm * norms + gaps)
 
-    def widest(self) -> float:
-        """Largest difference between the linear scores of any two models."""
-        return float(max(self.apart(other).max() for other in range(self.n_draws)))
+    def largest_pairwise_difference(self) -> float:
+        """Largest difference between the linear scores of any two draws."""
+        return float(max(self.max_score_difference(draw).max() for draw in range(self.n_draws)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +175,8 @@ def one_model(models: ReleasedSet, coef: tuple[float, ...]) -> ReleasedSet:
 def _codes(groups: ArrayLike, categories: tuple[Any, ...]) -> Codes:
     values = np.asarray(groups, dtype=object)
     codes = np.full(len(values), -1, dtype=np.intp)
-    for place, category in enumerate(categories):
-        codes[np.array([value == category for value in values], dtype=bool)] = place
+    for code, category in enumerate(categories):
+        codes[np.array([value == category for value in values], dtype=bool)] = code
     return codes
 
 
@@ -263,8 +263,18 @@ class Query(ABC):
         if self.linear_only and isinstance(public.models, ReleasedTrees):
             raise ValueError(f"{self.name} needs linear models, got trees: omit it")
         if self.task:
-            check_task(self, public, self.task)
-        check_draws(self, public, self.fewest_draws)
+            self.check_task(public, self.task)
+        self.check_draws(public, self.fewest_draws)
+
+    def check_task(self, public: PublicShape, task: str) -> None:
+        """Raise an error for models of another task."""
+        if public.models.task != task:
+            raise ValueError(f"{self.name} needs models for {task}, got {public.models.task}")
+
+    def check_draws(self, public: PublicShape, fewest: int) -> None:
+        """Raise an error if there are too few models."""
+        if public.n_draws < fewest:
+            raise ValueError(f"{self.name} needs at least {fewest} draws, got {public.n_draws}")
 
     def widths(self, public: PublicShape) -> FloatArray:
         """Bound on the change of each coordinate when one record is replaced."""
@@ -291,15 +301,15 @@ class Query(ABC):
         It hides a number if an interval around the middle of its range contains the whole range.
         """
         names, low, high, *_ = self.coordinates(public)
-        reach = np.asarray(high, dtype=float) - np.asarray(low, dtype=float)
-        return hidden_numbers(np.broadcast_to(reach, len(names)), noise)
+        lengths = np.asarray(high, dtype=float) - np.asarray(low, dtype=float)
+        return hidden_numbers(np.broadcast_to(lengths, len(names)), noise)
 
     def noisy(self, rows: Rows, noise: Any, add_noise: AddNoise) -> FloatArray:
         """Return the vector with noise; a subclass may choose a later part by an earlier one."""
         sensitivity = self.sensitivity(rows.public)
-        # Without noise, the vector must not depend on the rows even in its last bits.
-        unmoved = sensitivity.l1 == 0
-        return add_noise(self.compute(Rows.zeros(rows.public) if unmoved else rows), sensitivity)
+        if sensitivity.l1 == 0:  # without noise, the last bits must not depend on the rows either
+            rows = Rows.zeros(rows.public)
+        return add_noise(self.compute(rows), sensitivity)
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
@@ -313,30 +323,19 @@ class Query(ABC):
         )
 
 
-def hidden_numbers(reach: FloatArray, noise: Any) -> str:
-    """Words for how many numbers (n,) with ranges of this length the noise hides, if any."""
+def hidden_numbers(lengths: FloatArray, noise: Any) -> str:
+    """Words for how many numbers with ranges of these lengths (n,) the noise hides, if any."""
     half = noise.quantile(CONFIDENCE)
-    n_hidden = int((2 * half >= reach).sum())
+    n_hidden = int((2 * half >= lengths).sum())
     if not n_hidden or noise.scale == 0:
         return ""
-    least = float(reach.min())
-    times = _MARGIN * 2 * half / least
+    shortest = float(lengths.min())
+    times = _MARGIN * 2 * half / shortest
     return (
-        f"{n_hidden} of {len(reach)} numbers: it is ± {half:.2g}, and their range is {least:.2g}. "
+        f"{n_hidden} of {len(lengths)} numbers: it is ± {half:.2g}, and their range is "
+        f"{shortest:.2g}. "
         f"About {times:.0f} times as many rows or as much budget would show something"
     )
-
-
-def check_task(query: Query, public: PublicShape, task: str) -> None:
-    """Raise an error for models of another task."""
-    if public.models.task != task:
-        raise ValueError(f"{query.name} needs models for {task}, got {public.models.task}")
-
-
-def check_draws(query: Query, public: PublicShape, fewest: int) -> None:
-    """Raise an error if there are too few models."""
-    if public.n_draws < fewest:
-        raise ValueError(f"{query.name} needs at least {fewest} draws, got {public.n_draws}")
 
 
 _OVER: dict[str, Any] = {"mean": np.mean, "largest": np.max, "least": np.min}
@@ -344,11 +343,7 @@ _OVER: dict[str, Any] = {"mean": np.mean, "largest": np.max, "least": np.min}
 
 @dataclass(frozen=True)
 class DrawsQuery(Query):
-    """Query with values of each draw, or with their mean, largest or least over the draws.
-
-    The mean of the draws' values changes by at most the mean of their widths, and the largest or
-    least by at most the largest width.
-    """
+    """Query with values of each draw, or their mean (mean width), largest or least (max width)."""
 
     over: Over = "each"
     singular: ClassVar[str] = ""
@@ -390,7 +385,7 @@ class DrawsQuery(Query):
 
     def widths(self, public: PublicShape) -> FloatArray:
         """Bounds on the change of the values, or of their summary."""
-        return self._widest(self.draw_widths(public))
+        return self._summary_widths(self.draw_widths(public))
 
     def compute(self, rows: Rows) -> FloatArray:
         """Return the values or their summary."""
@@ -408,7 +403,7 @@ class DrawsQuery(Query):
     def _summary(self, values: FloatArray) -> FloatArray:
         return np.ravel(values if self.over == "each" else _OVER[self.over](values, axis=0))
 
-    def _widest(self, widths: FloatArray) -> FloatArray:
+    def _summary_widths(self, widths: FloatArray) -> FloatArray:
         if self.over == "each":
             return widths.ravel()
         return np.ravel(widths.mean(axis=0) if self.over == "mean" else widths.max(axis=0))

@@ -122,7 +122,7 @@ class ReleasedAggregates:
 
         check_inner_share(confidence=confidence)
         rows = [
-            _plain(statistic, answer, confidence)
+            _row(statistic, answer, confidence)
             for answer in self.answers
             for statistic in answer.statistics
         ]
@@ -153,7 +153,14 @@ class ReleasedAggregates:
                     "definition": answer.definition,
                     "noise": answer.noise,
                     "price_share": answer.share,
-                    "values": [_known(_plain(s, answer, confidence)) for s in answer.statistics],
+                    "values": [
+                        # JSON has no NaN.
+                        {
+                            key: None if isinstance(x, float) and not math.isfinite(x) else x
+                            for key, x in _row(s, answer, confidence).items()
+                        }
+                        for s in answer.statistics
+                    ],
                 }
                 for answer in self.answers
             ],
@@ -177,7 +184,7 @@ class ReleasedAggregates:
         return "\n".join(lines)
 
 
-def _plain(statistic: Statistic, answer: Answer, confidence: float) -> dict[str, Any]:
+def _row(statistic: Statistic, answer: Answer, confidence: float) -> dict[str, Any]:
     low, high = statistic.interval(confidence)
     return {
         "name": statistic.name,
@@ -190,12 +197,6 @@ def _plain(statistic: Statistic, answer: Answer, confidence: float) -> dict[str,
         "price_share": answer.share,
         "note": statistic.note,
     }
-
-
-def _known(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace NaN by None, because JSON has no NaN."""
-    unknown = {key for key, x in values.items() if isinstance(x, float) and not math.isfinite(x)}
-    return {key: None if key in unknown else value for key, value in values.items()}
 
 
 _KINDS: dict[str, type[Any]] = {
@@ -215,31 +216,26 @@ _KINDS: dict[str, type[Any]] = {
 _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
 
 
-def released_values(released: ReleasedAggregates) -> dict[str, Any]:
-    """Plain values of released aggregates, for a file; the guarantee covers all of them."""
-    plain: dict[str, Any] = _files_plain(released)
-    return plain
-
-
 def from_released_values(values: dict[str, Any]) -> ReleasedAggregates:
     """Create released aggregates from the output of `released_values`."""
     try:
-        found = _restored(values)
+        released = _restored(values)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError("these are not released aggregates") from error
-    if not isinstance(found, ReleasedAggregates):
+    if not isinstance(released, ReleasedAggregates):
         raise DataError("these are not released aggregates")
-    return found
+    return released
 
 
-def _files_plain(value: Any) -> Any:
+def released_values(value: Any) -> Any:
+    """Plain values of released aggregates, for a file; the guarantee covers all of them."""
     if isinstance(value, Guarantee):
         return {_KIND: _GUARANTEE, **value.to_dict()}
     if is_dataclass(value):
-        parts = {field.name: _files_plain(getattr(value, field.name)) for field in fields(value)}
+        parts = {field.name: released_values(getattr(value, field.name)) for field in fields(value)}
         return {_KIND: type(value).__name__, **parts}
     if isinstance(value, tuple | list):
-        return [_files_plain(one) for one in value]
+        return list(map(released_values, value))
     if isinstance(value, float):
         written = number(value)
         return {_KIND: _NUMBER, "value": written} if isinstance(written, str) else written
@@ -251,9 +247,9 @@ def _restored(value: Any) -> Any:
         return tuple(map(_restored, value))
     if not isinstance(value, dict):
         return value
-    kind, parts = value[_KIND], {name: one for name, one in value.items() if name != _KIND}
+    kind, parts = value[_KIND], {name: part for name, part in value.items() if name != _KIND}
     if kind == _GUARANTEE:
         return Guarantee.from_dict(parts)
     if kind == _NUMBER:
         return number_from_value(parts["value"])
-    return _KINDS[kind](**{name: _restored(one) for name, one in parts.items()})
+    return _KINDS[kind](**{name: _restored(part) for name, part in parts.items()})

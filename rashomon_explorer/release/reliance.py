@@ -1,5 +1,6 @@
 """Model reliance of the draws on each feature, as a query over all pairs of rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -86,13 +87,13 @@ class Reliance(DrawsQuery):
         half = _HALF_RISE[public.models.link](public)
         # A wrong label counts 1 at most; other losses increase by at most twice the half.
         rise = np.minimum(1.0, half) if public.models.link == "sign" else 2 * half
-        most = self._widest(rise)
-        return Coordinates(names, -most, most, note=UNIT[public.models.link])
+        high = self._summary_widths(rise)
+        return Coordinates(names, -high, high, note=UNIT[public.models.link])
 
 
 def _groups(public: PublicShape) -> dict[str, Columns]:
-    known = None if isinstance(public.models, ReleasedTrees) else public.models.feature_groups
-    return feature_groups(None, public.columns, known)
+    trees = isinstance(public.models, ReleasedTrees)
+    return feature_groups(None, public.columns, None if trees else public.models.feature_groups)
 
 
 def _norms(public: PublicShape) -> FloatArray:
@@ -102,22 +103,18 @@ def _norms(public: PublicShape) -> FloatArray:
     return np.stack(each, axis=1)
 
 
-def _logistic(public: PublicShape) -> FloatArray:
-    return public.linear.row_norm * _norms(public)
-
-
 def _zero_one(public: PublicShape) -> FloatArray:
     return np.ones((public.n_draws, len(_groups(public))))
 
 
 def _softmax(public: PublicShape) -> FloatArray:
     slopes = np.pad(public.split[0], [(0, 0), (1, 0), (0, 0)])  # the score of class 0 is 0
-    apart = slopes[:, :, None] - slopes[:, None]
+    differences = slopes[:, :, None] - slopes[:, None]
     widths = [
         # Parts of several columns do not lie in an interval: the perimeter of three points of a
         # set is up to three times its width, not two.
         (1.5 if len(columns) > 1 else 1.0)
-        * np.linalg.norm(apart[..., columns], axis=-1).max(axis=(1, 2))
+        * np.linalg.norm(differences[..., columns], axis=-1).max(axis=(1, 2))
         for columns in _groups(public).values()
     ]
     return np.asarray(public.linear.row_norm * np.stack(widths, axis=1))
@@ -125,16 +122,16 @@ def _softmax(public: PublicShape) -> FloatArray:
 
 def _half_square(public: PublicShape) -> FloatArray:
     slopes, intercepts = public.split[0][:, 0], np.abs(public.split[1][:, 0])
-    B, own = public.linear.row_norm, _norms(public)
-    others = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - own**2, 0.0))
-    steepest = 1 + intercepts[:, None] + B * (others + own)
+    B, norms = public.linear.row_norm, _norms(public)
+    rest_norms = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - norms**2, 0.0))
+    steepest = 1 + intercepts[:, None] + B * (rest_norms + norms)
     low, high = public.linear.target_bounds
-    return np.asarray(((high - low) / 2) ** 2 * steepest * B * own)
+    return np.asarray(((high - low) / 2) ** 2 * steepest * B * norms)
 
 
 # Λ·B·|w| by draw and feature (n_draws, n_features): half the largest increase of a loss.
-_HALF_RISE = {
-    "logistic": _logistic,
+_HALF_RISE: dict[str, Callable[[PublicShape], FloatArray]] = {
+    "logistic": lambda public: public.linear.row_norm * _norms(public),
     "sign": _zero_one,
     "softmax": _softmax,
     "identity": _half_square,

@@ -21,7 +21,7 @@ from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import record_charged_table
 from rashomon_explorer.release.encoding import Encoding
@@ -158,11 +158,23 @@ def release(
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
     plan = planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
-    drawn = _plan_of(public.models) if any(one.fewest_draws for one in plan.queries) else None
+    drawn = _plan_of(public.models) if any(query.fewest_draws for query in plan.queries) else None
     if drawn is not None:
         suggestions.warn_if_weak(drawn, "the release from these draws")
     guarantee = _with_assumptions(plan, random_state, secure=secure, charged=ledger is not None)
-    charge = None if book is None else _reserve(book, guarantee, plan, secure, note)
+    charge = None
+    if book is not None:
+        parameters = {
+            "n": public.n_rows,
+            "n_draws": public.n_draws,
+            "secure": secure,
+            "queries": {
+                name: {"noise": noise.law, "scale": noise.scale}
+                for name, noise in plan.noises.items()
+            },
+        }
+        note = note or f"release: {', '.join(plan.noises)}"
+        charge = book.reserve(guarantee, note=note, parameters=parameters)
 
     def answer() -> tuple[Answer, ...]:
         with warnings.catch_warnings():
@@ -175,6 +187,12 @@ def release(
         return _answers(plan, rows, generator(random_state), secure)
 
     answers = answer() if charge is None else charge.run(answer)
+    # δ at which ε is reported: that of the budget, or a default for Gaussian noise.
+    reporting_delta = budget.delta
+    if not (budget.is_pure or budget.delta):
+        ledger_budget = None if book is None else book.budget
+        has_delta = ledger_budget is not None and not math.isclose(ledger_budget[1], 0.0)
+        reporting_delta = ledger_budget[1] if ledger_budget and has_delta else _USUAL_DELTA
     return ReleasedAggregates(
         answers,
         guarantee,
@@ -182,20 +200,9 @@ def release(
         None if charge is None else charge.id,
         public.n_rows,
         public.n_draws,
-        _reporting_delta(budget, book),
+        reporting_delta,
         doubt="" if drawn is None else weakness.weak_guarantee_reason(drawn),
     )
-
-
-def _reserve(
-    ledger: Ledger, guarantee: Guarantee, plan: ReleasePlan, secure: bool, note: str
-) -> Charge:
-    """Reserve the cost, with the public settings as parameters."""
-    scales = {name: {"noise": one.law, "scale": one.scale} for name, one in plan.noises.items()}
-    shape = {"n": plan.public.n_rows, "n_draws": plan.public.n_draws}
-    parameters = {**shape, "secure": secure, "queries": scales}
-    note = note or f"release: {', '.join(plan.noises)}"
-    return ledger.reserve(guarantee, note=note, parameters=parameters)
 
 
 def _answers(
@@ -256,9 +263,11 @@ def _public(
         raise ValueError(f"X must have rows and columns, got shape {shape}")
     encoding = Encoding.planned(models, replace(public, models=paid), X, shape[1])
     for name, column in (("y", y), ("groups", groups)):
-        known = shape[:1] if column is None else _shape(name, column, 1, charged)
-        if known != shape[:1]:
-            raise ValueError(f"{name} must have one entry for each of {shape[0]} rows, got {known}")
+        length = shape[:1] if column is None else _shape(name, column, 1, charged)
+        if length != shape[:1]:
+            raise ValueError(
+                f"{name} must have one entry for each of {shape[0]} rows, got {length}"
+            )
     if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
         raise ValueError(
             "groups and categories go together: declare every group once, categories=('a', 'b'); "
@@ -300,11 +309,3 @@ def _with_assumptions(
     stated += [assumption for query in plan.queries for assumption in query.assumptions]
     stated += [ONE_BY_ONE, failure_assumption("release", charged=charged)]
     return replace(guarantee, assumptions=tuple(dict.fromkeys(stated)))
-
-
-def _reporting_delta(budget: Budget, ledger: Ledger | None) -> float:
-    """δ at which ε is reported: that of the budget, or a default for Gaussian noise."""
-    if budget.is_pure or budget.delta:
-        return budget.delta
-    known = None if ledger is None else ledger.budget
-    return known[1] if known is not None and not math.isclose(known[1], 0.0) else _USUAL_DELTA

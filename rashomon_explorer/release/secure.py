@@ -51,9 +51,7 @@ class SecureNoise:
             check_positive(grid=self.grid)
             if math.frexp(self.grid)[0] != 0.5:
                 raise ValueError(f"grid must be a power of 2, such as 2**-20, got {self.grid!r}")
-        if not (
-            self.exponent >= _FINEST and math.isfinite(self.noise_cost) and self.noise_cost > 0
-        ):
+        if self.exponent < _FINEST or not 0 < self.noise_cost < math.inf:
             raise ValueError(
                 f"sensitivity {self.sensitivity!r}, scale {self.scale!r} and grid {self.grid!r} "
                 "are too far apart, or too small, for doubles: use another unit"
@@ -113,16 +111,18 @@ class SecureNoise:
     @cached_property
     def _mechanism(self) -> tuple[float, Any]:
         drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
-        while (mechanism := self._noise_at(drawn)).map(float(self.sensitivity)) > self.noise_cost:
+        while (mechanism := self._measurement(drawn)).map(
+            float(self.sensitivity)
+        ) > self.noise_cost:
             drawn *= _ULPS
         return drawn, mechanism
 
-    def _noise_at(self, scale: float) -> Any:
+    def _measurement(self, scale: float) -> Any:
         domains, metrics, measurements = map(_opendp, ("domains", "metrics", "measurements"))
         numbers = domains.atom_domain(T=float, nan=False)
         domain = domains.vector_domain(numbers, size=int(self.size))
         metric = getattr(metrics, f"l{self.order}_distance")(T=float)
-        with _contributed():
+        with _contrib_enabled():
             return getattr(measurements, self.maker)(domain, metric, scale, k=self.exponent)
 
 
@@ -156,7 +156,7 @@ def _opendp(name: str) -> Any:
 
 
 @contextmanager
-def _contributed() -> Iterator[None]:
+def _contrib_enabled() -> Iterator[None]:
     """Enable OpenDP's ``contrib`` feature, which its noise needs, in this context only."""
     mod = _opendp("mod")
     with _LOCK:
@@ -170,7 +170,7 @@ def _contributed() -> Iterator[None]:
 
 
 # Rounding margin of the sensitivity: half of the margin that noise_scale adds to the scale.
-_HAIR = 1 + 5e-10
+_ROUNDING_MARGIN = 1 + 5e-10
 _EXACT = f"noise is exact on a public grid (OpenDP); {ROUNDED_BEFORE}"
 
 
@@ -202,8 +202,8 @@ def secure_guarantee(guarantee: Guarantee) -> Guarantee:
 def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNoise:
     """Exact noise at no higher privacy cost than ``noise``."""
     exact = SecureGaussian if isinstance(noise, GaussianNoise) else SecureLaplace
-    moved = sensitivity.l2 if exact.order == 2 else sensitivity.l1
-    return exact(size, moved * _HAIR, noise.scale)
+    norm = sensitivity.l2 if exact.order == 2 else sensitivity.l1
+    return exact(size, norm * _ROUNDING_MARGIN, noise.scale)
 
 
 def add_exactly(

@@ -157,12 +157,13 @@ class RateStatistic:
         return (b - root) / a, (b + root) / a
 
     def _box(self, confidence: float) -> Interval:
-        each = (1 + confidence) / 2
-        s, n = self.excess_noise.quantile(each), self.size_noise.quantile(each)
-        fewest, most = max(self.size - n, 0.0), min(self.size + n, float(self.n_rows))
-        if fewest <= 0 or most <= 0:
+        half_confidence = (1 + confidence) / 2
+        s = self.excess_noise.quantile(half_confidence)
+        n = self.size_noise.quantile(half_confidence)
+        low_size, high_size = max(self.size - n, 0.0), min(self.size + n, float(self.n_rows))
+        if low_size <= 0 or high_size <= 0:
             return -0.5, 0.5
-        corners = [(self.excess + e) / size for e in (-s, s) for size in (fewest, most)]
+        corners = [(self.excess + e) / size for e in (-s, s) for size in (low_size, high_size)]
         return min(corners), max(corners)
 
 
@@ -200,8 +201,8 @@ class Gap:
         check_inner_share(confidence=confidence)
         each = 1 - (1 - confidence) / len(self.rates)
         ends = [rate.interval(each) for rate in self.rates]
-        least = max(low for low, _ in ends) - min(high for _, high in ends)
-        return max(0.0, least), max(high for _, high in ends) - min(low for low, _ in ends)
+        low_gap = max(low for low, _ in ends) - min(high for _, high in ends)
+        return max(0.0, low_gap), max(high for _, high in ends) - min(low for low, _ in ends)
 
     def _error(self, errors: Sequence[float]) -> float:
         values = [rate.estimate for rate in self.rates]
@@ -333,8 +334,8 @@ class ReleasedThreshold:
         ndarray of bool of shape (n_people, n_classes)
             Whether the label's score is at most the threshold; a set may be empty.
         """
-        own, rows = set_and_rows(models, X)
-        scores = label_scores(own.scores(rows), self.over)
+        models, rows = set_and_rows(models, X)
+        scores = label_scores(models.scores(rows), self.over)
         return np.asarray(score_levels(scores, self.levels) <= self.level)
 
     def labels(self, models: Any, X: Any = None) -> NDArray[np.int_]:

@@ -160,11 +160,12 @@ def checked_totals(connection: sqlite3.Connection, path: Path) -> totals.Totals:
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
-    number, who, when, note, parameters, text, *state, value, sublinear = row
-    guarantee = file.read_guarantee(number, text)
+    number, who, when, note, parameters, text, state, by, voided, why, value, sublinear = row
+    values, guarantee = json.loads(parameters), file.read_guarantee(number, text)
     divergence = None if value is None else Divergence(value, bool(sublinear))
-    values = json.loads(parameters)
-    return LedgerEntry(number, who, when, note, values, guarantee, *state, divergence)
+    return LedgerEntry(
+        number, who, when, note, values, guarantee, state, by, voided, why, divergence
+    )
 
 
 def _now() -> str:
