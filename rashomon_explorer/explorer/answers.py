@@ -20,7 +20,7 @@ from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.registry import MeasureCache
-from rashomon_explorer.plots.text import counted, empty_set_message
+from rashomon_explorer.plots.text import empty_set_message, models_within_psi
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 
@@ -73,7 +73,7 @@ class ExactAnswers:
 
         def find() -> pd.DataFrame:
             models, rows = self._selected.models, taken(self._screen.rows, places)
-            if models is not None and counted(models).is_empty:
+            if models is not None and models_within_psi(models).is_empty:
                 if self.why_not or getattr(models, "n_classes", 2) > 2:
                     raise DataError(
                         f"{empty_set_message(models)}, and no exact results are available for "

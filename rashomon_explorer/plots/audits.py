@@ -54,11 +54,11 @@ def plot_gap_intervals(table: pd.DataFrame, *, unit: str = "difference") -> go.F
     title = f"{int((~crossing).sum())} of {len(rows)} gaps have one sign in every good model"
     height = 160 + 46 * len(rows)
     figure = theme.new_figure(title, text.join_notes(cut, escape(unit)))
-    places = np.arange(len(rows))
+    rows_at = np.arange(len(rows))
     for low, high, name, colour, shift in _INTERVALS:
         figure.add_bar(
             orientation="h",
-            y=places + shift,
+            y=rows_at + shift,
             base=rows[low],
             x=rows[high] - rows[low],
             width=0.3,
@@ -69,7 +69,7 @@ def plot_gap_intervals(table: pd.DataFrame, *, unit: str = "difference") -> go.F
         )
     figure.add_scatter(
         x=rows["fitted"],
-        y=places,
+        y=rows_at,
         mode="markers",
         marker={"symbol": "x", "color": theme.VERMILLION, "size": 9},
         name="fitted model",

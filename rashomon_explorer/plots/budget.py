@@ -64,19 +64,18 @@ def budget_bar(
     notes: list[str] | None = None,
 ) -> go.Figure:
     """Plot the cumulative privacy cost of guarantees against a budget."""
-    known = divergences or [None] * len(charges)
+    recorded, every = divergences or [None] * len(charges), charges
     if planned is not None:
-        known = [*known, None]
-    every = charges if planned is None else [*charges, planned]
-    running = running_epsilon(every, delta, totals=rule, divergences=known, budget=budget)
+        recorded, every = [*recorded, None], [*charges, planned]
+    running = running_epsilon(every, delta, totals=rule, divergences=recorded, budget=budget)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
-    figure = theme.new_figure(
-        "Privacy budget spent", _spent_text(spent, after, budget), height=HEIGHT
-    )
+    note = f"{text.cost_text(spent)} of {epsilon_text(budget)} spent"
+    if after > spent:
+        note += f" · {text.cost_text(after)} with the planned draw"
+    figure = theme.new_figure("Privacy budget spent", note, height=HEIGHT)
     for k, (low, high) in enumerate(pairwise(totals)):
-        note = notes[k] if notes else ""
-        hover = f"charge {k + 1}: adds {text.cost_text(high - low)}<br>{note}"
+        hover = f"charge {k + 1}: adds {text.cost_text(high - low)}<br>{notes[k] if notes else ''}"
         marker = {"color": theme.BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}}
         _segment(figure, low, high - low, "spent", hover, marker, showlegend=k == 0)
     _add_planned(figure, spent, after, budget)
@@ -126,13 +125,6 @@ def _segment(
     shape = {"y": [0], "orientation": "h", "width": 0.5, "marker": marker, **look}
     template = f"{hover}<extra></extra>"
     figure.add_bar(x=[length], base=[start], name=name, hovertemplate=template, **shape)
-
-
-def _spent_text(spent: float, after: float, budget: float) -> str:
-    parts = [f"{text.cost_text(spent)} of {epsilon_text(budget)} spent"]
-    if after > spent:
-        parts.append(f"{text.cost_text(after)} with the planned draw")
-    return " · ".join(parts)
 
 
 def _finite(value: float) -> float:
@@ -228,14 +220,14 @@ def charges_table(
         divergences=[entry.divergence for entry in counted],
         budget=budget,
     )
-    places = accumulate(int(entry.counts) for entry in entries)
+    positions = accumulate(int(entry.counts) for entry in entries)
     frame = pd.DataFrame(
         {
             "when": [entry.day for entry in entries],
             "who": [entry.who for entry in entries],
             "what": [entry.note for entry in entries],
             "state": [entry.standing for entry in entries],
-            "ε in total": [totals[place] for place in places],
+            "ε in total": [totals[index] for index in positions],
         },
         index=pd.Index([entry.id for entry in entries], name="charge"),
     )

@@ -64,7 +64,7 @@ def plot_coefficients(
     count = text.plural(models.n_draws, "draw")
     figure = theme.new_figure(
         "Two coefficients, one dot per model",
-        text.join_notes(count, about, note, text.faded_words(selected)),
+        text.join_notes(count, about, note, text.selection_count_text(selected)),
     )
     figure.update_layout(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
@@ -88,8 +88,8 @@ def feature_index(names: Sequence[str], name: str) -> int:
     try:
         return list(names).index(name)
     except ValueError:
-        known = ", ".join(names)
-        raise ValueError(f"no feature is called {name!r}; the set has {known}") from None
+        listed = ", ".join(names)
+        raise ValueError(f"no feature is called {name!r}; the set has {listed}") from None
 
 
 def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
@@ -184,7 +184,7 @@ def plot_coefficient_spread(
         If given models without coefficients.
     """
     models = text.need_linear(models, "plot_coefficient_spread")
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     if counts.is_empty:
         return text.empty_set_figure(_TITLE, models)
     table, unit = coefficient_spread(counts.models), "coefficient, per scaled unit"
@@ -267,10 +267,10 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
     ends = [statistic.interval(confidence) for statistic in statistics]
     # A number that the noise dominates is NaN: it has an interval and no dot, and the bar starts
     # at its middle.
-    known = [not math.isnan(s.estimate) for s in statistics]
+    has_estimate = [not math.isnan(s.estimate) for s in statistics]
     at = [
         s.estimate if dot else (low + high) / 2
-        for s, dot, (low, high) in zip(statistics, known, ends, strict=True)
+        for s, dot, (low, high) in zip(statistics, has_estimate, ends, strict=True)
     ]
     hover = [
         f"<b>{escape(s.name)}</b><br>{text.number(s.estimate)} {_interval(low, high)}"
@@ -290,7 +290,11 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         answer.query,
         hover,
         showlegend=False,
-        marker={"size": 8, "color": theme.BLUE, "opacity": [1.0 if dot else 0.0 for dot in known]},
+        marker={
+            "size": 8,
+            "color": theme.BLUE,
+            "opacity": [1.0 if dot else 0.0 for dot in has_estimate],
+        },
         error_x={**reach, "color": theme.BLUE, "thickness": 1.6, "width": 5},
         row=row,
         col=1,
@@ -318,7 +322,7 @@ def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
 
 def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     """Tabulate the spread of every coefficient."""
-    return coefficient_spread(text.need_inside(text.counted(models), models))
+    return coefficient_spread(text.need_inside(models))
 
 
 SPREAD = registry.FigureSpec(

@@ -55,7 +55,10 @@ def plot_pair(
         If a draw does not exist.
     """
     models, X = set_and_rows(models, X)
-    _check(models, second, X)
+    if isinstance(models, ReleasedSet) and (second is None or X is not None):
+        raise ValueError(
+            "a release has neither a best model nor rows: pass two of its draws, and no rows"
+        )
     names, thetas = _two(models, first, second)
     table = pair_table(models, first, second)
     figure_rows = table.head(MOST_FEATURES)[::-1]
@@ -63,12 +66,14 @@ def plot_pair(
     note = f"{cut}largest differences first"
     both = zip((first, second), thetas, strict=True)
     metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
-    known = [f"{name}: {metric}" for name, metric in zip(names, metrics, strict=True) if metric]
-    figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, note]))
+    metric_notes = [
+        f"{name}: {metric}" for name, metric in zip(names, metrics, strict=True) if metric
+    ]
+    figure = new_figure(_finding(models, thetas, X, table), " · ".join([*metric_notes, note]))
     rows = np.arange(len(figure_rows))
-    for place, (low, high) in enumerate(figure_rows.iloc[:, :2].to_numpy()):
+    for row, (low, high) in enumerate(figure_rows.iloc[:, :2].to_numpy()):
         look = {"mode": "lines", "line": {"color": GREY, "width": 2}, "showlegend": False}
-        add_marks(figure, [low, high], [place, place], None, **look)
+        add_marks(figure, [low, high], [row, row], None, **look)
     looks = (_FIRST, _BEST if second is None else _SECOND)
     for column, look in zip(names, looks, strict=True):
         values = figure_rows[column].to_numpy(np.float32)
@@ -87,28 +92,20 @@ def pair_table(
     models: RashomonSet | ReleasedSet, first: int, second: int | None = None
 ) -> pd.DataFrame:
     """List the coefficients of two models and their differences, the largest first."""
-    names, (one, other) = _two(models, first, second)
+    names, (first_theta, second_theta) = _two(models, first, second)
     table = pd.DataFrame(
-        {names[0]: one, names[1]: other, "difference": other - one},
+        {names[0]: first_theta, names[1]: second_theta, "difference": second_theta - first_theta},
         index=pd.Index(models.parameter_names, name="coefficient"),
     )
-    return table.iloc[np.argsort(-np.abs(other - one), kind="stable")]
-
-
-def _check(models: Any, second: int | None, X: Any) -> None:
-    if isinstance(models, ReleasedSet) and (second is None or X is not None):
-        raise ValueError(
-            "a release has neither a best model nor rows: pass two of its draws, and no rows"
-        )
+    return table.iloc[np.argsort(-np.abs(second_theta - first_theta), kind="stable")]
 
 
 def _two(
     models: RashomonSet | ReleasedSet, first: int, second: int | None
 ) -> tuple[tuple[str, str], tuple[FloatArray, FloatArray]]:
-    if second is None:
-        best = models.best
-        return (f"draw {first}", "best model"), (models.coef[first], best)
-    return (f"draw {first}", f"draw {second}"), (models.coef[first], models.coef[second])
+    name = "best model" if second is None else f"draw {second}"
+    theta = models.best if second is None else models.coef[second]
+    return (f"draw {first}", name), (models.coef[first], theta)
 
 
 def _finding(
@@ -116,11 +113,11 @@ def _finding(
 ) -> str:
     if X is None:
         return f"The largest difference is in {text.short_name(str(table.index[0]))}"
-    one, other = models._scores(np.stack(thetas), X)
+    first_scores, second_scores = models._scores(np.stack(thetas), X)
     if models.task == "regression":
-        apart = text.number(float(np.abs(one - other).mean()))
-        return f"Their predictions differ by {apart} on average"
-    differ = likeliest(np.stack([one, other]))
+        difference = text.number(float(np.abs(first_scores - second_scores).mean()))
+        return f"Their predictions differ by {difference} on average"
+    differ = likeliest(np.stack([first_scores, second_scores]))
     count = int((differ[0] != differ[1]).sum())
     share = text.percent(count / max(1, differ.shape[1]))
     people = "1 person" if count == 1 else f"{count:,} people"
@@ -157,7 +154,7 @@ def two_sets_table(
     index = pd.Index(first.parameter_names, name="coefficient")
     parts, ends = {}, []
     for name, models in zip(names, (first, second), strict=True):
-        coef = np.asarray(text.counted(models).models.coef, dtype=float)
+        coef = np.asarray(text.models_within_psi(models).models.coef, dtype=float)
         if not len(coef):
             raise ValueError(f"no draw of {name} lies inside ψ: there is nothing to compare")
         ends.append((coef.min(axis=0), coef.max(axis=0)))
@@ -200,7 +197,7 @@ def plot_two_sets(
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
         raise TypeError("compare two curator sets or two releases, not one of each")
     for models in (first, second):
-        if text.counted(models).is_empty:
+        if text.models_within_psi(models).is_empty:
             return text.empty_set_figure(_TITLE, models)
     table = two_sets_table(first, second, names)
     widths = [table[f"high of {name}"] - table[f"low of {name}"] for name in names]
@@ -226,9 +223,9 @@ def plot_two_sets(
 
 
 def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
-    one, other = (max(float(width.mean()), 1e-12) for width in widths)
-    wide, narrow = names if one >= other else names[::-1]
-    ratio = max(one, other) / min(one, other)
+    first_width, second_width = (max(float(width.mean()), 1e-12) for width in widths)
+    wide, narrow = names if first_width >= second_width else names[::-1]
+    ratio = max(first_width, second_width) / min(first_width, second_width)
     if ratio < _ALIKE:
         return f"{names[0].capitalize()} and {names[1]} are about as wide"
     return f"{wide.capitalize()} is {ratio:.1f} times as wide as {narrow}"

@@ -102,9 +102,9 @@ def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
     """Return all rows first, then groups by size, in the order in which bars are stacked."""
     every, groups = found.table.iloc[:1].astype({"rows": float}), found.table.iloc[1:]
     every["rows"] = np.nan
-    known = groups[groups["rows"] > 0].sort_values("rows", ascending=False)
-    note = f"{MOST_GROUPS} largest of {len(known)} groups" if len(known) > MOST_GROUPS else ""
-    return pd.concat([known.iloc[:MOST_GROUPS].iloc[::-1], every]), note
+    by_size = groups[groups["rows"] > 0].sort_values("rows", ascending=False)
+    note = f"{MOST_GROUPS} largest of {len(by_size)} groups" if len(by_size) > MOST_GROUPS else ""
+    return pd.concat([by_size.iloc[:MOST_GROUPS].iloc[::-1], every]), note
 
 
 def _note(found: DisagreementDecomposition) -> str:
@@ -114,8 +114,10 @@ def _note(found: DisagreementDecomposition) -> str:
         return f"all draws agree · {misses}"
     ends = f"{percent(max(0.0, share.low), 'down')} to {percent(min(1.0, share.high), 'up')}"
     drawn = f"grey: {percent(found.confidence, 'down')} intervals"
-    own = percent(min(max(0.0, share.value), 1.0))  # a share, whatever its unbiased estimate
-    return f"{own} ({ends}) is the mechanism's · {misses} · {drawn}"
+    noise_share = percent(
+        min(max(0.0, share.value), 1.0)
+    )  # a share, whatever its unbiased estimate
+    return f"{noise_share} ({ends}) is the mechanism's · {misses} · {drawn}"
 
 
 def _bar(
@@ -125,9 +127,9 @@ def _bar(
     low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
     hover = [
         f"<b>{escape(str(row))}</b><br>{label}: {number(at)}<br>interval: "
-        f"{number(least, rounding='down')} to {number(most, rounding='up')}"
+        f"{number(low_end, rounding='down')} to {number(high_end, rounding='up')}"
         f"<br>together: {number(total)}"
-        for row, at, least, most, total in zip(
+        for row, at, low_end, high_end, total in zip(
             table.index, value, low, high, table["total"], strict=True
         )
     ]
@@ -142,9 +144,9 @@ def _whiskers(
     value = table[name].to_numpy()
     low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
     # Unknown ends are not drawn; the hover text of the bar states them.
-    least, most = (np.where(np.isfinite(end), end, value) for end in (low, high))
+    low_end, high_end = (np.where(np.isfinite(end), end, value) for end in (low, high))
     look = {"marker": {"size": 5, "color": GREY}, "showlegend": False}
-    look["error_x"] = marks.whiskers(value, least, most, 1.8)
+    look["error_x"] = marks.whiskers(value, low_end, high_end, 1.8)
     x, y = (base + value).astype(np.float32), np.arange(len(table)) + up
     marks.add_marks(figure, x, y, f"interval of the {name}", **look)
 

@@ -174,8 +174,8 @@ def _bars(figure: go.Figure, ranges: pd.DataFrame) -> None:
 
 
 def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequence[int]) -> None:
-    most = max(1, _MOST_DOTS // values.shape[1])
-    some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))
+    max_models = max(1, _MOST_DOTS // values.shape[1])
+    some = np.unique(np.linspace(0, len(values) - 1, min(max_models, len(values))).astype(int))
     selected = values.index.isin(list(highlight))
     for part, name, colour, size in (
         (values.iloc[some], "draw", theme.BLUE, 4),
@@ -248,10 +248,10 @@ def plot_burden(
     >>> plot_burden(table).layout.title.text.split("<br>")[0]
     'b: ambiguity 50% (1 of 2), others 0% (0 of 2)'
     """
-    known = [name for name in table if name != "rows" and not str(name).endswith("_ratio")]
-    measure = str(known[0]) if measure is None else measure
-    if measure not in known:
-        raise ValueError(f"measure must be one of {known}, got {measure!r}")
+    measures = [name for name in table if name != "rows" and not str(name).endswith("_ratio")]
+    measure = str(measures[0]) if measure is None else measure
+    if measure not in measures:
+        raise ValueError(f"measure must be one of {measures}, got {measure!r}")
     share = measure in _SHARES
     groups = table.drop(index=_ALL).sort_values("rows", ascending=False)
     cut = f"{MOST_GROUPS} largest of {len(groups)} groups" if len(groups) > MOST_GROUPS else ""
@@ -282,25 +282,27 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     """State the group with the largest value if it is significantly above the overall value."""
     words = measure.replace("_", " ")
     write = text.percent if share else text.number
-    place = int(groups[measure].to_numpy().argmax())
-    first, most = groups.index[place], float(groups[measure].to_numpy()[place])
-    size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
-    if share and size >= _FEW and text.wilson(most, size)[0] <= everyone:
+    position = int(groups[measure].to_numpy().argmax())
+    first, largest = groups.index[position], float(groups[measure].to_numpy()[position])
+    size, everyone = int(groups["rows"].to_numpy()[position]), _of_all(table, measure)
+    if share and size >= _FEW and text.wilson(largest, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
     if measure == "ambiguity":
-        return _by_share_and_count(escape(str(first)), most, size, table)
-    return f"{escape(str(first))} has the largest {words}: {write(most)}, of all {write(everyone)}"
+        return _by_share_and_count(escape(str(first)), largest, size, table)
+    return (
+        f"{escape(str(first))} has the largest {words}: {write(largest)}, of all {write(everyone)}"
+    )
 
 
 def _by_share_and_count(first: str, most: float, size: int, table: pd.DataFrame) -> str:
     """State who is affected: a large group with a smaller share may have more people affected."""
     rows, all_affected = int(table["rows"].to_dict()[_ALL]), _of_all(table, "ambiguity")
-    affected, others = round(most * size), rows - size
+    affected, n_others = round(most * size), rows - size
     left = round(all_affected * rows) - affected
-    rest = text.percent(left / others) if others else "–"
+    rest = text.percent(left / n_others) if n_others else "–"
     return (
         f"{first}: ambiguity {text.percent(most)} ({affected:,} of {size:,}), others {rest} "
-        f"({left:,} of {others:,})"
+        f"({left:,} of {n_others:,})"
     )
 
 

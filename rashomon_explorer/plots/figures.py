@@ -1,7 +1,5 @@
 """All figures of the package, one FigureSpec each."""
 
-from itertools import chain
-
 from rashomon_explorer.plots import (
     budget,
     coefficients,
@@ -24,29 +22,10 @@ from rashomon_explorer.plots import (
 )
 from rashomon_explorer.plots.registry import FigureSpec
 
-_MODULES = (
-    losses,
-    coefficients,
-    people,
-    guarantees,
-    prices,
-    budget,
-    ranges,
-    importance,
-    importance_pairs,
-    profile,
-    person,
-    fairness,
-    decomposition,
-    comparison,
-    penalties,
-    trees,
-    rules,
-    tree_answers,
-)
-FIGURES: dict[str, FigureSpec] = {
-    spec.name: spec for spec in chain.from_iterable(one.FIGURES for one in _MODULES)
-}
+_SETS = (losses, coefficients, people, guarantees, prices, budget, ranges)
+_MEASURES = (importance, importance_pairs, profile, person, fairness, decomposition, comparison)
+_MODULES = (*_SETS, *_MEASURES, penalties, trees, rules, tree_answers)
+FIGURES: dict[str, FigureSpec] = {spec.name: spec for module in _MODULES for spec in module.FIGURES}
 """Every figure by its name."""
 
 

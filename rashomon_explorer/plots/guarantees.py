@@ -57,9 +57,9 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     law = excess_law(models.plan)
     excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, models.plan, law)
-    found = _found(models, law)
-    figure = theme.new_figure("Measured and guaranteed excess loss", text.join_notes(*found))
-    figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
+    notes = _found(models, law)
+    figure = theme.new_figure("Measured and guaranteed excess loss", text.join_notes(*notes))
+    figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(notes) - 1)})
     _add_measured(figure, excess, end)
     _add_laws(figure, models.plan, law, end)
     if len(excess):
@@ -108,15 +108,15 @@ def _hits(planned: Plan, law: ExcessLaw) -> float:
 
 
 def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
-    places = np.linspace(0, end, _POINTS)
+    grid = np.linspace(0, end, _POINTS)
     usual = quadratic_law(p=planned.p, beta=law.beta, psi=law.psi)
-    points = [_point_text(*point) for point in zip(places, law.cdf(places), strict=True)]
+    points = [_point_text(*point) for point in zip(grid, law.cdf(grid), strict=True)]
     quadratic = "a quadratic loss: %{y:.1%} with excess loss ≤ %{x:.4g}"
     for name, bound, hover, colour, dash in (
         ("guaranteed, at least", law, points, theme.GREEN, "solid"),
         ("a quadratic loss", usual, quadratic, theme.GREY, "dot"),
     ):
-        x, y = places.astype(np.float32), bound.cdf(places).astype(np.float32)
+        x, y = grid.astype(np.float32), bound.cdf(grid).astype(np.float32)
         line = {"color": colour, "width": 2, "dash": dash}
         add_marks(figure, x, y, name, hover, mode="lines", line=line)
 
@@ -147,9 +147,9 @@ def _found(models: RashomonSet, law: ExcessLaw) -> list[str]:
         f"mean excess {text.number(float(models.excess.mean()))}, guaranteed "
         f"{text.at_most(law.mean)}",
     ]
-    known = mechanism_traits(models.mechanism)
-    if not known.planned_law:
-        words.append(known.unplanned or f"guaranteed for exact draws, not for {models.mechanism}")
+    traits = mechanism_traits(models.mechanism)
+    if not traits.planned_law:
+        words.append(traits.unplanned or f"guaranteed for exact draws, not for {models.mechanism}")
     return words
 
 
@@ -165,10 +165,10 @@ def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:
     if not count:
         return
     steps = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).round().astype(int))
-    places = np.concatenate([[0.0], excess[steps], [end]])
+    ends_of_steps = np.concatenate([[0.0], excess[steps], [end]])
     shares = np.concatenate([[0.0], (steps + 1) / count, [1.0]])
     slack = math.sqrt(math.log(2 / 0.05) / (2 * count))
-    x, look = places.astype(np.float32), {"marker": {"color": theme.SKY}}
+    x, look = ends_of_steps.astype(np.float32), {"marker": {"color": theme.SKY}}
     upper, lower = np.minimum(shares + slack, 1), np.maximum(shares - slack, 0)
     ends = upper.astype(np.float32), lower.astype(np.float32)
     shade(figure, x, ends, ("upper", "chance, 95 %"), "rgba(86,180,233,0.25)", shape="hv", **look)
@@ -275,12 +275,15 @@ def list_guarantees(
     hits, mean = "Draws within ψ", "Mean excess loss"
     sharp = "sharp for convex losses: theory"
     by_paper = _MISSING if crowded else bounds.hit_probability_from_excess(p=p, beta=beta, psi=psi)
-    least, most = excess_law(planned).mean, bounds.expected_excess(p=p, beta=beta, psi=psi)
+    sharp_mean, paper_mean = (
+        excess_law(planned).mean,
+        bounds.expected_excess(p=p, beta=beta, psi=psi),
+    )
     return [
         GuaranteeRow(hits, f"{sharp} §2", "≥", planned.hit_rate_bound, inside, True),
         GuaranteeRow(f"{hits}{_PAPERS}", "GTU Theorem D.6", "≥", by_paper, inside, True, crowded),
-        GuaranteeRow(mean, f"{sharp} §8", "≤", least, excess),
-        GuaranteeRow(f"{mean}{_PAPERS}", "p/β + ψ: GTU Theorem 2.4", "≤", most, excess),
+        GuaranteeRow(mean, f"{sharp} §8", "≤", sharp_mean, excess),
+        GuaranteeRow(f"{mean}{_PAPERS}", "p/β + ψ: GTU Theorem 2.4", "≤", paper_mean, excess),
         *(_on_new_rows(planned, constants) if constants is not None else []),
     ]
 
@@ -300,13 +303,13 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
         constants: dict[str, Any] = {"L": known.L, "m": known.m, "n": known.n, "psi": psi}
         moved = bounds.uniform_stability(**constants)
         risk = bounds.population_risk(p=p, beta=beta, **constants)
-    stable, beyond = "Change of a row's mean loss", "Mean excess loss on new rows"
+    stable, new_rows = "Change of a row's mean loss", "Mean excess loss on new rows"
     replaced = "if one record is replaced: GTU Theorem 2.5"
     population = "of the same population: GTU Theorem 2.6"
     missing = "" if known.m > 0 else _NO_RIDGE
     return [
         GuaranteeRow(stable, replaced, "≤", moved, missing=missing),
-        GuaranteeRow(beyond, population, "≤", risk, missing=missing),
+        GuaranteeRow(new_rows, population, "≤", risk, missing=missing),
     ]
 
 
@@ -343,11 +346,11 @@ def excess_table(source: Plan | RashomonSet) -> pd.DataFrame:
     text.need_as_drawn(source, "excess_table")
     models, planned = _parts(source)
     law = excess_law(planned)
-    places = np.unique([*np.linspace(0, 4 * law.mean, 13), planned.psi])
-    shares = {"guaranteed, at least": law.cdf(places)}
+    grid = np.unique([*np.linspace(0, 4 * law.mean, 13), planned.psi])
+    shares = {"guaranteed, at least": law.cdf(grid)}
     if models is not None:
-        shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
-    frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
+        shares["draws"] = (models.excess[:, None] <= grid).mean(axis=0)
+    frame = pd.DataFrame(shares, index=pd.Index(grid, name="excess loss at most"))
     frame.attrs["rounding"] = {"excess loss at most": "up", "guaranteed, at least": "down"}
     return frame
 

@@ -67,7 +67,9 @@ def _most_important(distribution: ImportanceDistribution) -> str:
     """State the most important feature, with its share of the models of all tables."""
     count = len(distribution.features)
     firsts = [sample.argmax(axis=1) for sample in distribution.samples]
-    shares = np.mean([np.bincount(one, minlength=count) / len(one) for one in firsts], axis=0)
+    shares = np.mean(
+        [np.bincount(features, minlength=count) / len(features) for features in firsts], axis=0
+    )
     first = int(shares.argmax())
     name = text.short_name(distribution.features[first])
     return f"{name} is the most important in {text.percent(float(shares[first]))} of good models"
@@ -124,12 +126,12 @@ def _reliance_finding(table: pd.DataFrame) -> str:
     """Count the features that every good model uses and those that some good model ignores."""
     needed = int((table["lower"] > 0).sum())
     ignored = int((table["lower_attained"] <= 0).sum())
-    others = f"each of {ignored} others"
+    ignored_text = f"each of {ignored} others"
     if ignored == len(table):
-        others = "it" if ignored == 1 else f"any of these {ignored}"
+        ignored_text = "it" if ignored == 1 else f"any of these {ignored}"
     parts = [
         f"every good model uses {text.plural(needed, 'feature')}" if needed else "",
-        f"some good model ignores {others}" if ignored else "",
+        f"some good model ignores {ignored_text}" if ignored else "",
     ]
     words = "; ".join(filter(None, parts)) or "it is not proved whether a feature can be ignored"
     return words[0].upper() + words[1:]
@@ -139,8 +141,8 @@ def _add_draws(figure: go.Figure, values: pd.DataFrame) -> None:
     positions, _ = text.subsample_points(len(values))
     points = values.iloc[positions].to_numpy(np.float32)
     # Vertical jitter with fixed positions, because dots on one line would hide their number.
-    apart = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
-    x, y = points.T.ravel(), (np.arange(points.shape[1]) + apart).T.ravel()
+    jitter = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
+    x, y = points.T.ravel(), (np.arange(points.shape[1]) + jitter).T.ravel()
     marker = {"size": 4, "color": "white", "line": {"width": 0.8, "color": theme.GREY}}
     marks.add_marks(figure, x, y, "draws", "draw: %{x:.4g}", marker=marker)
 
@@ -178,7 +180,7 @@ def importances(
 ) -> pd.DataFrame:
     """Permutation importances of models inside ψ and the best; a sample has its ``margin``."""
     models, X = set_and_rows(models, X)
-    inside = text.need_inside(text.counted(models), models)
+    inside = text.need_inside(models)
     if (trees := find_trees(inside)) is not None:
         X = trees.rows(X)
     table: Any = X if isinstance(X, pd.DataFrame) else np.asarray(X)
@@ -198,12 +200,12 @@ def importances(
         for part in parts
     ]
     values = np.array([one.to_numpy() for one in tables])
-    found = pd.DataFrame(values.mean(axis=0), tables[0].index, tables[0].columns)
+    table_of_means = pd.DataFrame(values.mean(axis=0), tables[0].index, tables[0].columns)
     if len(parts) > 1:
-        found.attrs["margin"] = _SURE * values.std(axis=0, ddof=1) / np.sqrt(_PARTS)
+        table_of_means.attrs["margin"] = _SURE * values.std(axis=0, ddof=1) / np.sqrt(_PARTS)
     read = f"{len(rows):,} of {len(table):,} rows read"
-    found.attrs["rows"] = f"all {len(table):,} rows" if len(rows) == len(table) else read
-    return found
+    table_of_means.attrs["rows"] = f"all {len(table):,} rows" if len(rows) == len(table) else read
+    return table_of_means
 
 
 def _with_best(models: Any) -> Any:
@@ -217,10 +219,10 @@ def _with_best(models: Any) -> Any:
             names=(*models.names, "best"),
         )
     if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
-        best, own = getattr(models.reference, "estimators", ()), models.models.one_fit_each()
+        best, one_fit = getattr(models.reference, "estimators", ()), models.models.one_fit_each()
         return replace(
             models,
-            models=replace(own, estimators=(*own.estimators, *best)),
+            models=replace(one_fit, estimators=(*one_fit.estimators, *best)),
             losses=np.append(models.losses, models.least),
             names=(*models.names, "best"),
         )
@@ -282,15 +284,15 @@ def plot_importance(
     """
     models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_importance")
-    if text.counted(models).is_empty:
+    if text.models_within_psi(models).is_empty:
         return text.empty_set_figure(_IMPORTANCES_TITLE, models)
-    found = importances(models, X, y, features=features, max_rows=max_rows)
-    return importance_figure(models, found, highlight)
+    values = importances(models, X, y, features=features, max_rows=max_rows)
+    return importance_figure(models, values, highlight)
 
 
 def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int] = ()) -> go.Figure:
     """Plot the result of :func:`importances` for the models inside ψ, at least one."""
-    counts, table = text.counted(models), importance_ranges(found)
+    counts, table = text.models_within_psi(models), importance_ranges(found)
     title = _importances_finding(found.iloc[:-1])
     unit = "loss increase when shuffled"
     notes = counts.words, found.attrs["rows"], _unclear(found)
@@ -303,8 +305,8 @@ def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int]
 
 def _add_margins(figure: go.Figure, table: pd.DataFrame) -> None:
     """Add the 95 % interval of the best model's values, which come from a sample of the rows."""
-    shown = table.loc[figure.layout.meta["features"]]
-    best, half = shown["best"].to_numpy(float), shown["best ±"].to_numpy(float)
+    rows = table.loc[figure.layout.meta["features"]]
+    best, half = rows["best"].to_numpy(float), rows["best ±"].to_numpy(float)
     error = marks.whiskers(best, best - half, best + half, 1.5)
     look = {"marker": {"size": 1, "color": theme.GREY}, "error_x": error}
     name = "95 % interval of the best model"
@@ -339,8 +341,8 @@ def _importances_finding(values: pd.DataFrame) -> str:
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
     if counts.iloc[0] == len(values):
         return f"Every model relies most on {listed}{' alike' * (len(tied) > 1)}"
-    share, others = text.percent(counts.iloc[0] / len(values)), len(counts) - len(tied)
-    rest = f", the rest on {others} other{'s' * (others > 1)}" if others else ""
+    share, n_others = text.percent(counts.iloc[0] / len(values)), len(counts) - len(tied)
+    rest = f", the rest on {n_others} other{'s' * (n_others > 1)}" if n_others else ""
     if len(tied) > 1:
         return f"{listed} tie: each is first for {share} of models{rest}"
     return f"{share} of models rely most on {listed}{rest}"
@@ -368,8 +370,8 @@ RESAMPLED_TABLES, MODELS_OF_A_TABLE = 8, 48
 def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
     """Rashomon importance distribution of resampled tables, on at most 1,000 of the rows."""
     models, X = set_and_rows(models, X)
-    places = text.sample_rows(len(X), RESAMPLED_ROWS)
-    X, y = take_rows(X, places), take_rows(y, places)
+    rows = text.sample_rows(len(X), RESAMPLED_ROWS)
+    X, y = take_rows(X, rows), take_rows(y, rows)
     options: dict[str, Any] = {
         "psi": models.psi,
         "n_bootstraps": RESAMPLED_TABLES,

@@ -71,7 +71,7 @@ def plot_importance_cloud(
     """
     models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_importance_cloud")
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     if counts.is_empty:
         return text.empty_set_figure(_CLOUD, models)
     cloud = model_importances(counts.models, X, y, measure=measure, features=features)
@@ -90,7 +90,10 @@ def plot_importance_cloud(
 
 
 def _matrix(
-    counts: text.Counted, cloud: pd.DataFrame, positions: np.ndarray, highlight: Sequence[int]
+    counts: text.ModelSelection,
+    cloud: pd.DataFrame,
+    positions: np.ndarray,
+    highlight: Sequence[int],
 ) -> go.Splom:
     models, draws = counts.models, counts.places[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))
@@ -152,7 +155,7 @@ def plot_importance_pair(
         If the cloud has only one feature, or not one row per model.
     """
     models = text.need_curator(models, "plot_importance_pair")
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     if counts.is_empty:
         return text.empty_set_figure(_TITLE, models)
     if len(cloud) != models.n_draws or cloud.shape[1] < 2:
@@ -164,7 +167,9 @@ def plot_importance_pair(
     first, second = x or wide[0], y or wide[1]
     pair = cloud.iloc[counts.places][[first, second]]
     positions, note = text.subsample_points(len(pair))
-    words = text.join_notes(counts.words, _correlation(pair), note)
+    rank = _rank(pair)
+    correlation = "" if np.isnan(rank) else f"rank correlation {text.number(rank, 2)}"
+    words = text.join_notes(counts.words, correlation, note)
     figure = theme.new_figure(_finding(pair, first, second), words)
     figure.add_trace(_dots(pair.iloc[positions], counts, positions, highlight))
     figure.update_layout(
@@ -192,18 +197,13 @@ def model_importances(
 def widest(cloud: pd.DataFrame) -> list[str]:
     """Columns of a cloud, in decreasing order of their spread over the models."""
     width = (cloud.max() - cloud.min()).to_numpy()
-    return [str(cloud.columns[place]) for place in np.argsort(-width, kind="stable")]
+    return [str(cloud.columns[column]) for column in np.argsort(-width, kind="stable")]
 
 
 def _rank(pair: pd.DataFrame) -> float:
     if len(pair) < 3 or pair.columns[0] == pair.columns[1]:
         return float("nan")
     return float(importance_tradeoffs(pair).to_numpy()[0, 1])
-
-
-def _correlation(pair: pd.DataFrame) -> str:
-    rank = _rank(pair)
-    return "" if np.isnan(rank) else f"rank correlation {text.number(rank, 2)}"
 
 
 def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
@@ -218,7 +218,7 @@ def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
 
 
 def _dots(
-    pair: pd.DataFrame, counts: text.Counted, positions: np.ndarray, highlight: Sequence[int]
+    pair: pd.DataFrame, counts: text.ModelSelection, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Scatter | go.Scattergl:
     draws = counts.places[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))

@@ -49,7 +49,9 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
     selected = text.selection_mask(draws, highlight)
-    figure = theme.new_figure(_headline(models), _found(models, note, text.faded_words(selected)))
+    figure = theme.new_figure(
+        _headline(models), _found(models, note, text.selection_count_text(selected))
+    )
     figure.add_shape(
         type="rect",
         x0=0,
@@ -181,14 +183,14 @@ def chains_table(chains: Sequence[ChainState]) -> pd.DataFrame:
     if not chains:
         raise ValueError("chains must hold at least one look at running chains, got none")
     rows = []
-    for one in chains:
+    for state in chains:
         row: dict[str, float] = {}
-        for name, values in (("state", one.excess), ("average", one.averages)):
+        for name, values in (("state", state.excess), ("average", state.averages)):
             if len(values):
                 ends = {f"least {name}": values.min(), f"largest {name}": values.max()}
                 row |= {name: values.mean(), **ends}
         rows.append(row)
-    return pd.DataFrame(rows, index=pd.Index([one.step for one in chains], name="step"))
+    return pd.DataFrame(rows, index=pd.Index([state.step for state in chains], name="step"))
 
 
 def scale_reduction(values: FloatArray) -> float:
@@ -218,7 +220,7 @@ def _settings(chains: Sequence[ChainState]) -> list[str]:
         notes.append(f"step size {text.number(last.step_size, 2)}, {rows} a step")
     if math.isfinite(last.acceptance):
         notes.append(f"acceptance {text.percent(last.acceptance)}")
-    late = np.array([one.excess for one in chains[len(chains) // 2 :]])
+    late = np.array([state.excess for state in chains[len(chains) // 2 :]])
     if len(late) >= _FEWEST_LOOKS and late.shape[1] > 1:
         ratio = scale_reduction(late)
         mixed = "mixed" if ratio < _MIXED else "not mixed"

@@ -68,14 +68,14 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
     hover = "%{x:.3g}: loss %{y:.4f}"
     marks.add_marks(figure, found.penalties, found.losses, "validation loss", hover, **look)
     ends = [float(found.losses.min()), float(found.losses.max())]
-    for name, place, dash, words in (
+    for name, penalty, dash, words in (
         ("selected by held-out rows", found.plain, "dot", ["held-out rows", ""]),
         ("selected by RidgeCV", found.ridge_cv, "dash", ["", "RidgeCV"]),
     ):
         look = {"mode": "lines+text", "line": {"color": VERMILLION, "dash": dash}, "text": words}
         look |= {"textposition": "middle right", "textfont": {"color": VERMILLION}}
-        title = f"{name} {text.number(place)}"
-        marks.add_marks(figure, [place, place], ends, title, hoverinfo="name", **look)
+        title = f"{name} {text.number(penalty)}"
+        marks.add_marks(figure, [penalty, penalty], ends, title, hoverinfo="name", **look)
     if len(drawn):
         _add_draws(figure, drawn, ends[0])
     figure.update_layout(
@@ -106,9 +106,9 @@ def plot_drawn_penalties(
 
 def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
     """Count the draws of each penalty; the table can be released."""
-    places, counts = np.unique(np.round(drawn, 9), return_counts=True)
+    penalties, counts = np.unique(np.round(drawn, 9), return_counts=True)
     shares = [text.percent(count / len(drawn)) for count in counts]
-    index = pd.Index(places.round(6), name="penalty")
+    index = pd.Index(penalties.round(6), name="penalty")
     return pd.DataFrame({"draws": counts, "share": shares}, index=index)
 
 

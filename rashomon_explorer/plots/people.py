@@ -50,12 +50,12 @@ class Multiplicity:
 def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     """Compute the disagreement of the models of a set on some rows."""
     models, X = set_and_rows(models, X)
-    inside = text.need_inside(text.counted(models), models)
+    inside = text.need_inside(models)
     # A DataFrame is kept, because models of other kinds may use its text columns.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     n_rows = len(table)
-    most = max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, inside.n_draws))
-    rows = text.sample_rows(n_rows, most)
+    max_rows = max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, inside.n_draws))
+    rows = text.sample_rows(n_rows, max_rows)
     X = take_rows(table, rows)
     scores, best = inside.scores(X), inside.best_scores(X)
     best_labels = likeliest(best[None])[0]
@@ -106,10 +106,10 @@ def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Ma
 
 def _names(labels: list[Any]) -> list[str]:
     """Convert labels to distinct texts: 1 and "1" are two groups."""
-    plain = ["no value" if pd.isna(label) else str(label) for label in labels]
+    texts = ["no value" if pd.isna(label) else str(label) for label in labels]
     return [
-        name if plain.count(name) == 1 else repr(label)
-        for name, label in zip(plain, labels, strict=True)
+        name if texts.count(name) == 1 else repr(label)
+        for name, label in zip(texts, labels, strict=True)
     ]
 
 
@@ -165,35 +165,35 @@ def plot_people(
     """
     models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_people")
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     if counts.is_empty:
         return text.empty_set_figure(_TITLE, models)
-    found = multiplicity(models, X)
-    split = members(found, groups)
+    measured = multiplicity(models, X)
+    split = members(measured, groups)
     figure = make_subplots(
         rows=1,
         cols=2,
         column_widths=[0.62, 0.38],
         horizontal_spacing=0.19,
-        figure=_frame(found, counts, len(split)),
+        figure=_frame(measured, counts, len(split)),
     )
-    _add_band(figure, found, counts.span)
-    _add_widths(figure, found, split[:MOST_GROUPS], "" if groups is None else group_name)
+    _add_band(figure, measured, counts.span)
+    _add_widths(figure, measured, split[:MOST_GROUPS], "" if groups is None else group_name)
     figure.update_layout(
         xaxis={
-            "title": f"{_people(found)}, sorted",
+            "title": f"{_people(measured)}, sorted",
             "ticksuffix": "%",
             "range": [0, 100],
             "nticks": 3,
         },
-        yaxis={"title": _score(found)},
+        yaxis={"title": _score(measured)},
         xaxis2={"title": "width of the range", "rangemode": "tozero", "nticks": 5},
         yaxis2={"title": "people", "ticksuffix": "%", "rangemode": "tozero"},
     )
     return text.models_band(figure, models)
 
 
-def _frame(found: Multiplicity, counts: text.Counted, n_groups: int) -> go.Figure:
+def _frame(found: Multiplicity, counts: text.ModelSelection, n_groups: int) -> go.Figure:
     if found.ambiguous.size:
         parts = [
             f"ambiguity {text.percent(found.ambiguity)}",
@@ -257,16 +257,21 @@ def _add_widths(
             if found.ambiguous.size and in_group.any()
             else ""
         )
-        alone = not group_name
+        is_everyone = not group_name
         figure.add_scatter(
             x=middles,
             y=share.astype(np.float32),
             mode="lines",
-            line={"shape": "hvh", "color": BLUE if alone else colour, "width": 1.8, "dash": dash},
-            fill="tozeroy" if alone else None,
-            fillcolor="rgba(86,180,233,0.35)" if alone else None,
-            name=label if alone else f"{short_name} {label}",
-            showlegend=not alone,
+            line={
+                "shape": "hvh",
+                "color": BLUE if is_everyone else colour,
+                "width": 1.8,
+                "dash": dash,
+            },
+            fill="tozeroy" if is_everyone else None,
+            fillcolor="rgba(86,180,233,0.35)" if is_everyone else None,
+            name=label if is_everyone else f"{short_name} {label}",
+            showlegend=not is_everyone,
             hovertemplate=f"{label}: %{{y:.1f}}% of {in_group.sum():,} people have a "
             f"range near %{{x:.3f}}{note}<extra></extra>",
             row=1,
@@ -278,9 +283,9 @@ def people_table(
     models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
 ) -> pd.DataFrame:
     """Tabulate the widths of prediction ranges by group."""
-    found = multiplicity(models, X)
-    split = members(found, groups)
-    rows = [_of_group(found, in_group) for _, in_group in split]
+    measured = multiplicity(models, X)
+    split = members(measured, groups)
+    rows = [_of_group(measured, in_group) for _, in_group in split]
     return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
 
 

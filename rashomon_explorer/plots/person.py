@@ -125,8 +125,8 @@ def _finding(table: pd.DataFrame, of: int | None) -> str:
         width = float((table[ends[0]] - table[ends[1]]).median())
         return f"Half of the people have a range wider than {text.number(width)}"
     drawn_flips = table.get("drawn_flips")
-    alone = of if "flips" not in table else None  # one interval is enough for a title
-    drawn_share = "" if drawn_flips is None else sample_share(drawn_flips > 0, alone)
+    sample_size = of if "flips" not in table else None  # one interval is enough for a title
+    drawn_share = "" if drawn_flips is None else sample_share(drawn_flips > 0, sample_size)
     if "flips" not in table:
         return f"Some draw flips the label of {drawn_share}"
     proved = sample_share(table["flips"] == "yes", of)
@@ -153,7 +153,7 @@ def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: 
             "opacity": np.where(selected.any() & ~marked, _FADED, 1.0),
             "line": {"color": edge, "width": np.where(marked, 3, 1)},
         }
-        words = [text for text, own in zip(hover, of_kind, strict=True) if own]
+        words = [text for text, is_kind in zip(hover, of_kind, strict=True) if is_kind]
         look = {"marker": marker, "customdata": np.asarray(table.index)[of_kind]}
         marks.add_marks(figure, best, best, name, words, **look)
 
@@ -222,14 +222,16 @@ def plot_person(
     """
     models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_person")
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     if counts.is_empty:
         return text.empty_set_figure(f"Person {person}", models)
     if not 0 <= person < len(X):
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
     row = take_rows(X, [person])
     scores, best = np.asarray(counts.models.scores(row)), np.asarray(models.best_scores(row))
-    answers, own = (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
+    answers, best_answer = (
+        (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
+    )
     linear = isinstance(models, RashomonSet)
     base = theme.new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
@@ -240,7 +242,9 @@ def plot_person(
         figure = make_subplots(
             rows=1, cols=2, column_widths=[0.4, 0.6], horizontal_spacing=0.36, figure=base
         )
-    _answers(figure, answers, float(own), exact, counts.highlighted(highlight), counts.places)
+    _answers(
+        figure, answers, float(best_answer), exact, counts.highlighted(highlight), counts.places
+    )
     if linear:
         _contributions(figure, contributions(counts.models, X, person))
     figure.update_layout(
@@ -291,21 +295,21 @@ def plot_what_if(
     """
     name = "A made-up person" if person is None else f"Person {person}"
     (models, before), after = set_and_rows(models, before), set_and_rows(models, after)[1]
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     if counts.is_empty:
         return text.empty_set_figure(name, models)
     table = what_if_table(models, before, after)
-    same = np.array_equal(before, after)
-    figure = theme.new_figure(f"{name}{_changed(table, same=same)}", counts.words)
+    unchanged = np.array_equal(before, after)
+    figure = theme.new_figure(f"{name}{_changed(table, same=unchanged)}", counts.words)
     changes = table.get("changes", pd.Series(data=False, index=table.index)).to_numpy()
-    apart = np.random.default_rng(0).uniform(-0.07, 0.07, len(table))
-    ends = ["before"] if same else ["before", "after"]
+    jitter = np.random.default_rng(0).uniform(-0.07, 0.07, len(table))
+    ends = ["before"] if unchanged else ["before", "after"]
     for mask, colour, words in (
         (~changes, theme.BLUE, "same answer"),
         (changes, theme.ORANGE, "other answer"),
     ):
         if mask.any():
-            x = np.add.outer(apart[mask], np.arange(len(ends)))
+            x = np.add.outer(jitter[mask], np.arange(len(ends)))
             _slopes(figure, x, table.loc[mask, ends], highlight, colour, words)
     if isinstance(models, CuratorSet):
         best = _last(np.asarray(models.best_scores(_both(before, after))), 1)
@@ -323,7 +327,7 @@ def plot_what_if(
 def what_if_table(models: Any, before: ArrayLike, after: ArrayLike) -> pd.DataFrame:
     """Tabulate the answer of every good model before and after a change, and whether it differs."""
     (models, before), after = set_and_rows(models, before), set_and_rows(models, after)[1]
-    counts = text.counted(models)
+    counts = text.models_within_psi(models)
     scores = np.asarray(counts.models.scores(_both(before, after)))
     answers = _last(scores, 2)
     table = pd.DataFrame(
@@ -393,14 +397,14 @@ def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
     rows = np.asarray(X, dtype=float)
     step = max(1, len(rows) // _MOST_BACKGROUND)
     values = linear_shap(models, rows[[person]], background=rows[::step])[:, 0]
-    own = values[..., -1] if values.ndim == 3 else values
+    score_values = values[..., -1] if values.ndim == 3 else values
     names = feature_groups(None, models.feature_names[:-1], models.feature_groups)
     table = pd.DataFrame(
         {
-            "low": own.min(axis=0),
-            "median": np.median(own, axis=0),
-            "high": own.max(axis=0),
-            "spread": own.std(axis=0),
+            "low": score_values.min(axis=0),
+            "median": np.median(score_values, axis=0),
+            "high": score_values.max(axis=0),
+            "spread": score_values.std(axis=0),
         },
         index=pd.Index(list(names), name="feature"),
     )
@@ -422,16 +426,18 @@ def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
 def _decision(models: Any, scores: FloatArray) -> str:
     if models.task != "classification" or len(scores) < 2:
         return ""
-    place = int(decide_or_abstain(scores)[0])
-    return "abstain: the spread reaches the threshold" if place < 0 else "decide: the lead is clear"
+    decision = int(decide_or_abstain(scores)[0])
+    return (
+        "abstain: the spread reaches the threshold" if decision < 0 else "decide: the lead is clear"
+    )
 
 
 def _flips(flip: tuple[float, float] | None, models: Any) -> str:
     if flip is None:
         return ""
     within = "within" if flip[1] <= models.psi else "beyond"
-    least = text.number(flip[1], 2, "up")
-    return f"▬ flips from ψ = {least} on, {within} the set's {text.number(models.psi)}"
+    flip_psi = text.number(flip[1], 2, "up")
+    return f"▬ flips from ψ = {flip_psi} on, {within} the set's {text.number(models.psi)}"
 
 
 def _answers(
@@ -446,7 +452,7 @@ def _answers(
         look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
         marks.add_marks(figure, [0, 0], list(exact), "▬ exact range", "exact: %{y:.3f}", **look)
     # Fixed horizontal jitter, because dots on one line would hide their number.
-    apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
+    jitter = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
     ringed = np.isin(np.arange(len(answers)), selected)
     line = {"color": np.where(ringed, theme.PURPLE, "white"), "width": np.where(ringed, 3, 0.6)}
     marker = {
@@ -455,7 +461,7 @@ def _answers(
         "opacity": np.where(ringed.any() & ~ringed, 0.25, 0.85),
         "line": line,
     }
-    x, y = apart.astype(np.float32), answers.astype(np.float32)
+    x, y = jitter.astype(np.float32), answers.astype(np.float32)
     look = {"marker": marker, "customdata": places}
     marks.add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
     marks.mark_best(figure, [0], [best], ": %{y:.3f}")
@@ -516,7 +522,9 @@ FIGURES = (
             "declared range."
         ),
         plot=plot_person,
-        table=lambda models, X, person: contributions(text.counted(models).models, X, person),
+        table=lambda models, X, person: contributions(
+            text.models_within_psi(models).models, X, person
+        ),
         release_plot=plot_what_if,
         audience=registry.BOTH,
         needs=("models", "selection", "people", "rows", "edits"),

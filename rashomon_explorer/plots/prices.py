@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -43,8 +43,12 @@ def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> 
 def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
     """Guarantee at another privacy cost and number of draws; NaN if infeasible or unknown."""
     if isinstance(planned, TreePlan):
-        found = planned.at_epsilon(epsilon, n_draws)
-        return np.nan if found is None else _promise(found, by_hits=weakness.has_hit_rate(planned))
+        candidate = planned.at_epsilon(epsilon, n_draws)
+        return (
+            np.nan
+            if candidate is None
+            else _promise(candidate, by_hits=weakness.has_hit_rate(planned))
+        )
     if _of_a_law(planned):
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
@@ -63,18 +67,20 @@ def _planned_promise(mechanism: str, request: Request, *, by_hits: bool) -> floa
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
     """Largest number of draws with a given guarantee at a given privacy cost."""
-    least, most = DRAWS[0], DRAWS[-1]
+    lowest, highest = DRAWS[0], DRAWS[-1]
     sign = 1.0 if weakness.has_hit_rate(planned) else -1.0
 
     def enough(count: float) -> bool:
         return sign * guarantee_at(planned, epsilon, int(count)) >= sign * promise
 
-    first, last = (guarantee_at(planned, epsilon, count) for count in (least, most))
+    first, last = (guarantee_at(planned, epsilon, count) for count in (lowest, highest))
     if np.isnan(first) or np.isclose(first, last, rtol=1e-3):
         return planned.n_draws
-    if enough(most):
-        return most
-    return int(bisect(enough, least, most, halvings=10, width=0.5)) if enough(least) else least
+    if enough(highest):
+        return highest
+    return (
+        int(bisect(enough, lowest, highest, halvings=10, width=0.5)) if enough(lowest) else lowest
+    )
 
 
 def plot_costs(
@@ -104,18 +110,26 @@ def plot_costs(
     # The label of a number close to the plan's own would lie on that of the plan.
     labelled = [n for n in counts if n == planned.n_draws or not 0.5 < n / planned.n_draws < 2]
     alike = len(counts) > 1 and _alike([table[table["n_draws"] == count] for count in counts])
-    for place, count in enumerate(counts):
+    for number, count in enumerate(counts):
         curve = table[table["n_draws"] == count]
-        own = count == planned.n_draws
+        is_plan = count == planned.n_draws
         figure.add_scatter(
             x=curve["epsilon"].to_numpy(),
             y=curve["promise"].to_numpy(),
             mode="lines+markers",
             name=plural(count, "draw"),
-            line={"color": BLUE, "width": 3 if own else 1.5, "dash": _DASHES[place % len(_DASHES)]},
-            marker={"size": 6 if own else 4, "color": BLUE},
-            opacity=1.0 if own else 0.6,
-            hovertext=[_row_text(planned, row) for row in curve.itertuples()],
+            line={
+                "color": BLUE,
+                "width": 3 if is_plan else 1.5,
+                "dash": _DASHES[number % len(_DASHES)],
+            },
+            marker={"size": 6 if is_plan else 4, "color": BLUE},
+            opacity=1.0 if is_plan else 0.6,
+            hovertext=[
+                f"{cost_text(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: "
+                f"{_worded(planned, row.promise)}"
+                for row in curve.itertuples()
+            ],
             hovertemplate=f"%{{hovertext}}{hint}<extra></extra>",
         )
         last = count == (counts if alike else labelled)[-1]
@@ -131,6 +145,14 @@ def plot_costs(
         marker={"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
         hovertemplate=f"this plan: {_finding(planned)}<extra></extra>",
     )
+    # The draggable point of the plan, its curve, and the labels of the curves.
+    handle = {
+        "trace": len(counts),
+        "own": counts.index(planned.n_draws),
+        "curves": counts,
+        "label": "The plan: drag it to another privacy cost and number of draws",
+        "words": _finding(planned),
+    }
     figure.update_layout(
         xaxis={
             "type": "log",
@@ -139,27 +161,19 @@ def plot_costs(
             "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100],
         },
         showlegend=False,
-        meta={"view": "plan", "draws": counts, "handle": _handle(planned, counts)},
+        meta={"view": "plan", "draws": counts, "handle": handle},
         uirevision=f"{planned.mechanism}",
     )
     return figure
 
 
-def _handle(planned: Plan | TreePlan, counts: list[int]) -> dict[str, Any]:
-    """Draggable point of the plan, its curve, and the labels of the curves."""
-    return {
-        "trace": len(counts),
-        "own": counts.index(planned.n_draws),
-        "curves": counts,
-        "label": "The plan: drag it to another privacy cost and number of draws",
-        "words": _finding(planned),
-    }
-
-
 def _alike(curves: list[pd.DataFrame]) -> bool:
     """Whether the guarantee is the same for any number of draws, so that labels would overlap."""
-    first, *others = (curve["promise"].to_numpy() for curve in curves)
-    return all(one.shape == first.shape and np.allclose(one, first, rtol=1e-3) for one in others)
+    first, *rest = (curve["promise"].to_numpy() for curve in curves)
+    return all(
+        curve_values.shape == first.shape and np.allclose(curve_values, first, rtol=1e-3)
+        for curve_values in rest
+    )
 
 
 def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) -> None:
@@ -203,9 +217,9 @@ def _one_by_one(planned: Plan | TreePlan, count: int) -> pd.DataFrame:
     """Privacy costs and guarantees of new plans, without those that are infeasible."""
     most = _TREES_PLANNED if isinstance(planned, TreePlan) else _PLANNED
     prices = np.geomspace(LEAST_PRICE, MOST_PRICE, most)
-    found = np.array([guarantee_at(planned, float(cost), count) for cost in prices])
-    known = ~np.isnan(found)
-    return _frame(count, prices[known], found[known])
+    guarantees = np.array([guarantee_at(planned, float(cost), count) for cost in prices])
+    is_feasible = ~np.isnan(guarantees)
+    return _frame(count, prices[is_feasible], guarantees[is_feasible])
 
 
 def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame:
@@ -241,11 +255,6 @@ def _note(planned: Plan | TreePlan, clicked: bool) -> str:
     return note
 
 
-def _row_text(planned: Plan | TreePlan, row: Any) -> str:
-    bound = _worded(planned, row.promise)
-    return f"{cost_text(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: {bound}"
-
-
 def _axis(planned: Plan | TreePlan) -> dict[str, object]:
     if weakness.has_hit_rate(planned):
         return {
@@ -273,10 +282,11 @@ def options_table(planned: Plan) -> pd.DataFrame:
     """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
     offers = options.plan_candidates(planned)
     equal = (offer.name for offer in offers if offer.plan == planned)
-    own = planned.mechanism or next(equal, "")
+    planned_name = planned.mechanism or next(equal, "")
     rows = [
         {
-            "mechanism": offer.name.replace("_", " ") + ", this plan" * (offer.name == own),
+            "mechanism": offer.name.replace("_", " ")
+            + ", this plan" * (offer.name == planned_name),
             "draw": offer.summary,
             "within ψ": _guaranteed_share(offer),
             "draws within ψ": "uniform on the set"

@@ -76,10 +76,10 @@ def plot_profile(
     """
     transform = transform or earlier_steps(models)
     models = text.need_curator(models, "plot_profile")
-    if text.counted(models).is_empty:
+    if text.models_within_psi(models).is_empty:
         return text.empty_set_figure(_TITLE, models)
-    found = profiles(models, X, feature, transform, n_points=n_points, max_rows=max_rows)
-    return profile_figure(models, found, feature, answer, highlight)
+    curves = profiles(models, X, feature, transform, n_points=n_points, max_rows=max_rows)
+    return profile_figure(models, curves, feature, answer, highlight)
 
 
 def profiles(
@@ -92,11 +92,11 @@ def profiles(
     max_rows: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Curve of every model inside ψ, their band, and a text with the number of rows read."""
-    inside = text.need_inside(text.counted(models), models)
+    inside = text.need_inside(models)
     if max_rows is None:
-        others = isinstance(getattr(inside, "models", None), FittedModels)
-        most = _PREDICTIONS_OF_OTHERS if others else _PREDICTIONS
-        max_rows = max(_FEWEST_ROWS, most // (inside.n_draws * n_points))
+        is_other_kind = isinstance(getattr(inside, "models", None), FittedModels)
+        max_predictions = _PREDICTIONS_OF_OTHERS if is_other_kind else _PREDICTIONS
+        max_rows = max(_FEWEST_ROWS, max_predictions // (inside.n_draws * n_points))
     places = text.sample_rows(len(X), max_rows)
     rows = take_rows(X, places)
     some = f"{max_rows:,} of " if len(X) > max_rows else ""
@@ -113,19 +113,19 @@ def profile_figure(
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot the result of :func:`profiles`."""
-    counts, (curves, band, read) = text.counted(models), found
+    counts, (curves, band, read) = text.models_within_psi(models), found
     grid = list(curves.columns)
     numbers = all(isinstance(value, int | float) for value in grid)
     name = text.short_name(str(feature))
     figure = new_figure(_finding(curves, name, numbers), f"{counts.words} · {read}")
-    places = np.asarray(grid if numbers else range(len(grid)), dtype=np.float32)
+    grid_points = np.asarray(grid if numbers else range(len(grid)), dtype=np.float32)
     draw = _band if numbers else _ranges
-    draw(figure, band, places, counts.span)
-    _best(figure, band, places, numbers)
-    _lines(figure, curves.to_numpy()[counts.highlighted(highlight)], places)
+    draw(figure, band, grid_points, counts.span)
+    _best(figure, band, grid_points, numbers)
+    _lines(figure, curves.to_numpy()[counts.highlighted(highlight)], grid_points)
     x: dict[str, Any] = {"title": name}
     if not numbers:
-        x |= {"tickmode": "array", "tickvals": places, "ticktext": text.short_names(grid, 14)}
+        x |= {"tickmode": "array", "tickvals": grid_points, "ticktext": text.short_names(grid, 14)}
     figure.update_layout(xaxis=x, yaxis={"title": _answer(models, answer)}, uirevision=str(feature))
     return text.models_band(figure, models)
 
@@ -196,9 +196,9 @@ def _best(figure: go.Figure, band: pd.DataFrame, places: Places, numbers: bool) 
 
 
 def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
-    for place, curve in enumerate(curves[:_MOST_LINES]):
+    for line, curve in enumerate(curves[:_MOST_LINES]):
         look: dict[str, Any] = {"mode": "lines+markers", "line": {"color": PURPLE, "width": 1.2}}
-        look |= {"marker": {"size": 4, "color": PURPLE}, "showlegend": not place}
+        look |= {"marker": {"size": 4, "color": PURPLE}, "showlegend": not line}
         hover = "selected draw: %{y:.3f}"
         marks.add_marks(figure, places, curve.astype(np.float32), "selected draws", hover, **look)
 
@@ -221,10 +221,10 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
         raise TypeError(f"column {column.name!r} is declared as ignored: there is nothing to bin")
     text = as_text(cells)
     missing = is_missing(text)
-    known = {level: int((text == level).sum()) for level in column.texts}
-    known["anything else"] = int((~missing).sum()) - sum(known.values())
-    known["missing"] = int(missing.sum())
-    return pd.DataFrame({"rows": known}).rename_axis(column.name)
+    counts_by_level = {level: int((text == level).sum()) for level in column.texts}
+    counts_by_level["anything else"] = int((~missing).sum()) - sum(counts_by_level.values())
+    counts_by_level["missing"] = int(missing.sum())
+    return pd.DataFrame({"rows": counts_by_level}).rename_axis(column.name)
 
 
 def plot_column(cells: pd.Series, column: Column) -> go.Figure:
@@ -233,9 +233,9 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     figure = theme.new_figure(f"Distribution of {column.name}", _column_note(cells, column))
     row_counts = table["rows"].head(_MOST_LEVELS)
     edges = table.attrs.get("edges")
-    places = row_counts.index if edges is None else (edges[:-1] + edges[1:]) / 2
+    positions = row_counts.index if edges is None else (edges[:-1] + edges[1:]) / 2
     figure.add_bar(
-        x=short_names(places) if edges is None else places,
+        x=short_names(positions) if edges is None else positions,
         y=row_counts.to_numpy(),
         name="rows",
         marker={"color": theme.BLUE},
@@ -261,11 +261,11 @@ def _column_note(cells: pd.Series, column: Column) -> str:
         return f"{plural(len(getattr(column, 'levels', ())), 'declared level')}"
     numbers, _ = read_numbers(cells)
     low, high = column.bounds
-    beyond = int(((numbers < low) | (numbers > high)).sum())
+    n_clipped = int(((numbers < low) | (numbers > high)).sum())
     missing = int(np.isnan(numbers).sum())
     notes = [f"declared {number(low)} to {number(high)}"]
     notes.append(
-        f"{plural(beyond, 'value')} beyond, counted at the ends" if beyond else "none beyond"
+        f"{plural(n_clipped, 'value')} beyond, counted at the ends" if n_clipped else "none beyond"
     )
     return " · ".join([*notes, *[f"{missing:,} missing"] * bool(missing)])
 

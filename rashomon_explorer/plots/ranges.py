@@ -201,16 +201,16 @@ def _bars(figure: go.Figure, table: pd.DataFrame) -> None:
 
 
 def _dots(figure: go.Figure, values: FloatArray, draws: NDArray[np.intp], *, faded: bool) -> None:
-    most = max(1, _MOST_DOTS // values.shape[1])
+    max_draws = max(1, _MOST_DOTS // values.shape[1])
     # The dots are the extremes and evenly spaced draws. An additional draw adds one dot and moves
     # none, until there are too many.
     step = 1
-    while len(values) > step * most:
+    while len(values) > step * max_draws:
         step *= 2
     some = np.arange(0, len(values), step)
     ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
-    places = np.concatenate([some, np.setdiff1d(ends, some)])
-    values, each = values[places], np.repeat(draws[places], values.shape[1])
+    positions = np.concatenate([some, np.setdiff1d(ends, some)])
+    values, each = values[positions], np.repeat(draws[positions], values.shape[1])
     look = {"opacity": text.FADED if faded else 1.0, "customdata": each}
     hover = "draw %{customdata}: %{x:.4g}"
     marks.row_dots(figure, values, "draw", 4, 0.8, theme.BLUE, hover, **look)

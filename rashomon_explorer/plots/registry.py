@@ -68,8 +68,8 @@ class MeasureCache:
 def _is_same(key: Any, other: Any) -> bool:
     if isinstance(key, tuple) and isinstance(other, tuple):
         return len(key) == len(other) and all(map(_is_same, key, other))
-    plain = isinstance(key, str | bytes | int | float)
-    return key is other or (plain and type(key) is type(other) and key == other)
+    is_scalar = isinstance(key, str | bytes | int | float)
+    return key is other or (is_scalar and type(key) is type(other) and key == other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,7 @@ class FigureSpec:
     def parameters(self) -> frozenset[str]:
         """Names of the arguments that some function of the figure takes."""
         functions = filter(None, (self.plot, self.table, self.measure, self.release_plot))
-        return frozenset(name for one in functions for name in _parameters(one))
+        return frozenset(name for function in functions for name in _parameters(function))
 
     def suits(self, families: Collection[str]) -> bool:
         """Whether the figure supports models of one of these families."""
@@ -153,11 +153,13 @@ class FigureSpec:
 
     def call(self, arguments: Mapping[str, Any], **changes: Any) -> "FigureCall":
         """Call of the figure; arguments without a Python expression are literals."""
-        known = {
-            name: one if isinstance(one, Argument) else Argument.known(one)
-            for name, one in arguments.items()
+        arguments_by_name = {
+            name: value if isinstance(value, Argument) else Argument.known(value)
+            for name, value in arguments.items()
         }
-        call = FigureCall(self.plot, known, self.table, self.measure, self.result, self.code)
+        call = FigureCall(
+            self.plot, arguments_by_name, self.table, self.measure, self.result, self.code
+        )
         return replace(call, **{"marks": self.marks, "of_people": self.of_people, **changes})
 
 
@@ -186,14 +188,14 @@ class FigureCall:
     @property
     def missing(self) -> list[str]:
         """Required arguments of the figure that are not known."""
-        known = {*self.arguments, *filter(None, (self.measure and self.result,))}
+        available = {*self.arguments, *filter(None, (self.measure and self.result,))}
         required = {
             name
             for function in filter(None, (self.measure, self.plot))
             for name, parameter in _parameters(function).items()
             if parameter.default is inspect.Parameter.empty
         }
-        return sorted(required - known)
+        return sorted(required - available)
 
     def table(self) -> pd.DataFrame:
         """Tabulate the values of the figure."""
@@ -218,7 +220,9 @@ class FigureCall:
         if not self.arguments:
             return {}
         names = _parameters(function)
-        values = {name: one.find() for name, one in self.arguments.items() if name in names}
+        values = {
+            name: argument.find() for name, argument in self.arguments.items() if name in names
+        }
         if self.measure is not None and self.result in names:
             values[self.result] = self.found()
         return values
@@ -228,17 +232,19 @@ class FigureCall:
         if self.measure is None:
             raise ValueError("this figure has no measure")
         measure = self.measure
-        own = {n: one for n, one in self.arguments.items() if n in _parameters(measure)}
-        keys = tuple(one.key for one in own.values())
-        return self.cache.get(keys, lambda: measure(**{n: one.find() for n, one in own.items()}))
+        used = {n: argument for n, argument in self.arguments.items() if n in _parameters(measure)}
+        keys = tuple(argument.key for argument in used.values())
+        return self.cache.get(
+            keys, lambda: measure(**{n: argument.find() for n, argument in used.items()})
+        )
 
     def _line(self, function: Callable[..., Any]) -> str:
-        known = {name: one.line for name, one in self.arguments.items()}
+        lines = {name: argument.line for name, argument in self.arguments.items()}
         if self.measure is not None:
-            known[self.result] = self.result
+            lines[self.result] = self.result
         written = []
         for name, parameter in _parameters(function).items():
-            line, default = known.get(name, ""), parameter.default
+            line, default = lines.get(name, ""), parameter.default
             if not line or line == repr(default):
                 continue
             required = default is inspect.Parameter.empty

@@ -57,9 +57,9 @@ def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.Da
     models = fitted_set(models)
     losses = _losses(models)
     rows = {}
-    for path, place in _trie(models).items():
-        if place.ending and _holds(path, search):
-            draws = sorted(place.ending)
+    for path, node in _trie(models).items():
+        if node.ending and _holds(path, search):
+            draws = sorted(node.ending)
             row = {"trees": len(draws), "draws": ", ".join(map(str, draws[:10]))}
             if losses is not None:
                 row["least loss"] = min(losses[draw] for draw in draws)
@@ -98,24 +98,24 @@ def plot_rules(
     """
     models = fitted_set(models)
     trie, losses = _trie(models), _losses(models)
-    known = {path: place for path, place in trie.items() if path}
+    nodes = {path: node for path, node in trie.items() if path}
     matches = {
-        path for path in known if _is_highlighted(path, known[path], trie, search, set(highlight))
+        path for path in nodes if _is_highlighted(path, nodes[path], trie, search, set(highlight))
     }
     match_text = f"; {text.plural(len(matches), 'place')} with “{escape(search)}”" if search else ""
-    rules = sum(bool(place.ending) for place in trie.values())
+    rules = sum(bool(node.ending) for node in trie.values())
     note = f"{text.plural(rules, 'rule')} of {text.plural(models.n_draws, 'tree')}{match_text}"
-    figure = theme.new_figure(_finding(known, models.n_draws), f"{note}; first question at the top")
-    paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
+    figure = theme.new_figure(_finding(nodes, models.n_draws), f"{note}; first question at the top")
+    paths = sorted(nodes, key=lambda path: (len(path), -len(nodes[path].through), path))
     figure.add_icicle(
         ids=[_ROOT, *map(_id, paths)],
         labels=[text.plural(models.n_draws, "tree"), *(_label(path[-1]) for path in paths)],
         parents=["", *(_id(path[:-1]) or _ROOT for path in paths)],
-        values=[0, *(len(known[path].ending) for path in paths)],
+        values=[0, *(len(nodes[path].ending) for path in paths)],
         branchvalues="remainder",
-        hovertext=["", *(_hover(path, known[path], losses) for path in paths)],
+        hovertext=["", *(_hover(path, nodes[path], losses) for path in paths)],
         hovertemplate="%{hovertext}<extra></extra>",
-        marker=_marker(paths, known, matches, losses),
+        marker=_marker(paths, nodes, matches, losses),
         maxdepth=_MOST_LEVELS,
         tiling={"orientation": "v", "pad": 1},
         pathbar={"thickness": 22},
@@ -134,7 +134,7 @@ def _finding(known: dict[Path, _Place], n_draws: int) -> str:
     firsts = {path[0]: len(place.through) for path, place in known.items() if len(path) == 1}
     if not firsts:
         return "No tree asks a question"
-    question = max(firsts, key=lambda one: firsts[one])
+    question = max(firsts, key=lambda question_text: firsts[question_text])
     trees = text.plural(n_draws, "tree")
     return f"{firsts[question]:,} of {trees} ask first “{escape(question)}”"
 
@@ -150,8 +150,8 @@ def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
     for draw, tree in enumerate(trees.trees):
         for splits, _ in tree_rules(tree):
             path = tuple(
-                as_question(one.feature, trees.feature_names, one.relation, one.reference)
-                for one in splits
+                as_question(split.feature, trees.feature_names, split.relation, split.reference)
+                for split in splits
             )
             for end in range(len(path) + 1):
                 trie.setdefault(path[:end], _Place()).through.add(draw)
@@ -178,7 +178,7 @@ def _is_highlighted(
         return False
     if _holds(path, search):
         return True
-    return any(other[: len(path)] == path and _holds(other, search) for other in trie)
+    return any(longer[: len(path)] == path and _holds(longer, search) for longer in trie)
 
 
 def _marker(
@@ -201,8 +201,8 @@ def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
     if place.ending:
         lines.append(f"a rule ends here in {text.plural(len(place.ending), 'tree')}")
     if losses is not None:
-        least = min(losses[draw] for draw in place.through)
-        lines.append(f"least loss {text.number(least, 4)}")
+        lowest = min(losses[draw] for draw in place.through)
+        lines.append(f"least loss {text.number(lowest, 4)}")
     return "<br>".join(lines)
 
 

@@ -82,20 +82,17 @@ def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[s
     full_names = [str(name) for name in names]
     ended = [_ended(name, longest) for name in full_names]
     halved = [_halved(name, longest) for name in full_names]
-    short = [
-        end
-        if _is_one(end, full_names, ended)
-        else half
-        if _is_one(half, full_names, halved)
-        else f"{place}. {end}"
-        for place, (end, half) in enumerate(zip(ended, halved, strict=True), start=1)
-    ]
-    return [escape(name, quote=False) for name in short]
+    short = []
+    for position, (end, half) in enumerate(zip(ended, halved, strict=True), start=1):
+        cuts = [(end, ended), (half, halved)]
+        distinct = (cut for cut, every in cuts if _is_one(cut, full_names, every))
+        short.append(escape(next(distinct, f"{position}. {end}"), quote=False))
+    return short
 
 
 def _is_one(cut: str, names: list[str], cuts: list[str]) -> bool:
     """Whether this shortened text belongs to only one distinct name."""
-    return len({name for name, other in zip(names, cuts, strict=True) if other == cut}) == 1
+    return len({name for name, shortened in zip(names, cuts, strict=True) if shortened == cut}) == 1
 
 
 def _ended(name: str, longest: int) -> str:
@@ -110,7 +107,7 @@ def _halved(name: str, longest: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class ModelSelection:
     """Models of a set within ψ, with the text of a figure about them."""
 
     models: Any
@@ -128,41 +125,50 @@ class Counted:
         return np.flatnonzero(np.isin(self.places, np.asarray(draws, dtype=int)))
 
 
-def counted(models: Any) -> Counted:
+def models_within_psi(models: Any) -> ModelSelection:
     """Select the models inside ψ, with a text of their number; of a release all draws."""
     every = np.arange(models.n_draws)
     if isinstance(models, ReleasedTrees):
-        return Counted(models, every, f"of all {plural(len(every), 'tree')}", "all draws")
+        return ModelSelection(models, every, f"of all {plural(len(every), 'tree')}", "all draws")
     if isinstance(models, ReleasedSet):
-        return Counted(models, every, of_all_draws(models), "all draws")
+        return ModelSelection(models, every, of_all_draws(models), "all draws")
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     noun, everything = ("draw", "all draws") if drawn else ("model", "all models shown")
     if models.n_draws and math.isnan(models.least):
         words = f"of {plural(models.n_draws, noun)}, of unknown loss"
-        return Counted(models, every, words, everything)
-    places = every[np.asarray(models.losses <= models.least + models.psi)]
+        return ModelSelection(models, every, words, everything)
+    inside = every[np.asarray(models.losses <= models.least + models.psi)]
     if models.complete:
-        text = f"of the whole set: {plural(len(places), noun)}"
-        return Counted(models.inside(), places, text, "the whole set")
-    if len(places) == models.n_draws:
-        return Counted(models, places, f"of {plural(models.n_draws, noun)}, all inside", everything)
+        text = f"of the whole set: {plural(len(inside), noun)}"
+        return ModelSelection(models.inside(), inside, text, "the whole set")
+    if len(inside) == models.n_draws:
+        return ModelSelection(
+            models, inside, f"of {plural(models.n_draws, noun)}, all inside", everything
+        )
     words = (
-        f"of the {plural(len(places), noun)} inside ψ = {number(models.psi)} "
+        f"of the {plural(len(inside), noun)} inside ψ = {number(models.psi)} "
         f"(of {models.n_draws:,})"
     )
-    return Counted(models.inside(), places, words, f"{noun}s inside")
+    return ModelSelection(models.inside(), inside, words, f"{noun}s inside")
 
 
-def need_inside(found: Counted, models: Any) -> Any:
+def need_inside(models: Any) -> Any:
     """Return the models inside ψ; raise a ValueError with a suggestion if there are none."""
-    if found.is_empty:
-        raise ValueError(f"{empty_set_message(models)}: {_REMEDY}")
-    return found.models
+    selection = models_within_psi(models)
+    if selection.is_empty:
+        raise ValueError(
+            f"{empty_set_message(models)}: raise epsilon or psi, draw fewer models, or use more "
+            "rows"
+        )
+    return selection.models
 
 
 def empty_set_figure(title: str, models: Any) -> go.Figure:
     """Figure of a set without models inside ψ: a message, and no values."""
-    text = f"{empty_set_message(models)},<br>so there is nothing to show.<br>{_TO_DO}"
+    text = (
+        f"{empty_set_message(models)},<br>so there is nothing to show.<br>Raise <b>ε</b> or "
+        "<b>ψ</b>, draw <b>fewer models</b>,<br>or use more rows."
+    )
     return models_band(empty_figure(title, text), models)
 
 
@@ -182,10 +188,6 @@ def empty_set_message(models: Any) -> str:
     if not models.n_draws:
         return "The set contains no models"
     return f"{none_phrase(models.n_draws)} inside ψ = {number(models.psi)}"
-
-
-_REMEDY = "raise epsilon or psi, draw fewer models, or use more rows"
-_TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or use more rows."
 
 
 _SURE = 1.96
@@ -344,7 +346,7 @@ def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
     }
 
 
-def faded_words(chosen: Mask) -> str:
+def selection_count_text(chosen: Mask) -> str:
     """Return the number of faded dots as text; empty if none is selected."""
     n_selected = int(chosen.sum())
     return (

@@ -140,19 +140,19 @@ def plot_tree_parity(
         look = {"marker": dots, "customdata": drawn.index.to_numpy()}
         hover = "draw %{customdata}: gap %{x:.3g}, %{y:.3g} above the best"
         add_marks(figure, drawn["gap"], drawn["beyond"], "drawn trees", hover, **look)
-    gaps, beyond = front["gap"].to_numpy(), front["beyond"].to_numpy()
+    gaps, excess = front["gap"].to_numpy(), front["beyond"].to_numpy()
     name = "least loss" if exact else "least loss of the draws"
     # A step function: a gap below that of a tree requires the loss of the next tree.
     look = {"line": {"shape": "vh", "color": theme.BLUE}, "marker": {"size": 7}}
     hover = "gap %{x:.3g}: %{y:.3g} above the best"
-    add_marks(figure, gaps, beyond, name, hover, mode="lines+markers", **look)
-    for place, name, symbol, colour in (
+    add_marks(figure, gaps, excess, name, hover, mode="lines+markers", **look)
+    for end, name, symbol, colour in (
         (0, "best tree", "x", theme.BEST_MODEL),
         (-1, "least gap", "diamond", theme.GREEN),
     ):
         hover = f"{name}: gap %{{x:.3g}}, %{{y:.3g}} above the best"
         marker = {"size": 12, "symbol": symbol, "color": colour}
-        add_marks(figure, gaps[[place]], beyond[[place]], name, hover, marker=marker)
+        add_marks(figure, gaps[[end]], excess[[end]], name, hover, marker=marker)
     figure.add_hline(y=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "gap between groups (0 is equal)", "rangemode": "tozero"},
@@ -178,8 +178,8 @@ def _finding(front: pd.DataFrame, psi: float) -> str:
 
 def plot_best_trees(models: PredictorSet, what: str) -> go.Figure:
     """Plot the best tree above the best one with a property, and state what the property costs."""
-    beyond = float(models.losses[1] - models.losses[0])
-    much = f"{number(beyond)} more" if beyond > 0 else "no more"
+    excess = float(models.losses[1] - models.losses[0])
+    much = f"{number(excess)} more" if excess > 0 else "no more"
     figure = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
     _, _, below = figure.layout.title.text.partition("<br>")
     figure.layout.title.text = f"The best tree {what} loses {much}<br>{below}"
@@ -196,8 +196,8 @@ def tree_guarantee_table(planned: TreePlan) -> pd.DataFrame:
     while planned.hit_rate(end) < _SURE and end < 1:
         end *= 1.5
     psis = np.unique([*np.linspace(0.0, min(end, 1.0), _POINTS), planned.psi, planned.law_psi])
-    found = [planned.hit_rate(float(psi)) for psi in psis]
-    table = pd.DataFrame({"at least": found}, index=pd.Index(psis, name="within ψ"))
+    shares = [planned.hit_rate(float(psi)) for psi in psis]
+    table = pd.DataFrame({"at least": shares}, index=pd.Index(psis, name="within ψ"))
     table.attrs["rounding"] = {"at least": "down"}
     return table
 
@@ -218,8 +218,8 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     hover, marker = "within ψ = %{x:.4g}: at least %{y:.1%}", {"size": 11, "symbol": "diamond"}
     look = {"mode": "lines", "line": {"color": theme.GREEN}}
     add_marks(figure, psis, shares, "guaranteed, at least", hover, **look)
-    name, own = f"ψ = {number(planned.psi)}", ([planned.psi], [planned.hit_rate_bound])
-    add_marks(figure, *own, name, hover, marker={"color": theme.GREEN, **marker})
+    name, plan_point = f"ψ = {number(planned.psi)}", ([planned.psi], [planned.hit_rate_bound])
+    add_marks(figure, *plan_point, name, hover, marker={"color": theme.GREEN, **marker})
     figure.add_vline(x=planned.psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree", "range": [0, float(psis[-1])]},

@@ -68,8 +68,8 @@ def plot_trees(
     trees = need_trees(models)
     selected = _draws_to_show(models, draws)
     widest = max((_size(trees.trees[draw])[0] for draw in selected), default=1)
-    most = (3 if widest <= _WIDE else 2) if columns is None else columns
-    columns = min(most, max(1, len(selected)))
+    max_columns = (3 if widest <= _WIDE else 2) if columns is None else columns
+    columns = min(max_columns, max(1, len(selected)))
     rows = max(1, math.ceil(len(selected) / columns))
     figure = theme.new_figure(
         _TITLE,
@@ -78,8 +78,8 @@ def plot_trees(
         height=150 + 230 * rows,
     )
     drawing = _Drawing()
-    for place, draw in enumerate(selected):
-        corner = place % columns, -(place // columns)
+    for number, draw in enumerate(selected):
+        corner = number % columns, -(number // columns)
         drawing.tree(trees.trees[draw], trees.feature_names, models.classes, corner)
         figure.add_annotation(
             x=corner[0] + 0.5,
@@ -174,7 +174,7 @@ class _Drawing:
         quiet: dict[str, Any] = {"showlegend": False}
         line = {"color": theme.GREY, "width": 1.2}
         add_marks(figure, *self.lines, None, mode="lines", line=line, **quiet)
-        for label, name in enumerate(escape(str(one)) for one in classes):
+        for label, name in enumerate(escape(str(label_name)) for label_name in classes):
             some = [leaf for leaf in self.leaves if leaf[2] == label]
             if some:
                 x, y, _, hover = zip(*some, strict=True)
@@ -193,7 +193,7 @@ def _in_two_lines(question: str) -> str:
     parts = [name, f"> {against}"] if sign else [*question.split("=", 1)]
     if not sign and len(parts) > 1:
         parts[1] = f"= {parts[1]}"
-    cut = [one if len(one) <= _WORD else f"{one[: _WORD - 1]}…" for one in parts]
+    cut = [part if len(part) <= _WORD else f"{part[: _WORD - 1]}…" for part in parts]
     return "<br>".join(map(escape, cut))
 
 
@@ -264,7 +264,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     note = text.join_notes(drawn, "dark: asked first", cut)
     figure = theme.new_figure(_title(table), note)
     first = (figure_rows["first"] / max(1, models.n_draws)).to_numpy()
-    places = list(range(len(figure_rows)))
+    rows = list(range(len(figure_rows)))
     hover = [
         f"<b>{escape(str(words))}</b><br>asked by {text.plural(int(row['trees']), 'tree')}, first "
         "by "
@@ -282,7 +282,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
         x, (low, high) = share.to_numpy(), figure_rows[["low", "high"]].to_numpy().T
         name = f"{text.percent(_CONFIDENCE)} interval for the law"
         look = {"marker": {"size": 4, "color": theme.GREY}, "error_x": whiskers(x, low, high, 1.4)}
-        add_marks(figure, x, places, name, **look)
+        add_marks(figure, x, rows, name, **look)
     axis = {"title": "share of the trees", "tickformat": ".0%", "range": [0, 1.02]}
     names = [escape(short_question(str(words), _LETTERS)) for words in figure_rows.index]
     lay_out_rows(figure, names, max(300, 150 + 24 * len(figure_rows)), **axis)

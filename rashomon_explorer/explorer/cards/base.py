@@ -27,7 +27,7 @@ from rashomon_explorer.explorer.widgets.basic import own_layout
 from rashomon_explorer.explorer.widgets.controls import CardMenu, MenuEntries
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import registry
-from rashomon_explorer.plots.text import counted, empty_set_figure
+from rashomon_explorer.plots.text import empty_set_figure, models_within_psi
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.sets import PredictorSet
 
@@ -331,7 +331,7 @@ class FigureCard:
         is_empty = (
             "inside" in spec.needs
             and state.view != "release"
-            and counted(state.rashomon_set).is_empty
+            and models_within_psi(state.rashomon_set).is_empty
         )
         if is_empty and spec.measure is not None and spec.code is None:
             plot = partial(empty_set_figure, spec.title, state.rashomon_set)

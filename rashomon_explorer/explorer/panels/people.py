@@ -19,7 +19,7 @@ from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.decomposition import decomposition_text
 from rashomon_explorer.plots.person import flip_kinds, sample_share
-from rashomon_explorer.plots.text import counted, number, percent, plural
+from rashomon_explorer.plots.text import models_within_psi, number, percent, plural
 from rashomon_explorer.sets import RashomonSet
 
 _EVERYONE = "everyone"
@@ -165,7 +165,7 @@ def _width(session: Any) -> str:
         return _NO_SAMPLE
     if session.state.outside is not None:  # neither a mechanism nor noise
         return ""
-    if counted(models).models.n_draws < 2:
+    if models_within_psi(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
         found: DisagreementDecomposition = disagreement_decomposition(models, people.rows)
@@ -179,7 +179,7 @@ def _enough(session: Any) -> str:
     models = session.state.rashomon_set
     if session.state.selection:
         return ""
-    inside = counted(models).models
+    inside = models_within_psi(models).models
     drawn = isinstance(models, RashomonSet) or models.independent
     if not drawn or inside.n_draws < 2:
         return "Too few draws lie within ψ to estimate the disagreement."
