@@ -8,7 +8,9 @@ import numpy as np
 
 from rashomon_explorer._utils import formatting
 from rashomon_explorer.plots import text
+from rashomon_explorer.plots.budget import tradeoff_table
 from rashomon_explorer.plots.guarantees import GuaranteeRow
+from rashomon_explorer.privacy import pure
 
 RNG = np.random.default_rng(0)
 SHARES = [
@@ -60,6 +62,10 @@ def test_negative_control_the_nearest_number_is_no_bound():
 
 
 def test_signs_infinities_and_hairs():
+    assert text.sentence("no row is read") == "No row is read."
+    assert text.sentence("ε = 4 at δ = 1e-6") == "ε = 4 at δ = 1e-6."  # a symbol has no capital
+    curve = tradeoff_table(pure(800.0))["misses at least"]  # a cost past the range of doubles
+    assert curve.iloc[0] == 1.0 and (curve.iloc[1:] == 0.0).all()
     ends = [text.number(-1.2345, rounding=side) for side in ("down", "up")]
     assert ends == ["-1.24", "-1.23"]
     assert text.cost_text(math.inf) == "ε = ∞"

@@ -1,4 +1,4 @@
-"""The file itself: whole, offline, escaped, readable by screen readers."""
+"""Contract of all editions: sections, marks, offline, escaped, readable by screen readers."""
 
 import base64
 import gzip
@@ -14,23 +14,51 @@ import pytest
 import rashomon_explorer
 from rashomon_explorer.plots import plot_tradeoff
 from rashomon_explorer.plots.budget import tradeoff_table
-from rashomon_explorer.privacy import pure
 from rashomon_explorer.report import report
 from rashomon_explorer.report.blocks import Plot, Table
 from rashomon_explorer.report.editions import Document
+from rashomon_explorer.report.sections import CURATOR, RELEASE
 from rashomon_explorer.report.sections.document import Section, Skip
 
 from .conftest import Reader, figures_of, read, words_of
 
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+EDITIONS = {
+    "curator_text": ("models", CURATOR),
+    "release_text": ("models", RELEASE),
+    "tree_curator": ("tree_models", CURATOR),
+    "tree_release": ("tree_models", RELEASE),
+}
 
 
-@pytest.fixture(params=["curator", "release"])
-def text(request):
-    return request.getfixturevalue(f"{request.param}_text")
+@pytest.fixture(params=EDITIONS)
+def edition(request):
+    models, sections = EDITIONS[request.param]
+    return request.getfixturevalue(request.param), request.getfixturevalue(models), sections
 
 
-def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(text):
+def test_every_section_is_there_or_says_why_not_and_has_the_bands_of_its_figures(edition):
+    text, models, sections = edition
+    reasons = words_of(text).partition("Not in this report, and why")[2]
+    for section in sections:
+        there = f'<section id="{section.key}" class="{section.view}"' in text
+        suits = section.suits(models)
+        assert there or f"{section.title}:" in reasons if suits else not there
+    views = {section.key: section.view for section in sections}
+    private = 0
+    for part in text.split("<section ")[1:]:
+        for figure in figures_of(part):
+            shapes = figure["layout"].get("shapes", [])
+            bands = [shape["label"]["text"] for shape in shapes if "label" in shape]
+            marked = any("curator view: not private" in band for band in bands)
+            assert marked or views.get(part.split('"')[1]) != "curator"
+            assert not marked or sections is CURATOR
+            private += marked
+    assert (private >= 7) == (sections is CURATOR)
+
+
+def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(edition):
+    text = edition[0]
     page, loads = Reader(text), {"src", "href", "srcset", "data", "action", "poster", "background"}
     addresses = [value for _, attrs in page.found for name, value in attrs.items() if name in loads]
     assert addresses and all(str(value).startswith("#") for value in addresses)
@@ -45,7 +73,8 @@ def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(text):
     assert f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" in policy
 
 
-def test_it_is_well_formed_and_can_be_read_aloud(text):
+def test_it_is_well_formed_and_can_be_read_aloud(edition):
+    text = edition[0]
     page = Reader(text)
     assert page.balanced
     ids = [attrs["id"] for _, attrs in page.found if "id" in attrs]
@@ -64,19 +93,19 @@ def test_it_is_well_formed_and_can_be_read_aloud(text):
     assert f"rashomon-explorer {rashomon_explorer.__version__}" in words_of(text)
 
 
-@pytest.mark.parametrize("edition", ["curator", "release"])
-def test_what_users_write_is_never_markup(edition, models, rows, tmp_path):
+@pytest.mark.parametrize("released", [False, True])
+def test_what_users_write_is_never_markup(released, models, rows, tmp_path):
     X, y, groups = rows
     names = (ATTACK, *models.feature_names[1:])
     named = replace(models, feature_names=names, classes=(f"no{ATTACK}", f"yes{ATTACK}"))
     public = {"title": ATTACK, "target": ATTACK, "date": ATTACK, "bounds": {ATTACK: (0.0, 1.0)}}
-    if edition == "curator":
-        groups = groups.map(lambda group: group + ATTACK).rename(ATTACK)
-        labels = pd.Series(y).map(dict(enumerate(named.classes))).to_numpy()
-        path = report(named, tmp_path / "c.html", X.to_numpy(), labels, groups=groups, **public)
+    labels = pd.Series(y).map(dict(enumerate(named.classes))).to_numpy()
+    private = (X.to_numpy(), labels)
+    if released:
+        named, private = named.release(), ()
     else:
-        path = report(named.release(), tmp_path / "c.html", **public)
-    text = read(path)
+        public["groups"] = groups.map(lambda group: group + ATTACK).rename(ATTACK)
+    text = read(report(named, tmp_path / "c.html", *private, **public))
     page = Reader(text)
     assert page.balanced and not page.all("img") and text.count("<script>") == 1
     assert not [attrs for _, attrs in page.found if any(name.startswith("on") for name in attrs)]
@@ -93,52 +122,38 @@ def test_equal_inputs_give_equal_bytes_and_without_scripts_there_are_tables(mode
     assert Reader(one).balanced and "Losses of the draws" in one
 
 
-def test_nothing_is_overwritten_and_half_a_report_is_never_found(models, tmp_path, monkeypatch):
-    place, released = tmp_path / "card.html", models.release()
+def test_a_file_is_whole_its_owners_and_never_overwritten(models, tmp_path, monkeypatch):
+    path, released = tmp_path / "card.html", models.release()
     with pytest.raises(FileNotFoundError, match="is not a folder"):
         report(released, tmp_path / "nowhere" / "card.html")
-    place.write_text("mine")
+    path.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        report(released, place)
-    assert place.read_text() == "mine"
-    report(released, place, overwrite=True, interactive=False)
-    assert read(place).startswith("<!DOCTYPE html>")
-    place.unlink()
+        report(released, path)
+    assert path.read_text() == "mine"
+    for shown, mode in ((models, 0o600), (released, 0o644)):
+        report(shown, path, overwrite=True, interactive=False)
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+        assert read(path).startswith("<!DOCTYPE html>")
+        path.unlink()
     monkeypatch.setattr("os.replace", Mock(side_effect=OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        report(released, place)
+        report(released, path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_curators_file_is_its_owners_alone(models, tmp_path):
-    paths = [
-        report(one, tmp_path / f"{place}.html", interactive=False)
-        for place, one in enumerate((models, models.release()))
-    ]
-    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o644]
-
-
 def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models):
-    def skips(material):
-        raise Skip("it <needs> rows")
-
-    def fails(material):
-        raise ValueError("a bug")
-
     def html(make):
         section = Section("x", "Rows", "curator", make)
         return Document("x", "curator", [section], None, interactive=False).html()
 
-    text = html(skips)
+    def fail(error):
+        raise error
+
+    text = html(lambda material: fail(Skip("it <needs> rows")))
     assert "<b>Rows:</b> it &lt;needs&gt; rows" in text
     with pytest.raises(ValueError, match="a bug"):
-        html(fails)
+        html(lambda material: fail(ValueError("a bug")))
     table = tradeoff_table(models.guarantee)
     bare = Plot(plot_tradeoff(table), "a curve", Table(table, "a table"))
     with pytest.raises(AssertionError, match="no curator band"):
         html(lambda material: [bare])
-
-
-def test_a_cost_past_the_range_of_doubles_has_a_curve():
-    curve = tradeoff_table(pure(800.0))["misses at least"]
-    assert curve.iloc[0] == 1.0 and (curve.iloc[1:] == 0.0).all()
