@@ -368,8 +368,8 @@ class CertifiedAnswers:
 
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Recourse:
         """Least change of each person after which every good model accepts."""
-        psi, least = self.inputs.psi, max(float(self.problem.minimum.value), 1e-300)
-        options["scope"] = f"every good model ({100 * psi / least:.2g} % worse at most)"
+        psi, minimum = self.inputs.psi, max(float(self.problem.minimum.value), 1e-300)
+        options["scope"] = f"every good model ({100 * psi / minimum:.2g} % worse at most)"
         return table_recourse(self.problem, psi, self.inputs.model, rows, changeable, **options)
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:

@@ -104,16 +104,16 @@ def responses(
     count = min(len(table), 2 if wide else _ROWS)
     rows = np.sort(rng.choice(len(table), count, replace=False))
     tried = [
-        table.iloc[:, place].take(tried_places(table.iloc[:, place], 4 if wide else _VALUES))
-        for place in range(table.shape[1])
+        table.iloc[:, position].take(tried_places(table.iloc[:, position], 4 if wide else _VALUES))
+        for position in range(table.shape[1])
     ]
-    blocks = [changed_rows(table, rows, place, values) for place, values in enumerate(tried)]
+    blocks = [changed_rows(table, rows, position, values) for position, values in enumerate(tried)]
     parts: list[FloatArray] = []
     batch, size = [table.iloc[rows]], 0
-    for place, block in enumerate(blocks):
+    for position, block in enumerate(blocks):
         batch.append(block)
         size += block.size
-        if size > _CELLS or place == len(blocks) - 1:
+        if size > _CELLS or position == len(blocks) - 1:
             parts.append(np.asarray(encode(pd.concat(batch)), dtype=float))
             batch, size = [], 0
     every = np.concatenate(parts)
@@ -141,8 +141,10 @@ def column_map(
     names = [str(name) for name in table.columns]
     moves = np.array([_moved(one, size) for one in probed])
     checked = tuple(
-        _checked(column, place, dict(zip(names, probed, strict=True)), moves[:, place], size, steps)
-        for place, column in enumerate(columns)
+        _checked(
+            column, position, dict(zip(names, probed, strict=True)), moves[:, position], size, steps
+        )
+        for position, column in enumerate(columns)
     )
     uses = {
         name: _use(response, moved, size, checked, steps)
@@ -150,10 +152,10 @@ def column_map(
         else _unknown_use(moved, steps)
         for name, response, moved in zip(names, probed, moves, strict=True)
     }
-    whole = [_is_whole_effect(column, uses, checked) for column in checked]
+    complete = [_is_whole_effect(column, uses, checked) for column in checked]
     checked = tuple(
         column if is_complete else replace(column, partial=True)
-        for column, is_complete in zip(checked, whole, strict=True)
+        for column, is_complete in zip(checked, complete, strict=True)
     )
     return TableColumnMap(uses, checked, is_rowwise)
 

@@ -93,8 +93,8 @@ def _pipeline(step: Pipeline, columns: Columns) -> Columns:
 
 def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
     traced: list[StepColumn] = []
-    places = sorted(step.transformers_, key=lambda entry: step.output_indices_[entry[0]].start)
-    for _, transformer, selection in places:
+    entries = sorted(step.transformers_, key=lambda entry: step.output_indices_[entry[0]].start)
+    for _, transformer, selection in entries:
         selected = _input_columns(selection, columns)
         if len(selected) and not (isinstance(transformer, str) and transformer == "drop"):
             traced += trace(transformer, selected)
@@ -125,7 +125,9 @@ def _input_columns(selection: Any, columns: Columns) -> Columns:
 
 
 def _union(step: FeatureUnion, columns: Columns) -> Columns:
-    parts = [trace(one, columns) for _, one in step.transformer_list if one != "drop"]
+    parts = [
+        trace(part_step, columns) for _, part_step in step.transformer_list if part_step != "drop"
+    ]
     return tuple(column for part in parts for column in part)
 
 
@@ -223,11 +225,11 @@ def _unknown(step: Any, columns: Columns) -> Columns:
     keeps = hasattr(step, "statistics_") or type(step).__name__.endswith("Imputer")
     traced = []
     for name in map(str, step.get_feature_names_out(names)):
-        own = by_name.get(name.removeprefix(_MISSING))
-        if own is not None and name.startswith(_MISSING):
-            traced.append(StepColumn(name, own.sources, "missing"))
-        elif own is not None:
-            traced.append(own if keeps else _renewed(own, step))
+        origin = by_name.get(name.removeprefix(_MISSING))
+        if origin is not None and name.startswith(_MISSING):
+            traced.append(StepColumn(name, origin.sources, "missing"))
+        elif origin is not None:
+            traced.append(origin if keeps else _renewed(origin, step))
         else:
             traced.append(_derived(name, columns, step_name(step)))
     return tuple(traced)

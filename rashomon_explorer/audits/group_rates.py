@@ -146,9 +146,9 @@ def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:
 
 def ratio_range(first: FloatArray, second: FloatArray) -> FloatArray:
     """Bounds (3, n) of the smaller rate over the larger, from least, fitted and greatest rates."""
-    (low, rate, high), (other_low, other, other_high) = first, second
+    (low, rate, high), (other_low, other_rate, other_high) = first, second
     lowest = np.minimum(_quotient(low, other_high), _quotient(other_low, high))
-    fitted = np.minimum(_quotient(rate, other), _quotient(other, rate))
+    fitted = np.minimum(_quotient(rate, other_rate), _quotient(other_rate, rate))
     highest = np.ones_like(lowest)
     below, above = high < other_low, other_high < low
     highest[below] = _quotient(high, other_low)[below]

@@ -104,8 +104,10 @@ def _cause(model: AuditedModel) -> str:
     for step in model.steps:
         after = _stepped(step, rows)
         again, first_row = _stepped(step, rows), _stepped(step, rows[:1])
-        whole, twice, first = (np.asarray(_dense(encoded)) for encoded in (after, again, first_row))
-        if not np.array_equal(whole, twice) or not np.array_equal(whole[:1], first):
+        encoded_rows, twice, first = (
+            np.asarray(_dense(encoded)) for encoded in (after, again, first_row)
+        )
+        if not np.array_equal(encoded_rows, twice) or not np.array_equal(encoded_rows[:1], first):
             return f"{step_name(step)} transforms a row in another way each time or with other rows"
         rows = after
     rule = type(model.original).__name__
@@ -351,13 +353,15 @@ class AuditedModel:
         matrix = np.diag(slopes * self._spreads if standardised else slopes)
         constant = np.array([column.offset for column in self.columns])
         names, is_listed = self.names, np.ones(len(matrix), dtype=bool)
-        for places in self.complete_levels():
-            common = places[int(np.argmax(self._indicators(places).sum(axis=0)))]
+        for positions in self.complete_levels():
+            common = positions[int(np.argmax(self._indicators(positions).sum(axis=0)))]
             constant = constant + matrix[common]
             is_listed[common] = False
-            for place in places:
-                names[place] = f"{names[place]} vs {self.columns[common].level}"
-                matrix[place] = matrix[place] - (matrix[common] if place != common else 0.0)
+            for position in positions:
+                names[position] = f"{names[position]} vs {self.columns[common].level}"
+                matrix[position] = matrix[position] - (
+                    matrix[common] if position != common else 0.0
+                )
         matrix = np.pad(matrix[is_listed], [(0, 0), (0, int(intercept))])
         names = [name for name, listed in zip(names, is_listed, strict=True) if listed]
         if intercept or constant.any():
@@ -387,7 +391,7 @@ class AuditedModel:
         for position, column in enumerate(self.columns):
             if column.level and column.in_units:
                 levels.setdefault(column.sources[0], []).append(position)
-        several = [places for places in levels.values() if len(places) > 1]
+        several = [positions for positions in levels.values() if len(positions) > 1]
         return [group for group in several if np.allclose(self._indicators(group).sum(axis=1), 1)]
 
     def _indicators(self, places: list[int]) -> FloatArray:

@@ -25,7 +25,7 @@ def quality_text(audit: Any) -> str:
     rows = {name: (value, meaning) for name, value, _, meaning in quality_rows(audit)}
     names = [name for name in ("accuracy", "AUC", "R²", "RMSE") if name in rows]
     unseen = any(name.startswith(_UNSEEN) for name in rows)
-    shown = {name: number(rows[_UNSEEN + name if unseen else name][0]) for name in names}
+    texts = {name: number(rows[_UNSEEN + name if unseen else name][0]) for name in names}
     where = " cross-fitted" if unseen else ""
     fit_numbers = ", ".join(f"{name} {number(rows[name][0])}" for name in names)
     rest = f"; on the rows of its fit {fit_numbers}" if unseen else ""
@@ -34,14 +34,14 @@ def quality_text(audit: Any) -> str:
             f"; every good model ≥ {number(rows['least R²'][0])}" if "least R²" in rows else ""
         )
         return (
-            f"R² {shown['R²']}{where}{lower_bound}; RMSE {shown['RMSE']} ({rows['RMSE'][1]}){rest}"
+            f"R² {texts['R²']}{where}{lower_bound}; RMSE {texts['RMSE']} ({rows['RMSE'][1]}){rest}"
         )
     share, meaning = rows["constant accuracy"]
-    area = f"; AUC {shown['AUC']}" if "AUC" in shown else ""
+    area = f"; AUC {texts['AUC']}" if "AUC" in texts else ""
     which = "good models" if audit.kind == "exact" else "sampled models"
     low, high = rows["least accuracy"][0], rows["greatest accuracy"][0]
     return (
-        f"accuracy {shown['accuracy']}{where} ({which}: {number(low)} to {number(high)}), "
+        f"accuracy {texts['accuracy']}{where} ({which}: {number(low)} to {number(high)}), "
         f"{number(share)} {meaning}{area}{rest}"
     )
 

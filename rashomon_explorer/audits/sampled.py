@@ -190,13 +190,13 @@ def sample_models(
     check_count(n_folds=n_folds)
     if n_models != "auto":
         check_count(n_models=n_models)  # type: ignore[arg-type]
-    X, own, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
+    X, unfitted, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
     if targets.ndim != 1:
         raise ValueError(f"y must hold one label or target for each row, got shape {targets.shape}")
     seed = int(check_random_state(random_state).randint(2**31))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     work = CrossFit.begin(
-        own,
+        unfitted,
         X,
         targets,
         seed=seed,
@@ -207,7 +207,7 @@ def sample_models(
         decision=decision,
     )
     rule = None if _is_paired(tolerance) else _rule(tolerance, work, random_state)
-    available = _requested(own, X, kinds, work)
+    available = _requested(unfitted, X, kinds, work)
     stopped, drawn = _draw(work, available, rule, confidence, n_models)
     tried = [AS_GIVEN, *drawn]
     rule, excess, errors, good = work.good(tried, rule, confidence)

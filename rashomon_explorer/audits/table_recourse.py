@@ -253,14 +253,14 @@ def _column(
     cost = float(declared["costs"].get(name, 1 / spread if number else 1.0))
     if not cost > 0:
         raise ValueError(f"the cost of {name!r} must be > 0, got {cost!r}")
-    whole = name in integers or (number and is_whole(column))
+    is_integer = name in integers or (number and is_whole(column))
     settings = (
         use.kind,
         use.additive,
         use.slopes,
         values,
         number,
-        whole,
+        is_integer,
         cost,
         low,
         high,
@@ -303,17 +303,17 @@ class _Task:
         levels: dict[str, list[str]] = {}
         through, parts = [], []
         for column in self.columns:
-            own = people.iloc[:, column.place]
+            values = people.iloc[:, column.place]
             if column.kind == "affine":
                 names.append(column.name)
                 through.append(column.slopes[None])
-                parts.append(_numbers(own)[:, None])
+                parts.append(_numbers(values)[:, None])
                 continue
             levels[column.name] = [f"{column.name}={value}" for value in column.values]
             names += levels[column.name]
             each = self.encode(changed_rows(people, [0], column.place, column.values))
             through.append(each - each[:1])
-            parts.append((own.to_numpy()[:, None] == column.values.to_numpy()).astype(float))
+            parts.append((values.to_numpy()[:, None] == column.values.to_numpy()).astype(float))
         matrix, features = np.vstack(through).T, np.hstack(parts)
         rest = self.encode(people) - features @ matrix.T
         numbers = [column for column in self.columns if column.kind == "affine"]
@@ -364,10 +364,10 @@ class _Task:
         """Rows of people with other values of the changeable columns."""
         rows = (self.people if places is None else self.people.iloc[places]).copy()
         for number, column in enumerate(self.columns):
-            own = rows.iloc[:, column.place]
+            old = rows.iloc[:, column.place]
             new = pd.Series([each[number] for each in values], index=rows.index)
-            if own.dtype == "category" or _holds(own.dtype, new):
-                new = new.astype(own.dtype)
+            if old.dtype == "category" or _holds(old.dtype, new):
+                new = new.astype(old.dtype)
             rows.isetitem(column.place, new)  # type: ignore[arg-type]
         return rows
 
@@ -507,17 +507,17 @@ class _Grid:
         best = self.task.worst.functionals(self.task.problem.minimum.theta[:, None])
         self.normals = [*fitted, *best]
         count = self._count(len(self.task.columns))
-        grids = {place: self._start(place, count) for place in self.places}
+        grids = {person: self._start(person, count) for person in self.places}
         one_grids = dict(grids)
         for turn in range(_ZOOMS + 1):
             reached = self._reached(grids, answers, final=turn == 0)
             one_choices = {
                 p: grid.cheapest(self._under(grid, fitted)) for p, grid in one_grids.items()
             }
-            for place, at in one_choices.items():
+            for person, at in one_choices.items():
                 if at is not None:
-                    answers.one_rows[place] = one_grids[place].taken(at)
-                    answers.numbers[place, 3] = one_grids[place].costs[at]
+                    answers.one_rows[person] = one_grids[person].taken(at)
+                    answers.numbers[person, 3] = one_grids[person].costs[at]
             if turn == _ZOOMS:
                 break
             fine = 21 if len(self.task.columns) < 3 else 7

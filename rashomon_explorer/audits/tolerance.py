@@ -150,10 +150,10 @@ class _Case:
     @cached_property
     def weights(self) -> FloatArray:
         """Weight of each row: in the objective of the problem, or else as given."""
-        known = self.sample_weight
+        row_weight = self.sample_weight
         if self.problem is not None:
-            known = row_weights(refits.last_step(self.model), self.y, known)
-        return np.ones(len(self.y)) if known is None else np.asarray(known, dtype=float)
+            row_weight = row_weights(refits.last_step(self.model), self.y, row_weight)
+        return np.ones(len(self.y)) if row_weight is None else np.asarray(row_weight, dtype=float)
 
     @cached_property
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

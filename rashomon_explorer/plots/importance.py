@@ -185,10 +185,10 @@ def importances(
         X = trees.rows(X)
     table: Any = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     y, every = np.asarray(y), _with_best(inside)
-    others = isinstance(getattr(every, "models", None), FittedModels)
-    repeats = 1 if others else int(np.clip(_SHUFFLED_ROWS // len(table), 1, _MOST_REPEATS))
+    is_other_kind = isinstance(getattr(every, "models", None), FittedModels)
+    repeats = 1 if is_other_kind else int(np.clip(_SHUFFLED_ROWS // len(table), 1, _MOST_REPEATS))
     if max_rows is None:
-        cells = _CELLS_OF_OTHERS if others else _CELLS
+        cells = _CELLS_OF_OTHERS if is_other_kind else _CELLS
         max_rows = max(_FEWEST_ROWS, cells // (len(every) * table.shape[1] * repeats))
     rows = text.sample_rows(len(table), max_rows)
     parts = [rows]
@@ -199,7 +199,7 @@ def importances(
         importance_cloud(every, take_rows(table, part), y[part], n_repeats=repeats, **options)
         for part in parts
     ]
-    values = np.array([one.to_numpy() for one in tables])
+    values = np.array([part_table.to_numpy() for part_table in tables])
     table_of_means = pd.DataFrame(values.mean(axis=0), tables[0].index, tables[0].columns)
     if len(parts) > 1:
         table_of_means.attrs["margin"] = _SURE * values.std(axis=0, ddof=1) / np.sqrt(_PARTS)

@@ -215,8 +215,8 @@ def _total(eta: float, count: int, ledger: bool | str, delta: float) -> float:
 
 def _one_by_one(planned: Plan | TreePlan, count: int) -> pd.DataFrame:
     """Privacy costs and guarantees of new plans, without those that are infeasible."""
-    most = _TREES_PLANNED if isinstance(planned, TreePlan) else _PLANNED
-    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, most)
+    count_planned = _TREES_PLANNED if isinstance(planned, TreePlan) else _PLANNED
+    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, count_planned)
     guarantees = np.array([guarantee_at(planned, float(cost), count) for cost in prices])
     is_feasible = ~np.isnan(guarantees)
     return _frame(count, prices[is_feasible], guarantees[is_feasible])

@@ -97,8 +97,8 @@ def profiles(
         is_other_kind = isinstance(getattr(inside, "models", None), FittedModels)
         max_predictions = _PREDICTIONS_OF_OTHERS if is_other_kind else _PREDICTIONS
         max_rows = max(_FEWEST_ROWS, max_predictions // (inside.n_draws * n_points))
-    places = text.sample_rows(len(X), max_rows)
-    rows = take_rows(X, places)
+    positions = text.sample_rows(len(X), max_rows)
+    rows = take_rows(X, positions)
     some = f"{max_rows:,} of " if len(X) > max_rows else ""
     read = f"mean over {some}{len(X):,} rows"
     curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)

@@ -33,11 +33,11 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
         f"{total:,} trees are within ψ = {number(psi)} of the best",
         "enumerated, not sampled; by leaves",
     )
-    for place, (leaves, row) in enumerate(sizes.iterrows()):
+    for colour_number, (leaves, row) in enumerate(sizes.iterrows()):
         counts = np.array([float(count) if count else np.nan for count in row])
         if np.isnan(counts).all():
             continue
-        line = {"shape": "hv", "color": theme.CATEGORIES[place % len(theme.CATEGORIES)]}
+        line = {"shape": "hv", "color": theme.CATEGORIES[colour_number % len(theme.CATEGORIES)]}
         hover = f"{leaves} leaves, ψ = %{{x:.4g}}: %{{y:,.0f}} trees"
         x, look = sizes.columns.to_numpy(dtype=float), {"mode": None, "line": line}
         add_marks(figure, x, counts, f"{leaves}", hover, **look)

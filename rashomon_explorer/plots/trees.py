@@ -90,9 +90,9 @@ def plot_trees(
         )
     drawing.onto(figure, models.classes)
     figure.update_layout(legend={"y": -0.01}, margin={"l": 12, "r": 12})
-    plain = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
-    figure.update_xaxes(range=[0, columns], **plain)
-    figure.update_yaxes(range=[1 - rows, 1], **plain)
+    axis = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
+    figure.update_xaxes(range=[0, columns], **axis)
+    figure.update_yaxes(range=[1 - rows, 1], **axis)
     return text.models_band(figure, models)
 
 

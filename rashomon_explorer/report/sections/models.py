@@ -66,12 +66,12 @@ def _columns(material: Curator) -> Table:
         called = frame.columns
     names = getattr(material.models, "feature_names", ())[:-1]
     table = declared(
-        [str(one) for one in (names if len(names) == len(called) else called)], material.bounds
+        [str(label) for label in (names if len(names) == len(called) else called)], material.bounds
     )
     units = None if material.units is None or len(names) != len(called) else material.units
     for name, values in zip(("min", "mean", "max"), ends, strict=True):
-        own = values if units is None else units["offset"] + units["size"] * values
-        table[name] = np.asarray(own, dtype=float)
+        in_table = values if units is None else units["offset"] + units["size"] * values
+        table[name] = np.asarray(in_table, dtype=float)
     if units is None:
         return Table(table, "Features, as the models take them")
     table["unit"] = units["unit"].to_numpy()

@@ -318,17 +318,17 @@ def accuracy_section(
     """Tables by conflict ratio, ``move`` of the score, and ``flips`` of people (one row each)."""
     split = {_ALL_PEOPLE: people}
     if groups is not None:
-        own = groups.astype(str).to_numpy()
-        split |= {f"{groups.name}={one}": people[own == one] for one in np.unique(own)}
+        names = groups.astype(str).to_numpy()
+        split |= {f"{groups.name}={part}": people[names == part] for part in np.unique(names)}
     ratios = {
         "any" if threshold == 0 else f"at least {percent(threshold)}": [
-            _count(one["flips"] if threshold == 0 else one["conflict_ratio"] >= threshold)
-            for one in split.values()
+            _count(part["flips"] if threshold == 0 else part["conflict_ratio"] >= threshold)
+            for part in split.values()
         ]
         for threshold in _RATIOS
     }
     moves = {
-        f"at least {threshold:g}": [_count(one["move"] >= threshold) for one in split.values()]
+        f"at least {threshold:g}": [_count(part["move"] >= threshold) for part in split.values()]
         for threshold in _MOVES
     }
     return [
