@@ -36,8 +36,8 @@ class LeakyArray(np.ndarray):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the reason with the numbers."""
-        constructor, arguments, numbers = super().__reduce__()  # type: ignore[misc]
-        return constructor, arguments, (numbers, self.leak)
+        reduced = super().__reduce__()
+        return reduced[0], reduced[1], (reduced[2], self.leak)
 
     def __setstate__(self, state: Any) -> None:
         """Restore the values and the reason."""

@@ -48,7 +48,7 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
-from rashomon_explorer.privacy.ledger.charge import failure_assumption
+from rashomon_explorer.privacy.ledger.charge import Charge, failure_assumption
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
@@ -149,19 +149,6 @@ def warn_clipped_rows(share: float, row_norm: float) -> None:
     )
 
 
-def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
-    """Warn that the ledger is not charged because no guarantee holds."""
-    if guarantee.holds:
-        return
-    remedy = "Declare the bounds instead" if leak else "Use another sampler, or no ledger"
-    warnings.warn(
-        f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be released, so "
-        f"the ledger is not charged. {remedy}",
-        exceptions.PrivacyLeakWarning if leak else exceptions.LedgerWarning,
-        stacklevel=exceptions.warn_stacklevel(),
-    )
-
-
 def warn_ball_boundary(radius: float) -> None:
     """Warn the curator that the Rashomon set extends beyond the ball of models."""
     warnings.warn(
@@ -240,8 +227,6 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     _chunked: ClassVar[bool] = True
     """Whether a fit reads chunked rows."""
-
-    """Whether sums over rows are computed by the library of the rows."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [feasibility.EPSILON],
@@ -324,24 +309,16 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         table = self._table(X, y)
         leak = leak or table.leak
         planned = self._plan_fit(table)
-        stated = self._stated(planned.guarantee, table.assumptions)
+        stated = self._with_assumptions(planned.guarantee, table.assumptions)
         guarantee = no_guarantee(leak) if leak else stated
-        if guarantee.holds:
-            pipelines.warn_learning_steps(self)
+        charge = self._reserve(guarantee, planned, leak)
 
         def draw() -> dict[str, Any]:
             if charge is not None:
-                table.recognised(charge.path)
+                table.register_with_ledger(charge.path)
             return planned.draw(guarantee)
 
-        ledger = self._ledger(guarantee, leak)
-        if ledger is None:
-            charge = None
-            fitted = draw()
-        else:
-            charge = ledger.reserve(guarantee, note=planned.note, parameters=planned.parameters)
-            fitted = charge.run(draw)
-        self._hold(fitted)
+        self._set_fitted_attributes(draw() if charge is None else charge.run(draw))
         return self
 
     def check_rows(self, X: Any, y: Any = None) -> None:
@@ -370,15 +347,15 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Loss for this number of classes; by default for the declared one."""
         raise TypeError(f"{type(self).__name__} must implement _loss_of")
 
-    def _model(self, theta: FloatArray) -> dict[str, Any]:
+    def _linear_attributes(self, theta: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of a linear model (outputs, n_features + 1)."""
         raise TypeError(f"{type(self).__name__} must implement _model")
 
-    def _public(self, table: TableAdapter) -> dict[str, Any]:
+    def _public_attributes(self, table: TableAdapter) -> dict[str, Any]:
         """Return the fitted attributes that do not depend on row values."""
         return table.public()
 
-    def _coded(self, table: TableAdapter) -> FloatArray:
+    def _encoded_target(self, table: TableAdapter) -> FloatArray:
         """Targets (n,) of a table in memory, as the loss requires them."""
         return np.asarray(self._target_step(table)(*table.values)[1])
 
@@ -386,7 +363,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         self._n_classes(table)
         self._warn_clipped_targets(table)
         share = table.longer_share(self._row_norm, self._target_step(table))
-        if table.may_be_long:
+        if table.clipping_is_unusual:
             warn_clipped_rows(share, self._row_norm)
 
     def _problem(
@@ -394,7 +371,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     ) -> tuple[Problem, ColumnMap | None]:
         """Return the problem of linear models, and the map that was released for it."""
         self._warn_clipped_targets(table)
-        rows, targets = table.coded(self._target_step(table))
+        rows, targets = table.encoded(self._target_step(table))
         scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
         problem = Problem(
             rows,
@@ -468,7 +445,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         if self._chunked and confirmed and not curator_only:
             feasibility.refuse_without_room(self.ledger, self._epsilon, self._delta)
 
-    def _stated(self, guarantee: Guarantee, more: tuple[str, ...] = ()) -> Guarantee:
+    def _with_assumptions(self, guarantee: Guarantee, more: tuple[str, ...] = ()) -> Guarantee:
         """Add the assumptions about pipeline, fit, noise, targets and rows to the guarantee."""
         added: list[str] = []
         if guarantee.holds:
@@ -485,22 +462,31 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Assumptions of the guarantee about the public parameters."""
         return []
 
-    def _ledger(self, guarantee: Guarantee, leak: str) -> Ledger | None:
-        """Return the ledger to charge; warn and return None if no guarantee holds."""
+    def _reserve(self, guarantee: Guarantee, planned: PlannedFit, leak: str) -> Charge | None:
+        """Start the charge of a fit; warn and return None if no guarantee holds."""
+        if guarantee.holds:
+            pipelines.warn_learning_steps(self)
         if self.ledger is None:
             return None
-        warn_if_uncharged(guarantee, leak)
         if not guarantee.holds:
+            remedy = "Declare the bounds instead" if leak else "Use another sampler, or no ledger"
+            warnings.warn(
+                f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be "
+                f"released, so the ledger is not charged. {remedy}",
+                exceptions.PrivacyLeakWarning if leak else exceptions.LedgerWarning,
+                stacklevel=exceptions.warn_stacklevel(),
+            )
             return None
         pipelines.warn_repeated_records(self)
-        return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        return ledger.reserve(guarantee, note=planned.note, parameters=planned.parameters)
 
     def _generator(self) -> np.random.Generator:
         if self.random_state is None:
             return generator()
         return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
-    def _hold(self, fitted: dict[str, Any]) -> None:
+    def _set_fitted_attributes(self, fitted: dict[str, Any]) -> None:
         """Set the fitted attributes; delete those of an earlier fit."""
         for name in [*vars(self)]:
             if name.endswith("_") and not name.startswith("_") and name not in fitted:

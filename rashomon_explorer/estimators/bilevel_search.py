@@ -328,18 +328,18 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         self._target_bounds()  # raises before a value is read
         planned = self._planned(*table.shape)
-        public = self._public(table)
+        public = self._public_attributes(table)
         many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
         model = "" if planned.refit is None else " and a model"
         return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(self).__name__}, {many}{model}",
             parameters={**planned.parameters, "epsilon": self._epsilon, "delta": self._delta},
-            draw=lambda guarantee: {**public, **self._drawn(table, planned, guarantee)},
+            draw=lambda guarantee: {**public, **self._sample(table, planned, guarantee)},
         )
 
-    def _public(self, table: TableAdapter) -> dict[str, Any]:
-        public = self._inner._public(table)
+    def _public_attributes(self, table: TableAdapter) -> dict[str, Any]:
+        public = self._inner._public_attributes(table)
         if len(public.get("classes_", ())) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
@@ -347,14 +347,14 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
             )
         return public
 
-    def _coded(self, table: TableAdapter) -> FloatArray:
-        self._public(table)
+    def _encoded_target(self, table: TableAdapter) -> FloatArray:
+        self._public_attributes(table)
         self._inner._warn_clipped_targets(table)
-        return self._inner._coded(table)
+        return self._inner._encoded_target(table)
 
     def _check_table(self, table: TableAdapter) -> None:
-        self._coded(table)
-        if table.may_be_long:
+        self._encoded_target(table)
+        if table.clipping_is_unusual:
             base.warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
 
     def _guarantee(self, planned: PenaltyPlan) -> Guarantee:
@@ -363,13 +363,13 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     def _assumptions(self) -> list[str]:
         return ["the split is by place, and public", *self._inner._assumptions()]
 
-    def _drawn(
+    def _sample(
         self, table: TableAdapter, planned: PenaltyPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
         """Read the rows, draw, and return the fitted attributes."""
-        targets = self._coded(table)
+        targets = self._encoded_target(table)
         rows, clipped = clip_rows(table.values[0], self._row_norm)
-        if table.may_be_long:
+        if table.clipping_is_unusual:
             base.warn_clipped_rows(clipped, self._row_norm)
         rng = self._generator()
         design = add_intercept(rows)
@@ -390,7 +390,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
             every = landscape.box.by_column(best[:, None])[:, 0]
             longest = planned.constants.row_bound
             model = refitted(planned.refit, design, targets, every, longest, rng)
-            fitted |= self._inner._model(model[None, :])
+            fitted |= self._inner._linear_attributes(model[None, :])
         return fitted
 
     def _landscape(

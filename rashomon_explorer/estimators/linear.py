@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseDraws, BaseRashomon
-from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
+from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -93,18 +93,18 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
         "classes": ["array-like", None],
     }
 
-    @tables.predict_in_chunks(tables.a_label)
+    @tables.predict_in_chunks(tables.label_output)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class with the largest mean probability over the draws."""
         return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
-    @tables.predict_in_chunks(tables.chances)
+    @tables.predict_in_chunks(tables.probability_output)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class, averaged over the draws."""
         mean = np.asarray(self._scores(X).mean(axis=0))
         return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
-    @tables.predict_in_chunks(tables.decisions)
+    @tables.predict_in_chunks(tables.decision_output)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log odds of the positive class's mean probability; log probabilities if multiclass."""
         rows = self._encoded_rows(X).view(EncodedRows)
@@ -191,18 +191,18 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
         "target_bounds": ["array-like", None],
     }
 
-    def _drawn_for(self, *shape: Any, **fixed: Any) -> Plan:
+    def _plan_draws(self, *shape: Any, **fixed: Any) -> Plan:
         """Plan one model where "auto" is open and the set may hold the constant model."""
         deviation = (self._typical_target() or (0.0, _USUAL_DEVIATION))[1]
         wide = self.psi > _NARROW * deviation**2 / 2
         if not wide or (self.mechanism, self.n_draws) != (AUTO, AUTO):
-            return super()._drawn_for(*shape, **fixed)
-        planned = BaseDraws._drawn_for(self, *shape, **{**fixed, "n_draws": 1})
+            return super()._plan_draws(*shape, **fixed)
+        planned = BaseDraws._plan_draws(self, *shape, **{**fixed, "n_draws": 1})
         most = _NARROW * deviation**2 / 2
         why = f"at a ψ above {most:.2g} a set may hold models that tell nothing"
         return replace(planned, why=f"{why}; {planned.why}")
 
-    @predict_in_chunks(a_number)
+    @predict_in_chunks(number_output)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted target, averaged over the draws."""
         return np.asarray(self._scores(X).mean(axis=0))

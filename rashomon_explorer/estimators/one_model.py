@@ -24,7 +24,7 @@ from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import PlannedFit, with_parameters
 from rashomon_explorer.estimators.feasibility import check_budget
 from rashomon_explorer.estimators.rashomon import BaseDraws
-from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
+from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
@@ -105,22 +105,18 @@ class BaseOneModel(BaseDraws):
         """Add the set of this model that :meth:`release` returns."""
         released = ReleasedSet(
             coef=draws.coef,
-            feature_names=(*table.feature_names, "intercept"),
-            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
+            **self._set_declarations(table, public),
             link=target.problem.loss.link,
-            row_norm=self._row_norm,
-            target_bounds=self._target_bounds(),
             plan=replace(planned, options=()),
             guarantee=guarantee,
-            feature_groups=table.feature_groups,
             scale=public["scale_"],
             schema=released_schema(table.schema, table.feature_names),
         )
         fitted = super()._private(table, target, public, planned, guarantee, draws)
         return {**fitted, "_released": released}
 
-    def _note(self, planned: Plan) -> str:
-        return self._carrier(planned)
+    def _ledger_note(self, planned: Plan) -> str:
+        return self._mechanism_name(planned)
 
     def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
         """Scores (n_samples, outputs) of rows clipped to the declared norm."""
@@ -147,9 +143,10 @@ class BaseOneModel(BaseDraws):
 
     def _fit_summary(self) -> list[str]:
         planned: Plan = self.plan_
-        model, bound = f"{planned.mechanism} on {planned.n:,} rows", self.excess_bound_
-        known = math.isfinite(bound)  # only the clipped loss has a bound if slopes are clipped
-        return [model, f"excess ≤ {rounded_up(bound)} on average"] if known else [model]
+        model = f"{planned.mechanism} on {planned.n:,} rows"
+        if not math.isfinite(self.excess_bound_):  # only the clipped loss has a bound
+            return [model]
+        return [model, f"excess ≤ {rounded_up(self.excess_bound_)} on average"]
 
 
 _TREES_UP_TO = 8.0
@@ -174,7 +171,7 @@ def trees_up_to(base_rate: float | None) -> float:
 
 _MOST_OUTPUTS = 2  # of up to three classes, on which the rule was settled; a tree has few leaves
 
-_OF_LINEAR_MODELS = {"loss": "logistic"} | dict.fromkeys(
+LINEAR_ONLY_PARAMETERS = {"loss": "logistic"} | dict.fromkeys(
     ("mechanism", "radius", "row_norm", "ridge", "standardize"), AUTO
 )
 """Settings that trees do not have, with their defaults."""
@@ -304,24 +301,17 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         tree_: DecisionTrees = field(init=False)
 
     @available_if(_is_linear)
-    @tables.predict_in_chunks(tables.decisions)
+    @tables.predict_in_chunks(tables.decision_output)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Score of the positive or of each class: log odds for logistic loss; not of trees."""
         check_is_fitted(self)
-        scores = self._linear(
-            np.column_stack(
-                [
-                    self._drop_reference_class(self.encoded_coef_),
-                    self._drop_reference_class(self.encoded_intercept_),
-                ]
-            ),
-            X,
-        )
+        theta = np.column_stack([self.encoded_coef_, self.encoded_intercept_])
         if len(self.classes_) == 2:
-            return np.asarray(scores[:, 0])
+            return np.asarray(self._linear(theta, X)[:, 0])
+        scores = self._linear(theta[1:], X)  # the first class is the reference
         return np.column_stack([np.zeros(len(scores)), scores])
 
-    @tables.predict_in_chunks(tables.a_label)
+    @tables.predict_in_chunks(tables.label_output)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most likely class."""
         check_is_fitted(self)
@@ -332,7 +322,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         return np.asarray(self.classes_[codes])
 
     @available_if(_has_probabilities)
-    @tables.predict_in_chunks(tables.chances)
+    @tables.predict_in_chunks(tables.probability_output)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class, 0 or 1 for a tree; for logistic loss only."""
         check_is_fitted(self)
@@ -362,23 +352,25 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         self, n_samples: int, n_features: int, n_classes: int | None
     ) -> RashomonTreeClassifier | None:
         """Estimator of one private tree, or None for a linear model; by public numbers."""
-        given = [name for name, usual in _OF_LINEAR_MODELS.items() if getattr(self, name) != usual]
-        if self.family == "trees" and given:
+        defaults = LINEAR_ONLY_PARAMETERS.items()
+        linear_only = [name for name, usual in defaults if getattr(self, name) != usual]
+        if self.family == "trees" and linear_only:
+            name = linear_only[0]
             raise ValueError(
-                f"{given[0]}={getattr(self, given[0])!r} is a setting of linear models: leave it "
+                f"{name}={getattr(self, name)!r} is a setting of linear models: leave it "
                 'out, or take family="linear"'
             )
         if self.family == AUTO:
             outputs = self._loss_of(n_classes).outputs
             most = trees_up_to(self.base_rate)
             few = n_samples * self._epsilon <= most * n_features * outputs
-            if given or self.schema is None or outputs > _MOST_OUTPUTS or not few:
+            if linear_only or self.schema is None or outputs > _MOST_OUTPUTS or not few:
                 return None
         elif self.family != "trees":
             return None
-        same = ("epsilon", "delta", "classes", "schema", "ledger", "random_state")
+        shared = ("epsilon", "delta", "classes", "schema", "ledger", "random_state")
         tree = RashomonTreeClassifier(
-            **{name: getattr(self, name) for name in same},
+            **{name: getattr(self, name) for name in shared},
             psi=self.psi,
             n_draws=self.n_draws,
             thresholds=0.0 if self.schema is None else None,
@@ -421,8 +413,10 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     def _check_table(self, table: tables.TableAdapter) -> None:
         tree = self._tree_of(table)
-        check = super()._check_table if tree is None else tree._check_table
-        check(table)
+        if tree is None:
+            super()._check_table(table)
+        else:
+            tree._check_table(table)
 
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
         assert isinstance(drawn.models, DecisionTrees)
@@ -447,9 +441,6 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
                 'loss="logistic" for three or more classes'
             )
         return get_loss(self.loss)
-
-    def _drop_reference_class(self, every: FloatArray) -> FloatArray:
-        return every if len(self.classes_) == 2 else every[1:]
 
 
 def plan_table(
@@ -597,13 +588,12 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
         "target_bounds": ["array-like", None],
     }
 
-    @predict_in_chunks(a_number)
+    @predict_in_chunks(number_output)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted target."""
         check_is_fitted(self)
-        return np.asarray(
-            self._linear(np.append(self.encoded_coef_, self.encoded_intercept_)[None], X)[:, 0]
-        )
+        theta = np.append(self.encoded_coef_, self.encoded_intercept_)[None]
+        return np.asarray(self._linear(theta, X)[:, 0])
 
     def _loss_of(self, n_classes: int | None) -> Loss:
         return get_loss(self.loss)

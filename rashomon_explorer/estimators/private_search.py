@@ -364,7 +364,7 @@ def plan_candidates(
             if isinstance(one, BaseRashomon):
                 refuse_if_hopeless(plan, one.mechanism, one.patience)
             candidate = Candidate(
-                setting, plan, replace(one._stated(one._guarantee(plan)), requested=None)
+                setting, plan, replace(one._with_assumptions(one._guarantee(plan)), requested=None)
             )
             if not candidate.guarantee.holds:
                 raise ValueError(

@@ -19,7 +19,7 @@ from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
-from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_in_chunks
+from rashomon_explorer.estimators.tables import TableAdapter, number_output, predict_in_chunks
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning import select as planner
@@ -132,19 +132,24 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             raise CuratorOnlyError(f"nothing of this table can be released: {table.leak}")
         with suggestions.suppress_weak_warnings():
             planned = declared._planned(*table.shape, declared._n_classes(table))
-        names = (*table.feature_names, "intercept")
         return ReleasedSet(
             coef=np.empty((0, planned.p)),
-            feature_names=names,
-            classes=tuple(np.asarray(declared._public(table).get("classes_", ())).tolist()),
+            **self._set_declarations(table, declared._public_attributes(table)),
             link=declared._loss_of(declared._n_classes(table)).link,
-            row_norm=self._row_norm,
-            target_bounds=self._target_bounds(),
             plan=replace(planned, options=()),
             guarantee=compose([]),
-            feature_groups=table.feature_groups,
-            schema=released_schema(table.schema, names[:-1]),
+            schema=released_schema(table.schema, table.feature_names),
         )
+
+    def _set_declarations(self, table: TableAdapter, public: dict[str, Any]) -> dict[str, Any]:
+        """Names, classes and bounds of a set of linear models of this table."""
+        return {
+            "feature_names": (*table.feature_names, "intercept"),
+            "classes": tuple(np.asarray(public.get("classes_", ())).tolist()),
+            "row_norm": self._row_norm,
+            "target_bounds": self._target_bounds(),
+            "feature_groups": table.feature_groups,
+        }
 
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
@@ -166,7 +171,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         loss = self._loss_of(n_classes)
         planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
         if planned.n_draws == 1:
-            named = replace(planned, mechanism=self._carrier(planned), options=())
+            named = replace(planned, mechanism=self._mechanism_name(planned), options=())
             target = self._typical_target()
             declared = self._declared is not None
             expected = expected_gain(
@@ -185,7 +190,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         """Plan the draws, with private centres and spreads if these are requested."""
         feasibility.check_budget(self)
         shape = n_samples, n_features, loss, in_chunks
-        planned = self._drawn_for(*shape, self._epsilon, self._delta)
+        planned = self._plan_draws(*shape, self._epsilon, self._delta)
         if n_features == 0 or self.standardize is None:
             return planned
         scaling = ColumnsPlan(
@@ -205,10 +210,10 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         # A remaining budget that suffices for one model only is not planned for a set again.
         fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
         return planner.plan_with_private_scaling(
-            scaling, planned.guarantee, lambda *left: self._drawn_for(*shape, *left, **fixed)
+            scaling, planned.guarantee, lambda *left: self._plan_draws(*shape, *left, **fixed)
         )
 
-    def _drawn_for(
+    def _plan_draws(
         self,
         n_samples: int,
         n_features: int,
@@ -235,7 +240,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
         return planner.select(mechanism=self.mechanism, goal=self.goal, **options)
 
-    def _carrier(self, planned: Plan) -> str:
+    def _mechanism_name(self, planned: Plan) -> str:
         """Name of the mechanism that executes a plan."""
         return planned.mechanism if self.mechanism == AUTO else self.mechanism
 
@@ -264,12 +269,14 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         context = sklearn_compat.callback_context(self, planned.n_draws)
         return base.PlannedFit(
             self._guarantee(planned, mechanism),
-            note=f"{type(self).__name__}, {self._note(planned)}",
+            note=f"{type(self).__name__}, {self._ledger_note(planned)}",
             parameters=self._ledger_parameters(planned),
-            draw=lambda guarantee: self._drawn(table, loss, planned, mechanism, guarantee, context),
+            draw=lambda guarantee: self._sample(
+                table, loss, planned, mechanism, guarantee, context
+            ),
         )
 
-    def _drawn(
+    def _sample(
         self,
         table: TableAdapter,
         loss: Loss,
@@ -281,14 +288,14 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         """Read the rows, draw, and return the fitted attributes."""
         rng = self._generator()
         problem, scale = self._problem(table, loss, planned, rng)
-        if table.may_be_long:
+        if table.clipping_is_unusual:
             base.warn_clipped_rows(problem.clipped_share, self._row_norm)
-        public = {**self._public(table), "scale_": scale}
+        public = {**self._public_attributes(table), "scale_": scale}
         target = GibbsTarget.of(problem, planned)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            made = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            return {**public, **self._private(table, target, public, planned, made, draws)}
+            final = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            return {**public, **self._private(table, target, public, planned, final, draws)}
 
         reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
@@ -313,13 +320,13 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         """Fitted attributes that depend on the draws: plan, guarantee and the (mean) model."""
         theta = draws.coef.mean(axis=0).reshape(target.problem.loss.outputs, -1)
         scale: ColumnMap | None = public["scale_"]
-        model = self._model(theta if scale is None else scale.original(theta))
+        model = self._linear_attributes(theta if scale is None else scale.original(theta))
         return {"plan_": planned, "guarantee_": guarantee, **model}
 
     def _mechanism(self, planned: Plan, loss: Loss) -> Mechanism:
         n_features = planned.p // loss.outputs - 1
         steepest = self._constants(planned.n, n_features, loss).L
-        return MECHANISMS[self._carrier(planned)].for_plan(
+        return MECHANISMS[self._mechanism_name(planned)].for_plan(
             planned, patience=self._patience, spread=steepest * 2 * plan_radius(planned)
         )
 
@@ -327,7 +334,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         mechanism = mechanism or self._mechanism(planned, self._loss_of(None))
         return replace(mechanism.guarantee(planned), requested=(planned.epsilon, planned.delta))
 
-    def _note(self, planned: Plan) -> str:
+    def _ledger_note(self, planned: Plan) -> str:
         return f"{planned.n_draws} draws, ψ={planned.psi:g}"
 
     def _ledger_parameters(self, planned: Plan) -> dict[str, Any]:
@@ -340,7 +347,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             "loss": planned.loss,
             **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
             "row_norm": self._row_norm,
-            "sampler": self._carrier(planned),
+            "sampler": self._mechanism_name(planned),
             **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
             "patience": self._patience,
             **({} if planned.columns is None else {"columns": planned.columns.cost}),
@@ -362,15 +369,15 @@ class BaseRashomon(BaseDraws):
         "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
     }
 
-    def _drawn_for(self, *shape: Any, **fixed: Any) -> Plan:
+    def _plan_draws(self, *shape: Any, **fixed: Any) -> Plan:
         """Say why "auto" draws one model."""
-        planned = super()._drawn_for(*shape, **fixed)
+        planned = super()._plan_draws(*shape, **fixed)
         if self.psi == 0 or self.n_draws != AUTO or planned.n_draws > 1:
             return planned
         why = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"
         return replace(planned, why="; ".join(filter(None, (why, planned.why))))
 
-    @predict_in_chunks(a_number)
+    @predict_in_chunks(number_output)
     def decision_spread(self, X: ArrayLike) -> FloatArray:
         """Disagreement of the drawn models about each row.
 
@@ -402,15 +409,12 @@ class BaseRashomon(BaseDraws):
         draws: Draws,
     ) -> dict[str, Any]:
         """Add the set of models."""
-        problem, mechanism = target.problem, self._carrier(planned)
+        problem, mechanism = target.problem, self._mechanism_name(planned)
         traits = mechanism_traits(mechanism)
         models = RashomonSet(
             coef=draws.coef,
-            feature_names=(*table.feature_names, "intercept"),
-            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
+            **self._set_declarations(table, public),
             link=problem.loss.link,
-            row_norm=self._row_norm,
-            target_bounds=self._target_bounds(),
             plan=planned,
             guarantee=guarantee,
             losses=draws.losses,
@@ -418,7 +422,6 @@ class BaseRashomon(BaseDraws):
             clipped_share=problem.clipped_share,
             acceptance=draws.acceptance,
             mechanism=mechanism,
-            feature_groups=table.feature_groups,
             ellipsoid=draws.region,
             scale=public["scale_"],
             schema=table.schema,
@@ -430,10 +433,10 @@ class BaseRashomon(BaseDraws):
         inherited = super()._private(table, target, public, planned, guarantee, draws)
         return {**inherited, "rashomon_set_": models}
 
-    def _hold(self, fitted: dict[str, Any]) -> None:
+    def _set_fitted_attributes(self, fitted: dict[str, Any]) -> None:
         if fitted["rashomon_set_"].reaches_sphere:
             base.warn_ball_boundary(plan_radius(fitted["plan_"]))
-        super()._hold(fitted)
+        super()._set_fitted_attributes(fitted)
 
 
 def plan_radius(planned: Plan) -> float:

@@ -157,7 +157,7 @@ class TableAdapter:
         return self._chunks is not None
 
     @property
-    def may_be_long(self) -> bool:
+    def clipping_is_unusual(self) -> bool:
         """Whether clipped rows are unusual; rows of a schema have norms about ``row_norm``."""
         return self.schema is None
 
@@ -240,7 +240,7 @@ class TableAdapter:
             rows, targets = step(rows, targets)
         return function(rows, targets)
 
-    def coded(self, step: Step) -> tuple[Any, Any]:
+    def encoded(self, step: Step) -> tuple[Any, Any]:
         """Return the encoded rows and targets after a step; chunked rows contain their targets."""
         if self._chunks is not None:
             return self.chunks.then(step), None
@@ -255,7 +255,7 @@ class TableAdapter:
         """Share of the encoded rows that are longer than a norm."""
         return self.share(LongRowCount(row_norm), *steps)
 
-    def recognised(self, ledger: Path) -> None:
+    def register_with_ledger(self, ledger: Path) -> None:
         """Record the table in the registry next to a ledger; warn if another ledger charged it."""
         hashes = self.reduce(_hashes, merge=append_parts)
         record_charged_table(ledger, Hashes(self.shape, np.concatenate(hashes)))
@@ -321,22 +321,22 @@ Form = Callable[[Any], tuple[tuple[int, ...], Any]]
 """Shape and type of the prediction for one row."""
 
 
-def a_label(model: Any) -> tuple[tuple[int, ...], Any]:
+def label_output(model: Any) -> tuple[tuple[int, ...], Any]:
     """Shape and type of a label."""
     return (), model.classes_.dtype
 
 
-def a_number(model: Any) -> tuple[tuple[int, ...], Any]:
+def number_output(model: Any) -> tuple[tuple[int, ...], Any]:
     """Shape and type of a number."""
     return (), np.dtype(float)
 
 
-def chances(model: Any) -> tuple[tuple[int, ...], Any]:
+def probability_output(model: Any) -> tuple[tuple[int, ...], Any]:
     """Shape and type of the probabilities of all classes."""
     return (len(model.classes_),), np.dtype(float)
 
 
-def decisions(model: Any) -> tuple[tuple[int, ...], Any]:
+def decision_output(model: Any) -> tuple[tuple[int, ...], Any]:
     """Shape and type of a decision: one number for two classes, otherwise one for each."""
     return () if len(model.classes_) == 2 else (len(model.classes_),), np.dtype(float)
 
@@ -352,10 +352,10 @@ def predict_in_chunks(form: Form) -> Callable[[Method], Method]:
         def predicts(self: Any, X: Any) -> Any:
             if not is_chunked(X):
                 return method(self, X)
-            of_rows = _OfRows(self, method.__name__)
+            of_rows = _BoundMethod(self, method.__name__)
             if isinstance(X, ChunkedRows):
                 names = X.source.names if hasattr(self, "feature_names_in_") else None
-                return map_rows(X.then(_Predicted(of_rows, names)), np.asarray)
+                return map_rows(X.then(_PredictStep(of_rows, names)), np.asarray)
             return _on_dask(X, of_rows, *form(self))
 
         return cast(Method, predicts)
@@ -364,7 +364,7 @@ def predict_in_chunks(form: Form) -> Callable[[Method], Method]:
 
 
 @dataclass(frozen=True, eq=False)
-class _OfRows:
+class _BoundMethod:
     model: Any
     method: str
 
@@ -373,17 +373,17 @@ class _OfRows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Predicted:
+class _PredictStep:
     """Prediction as a step of chunked rows, so that errors state the position of a row."""
 
-    of_rows: _OfRows
+    of_rows: _BoundMethod
     names: Any
 
     def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[Any], Any]:
         return self.of_rows(with_names(rows, self.names)), targets
 
 
-def _on_dask(X: Any, of_rows: _OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
+def _on_dask(X: Any, of_rows: _BoundMethod, shape: tuple[int, ...], dtype: Any) -> Any:
     import dask.array as da
 
     if hasattr(X, "chunks"):

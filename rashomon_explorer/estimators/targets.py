@@ -223,10 +223,10 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         classes = self._labels(table)
         return ClassCodes(classes, signed=len(classes) == 2)
 
-    def _public(self, table: TableAdapter) -> dict[str, Any]:
-        return {**super()._public(table), "classes_": self._labels(table)}
+    def _public_attributes(self, table: TableAdapter) -> dict[str, Any]:
+        return {**super()._public_attributes(table), "classes_": self._labels(table)}
 
-    def _model(self, theta: FloatArray) -> dict[str, Any]:
+    def _linear_attributes(self, theta: FloatArray) -> dict[str, Any]:
         every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
         return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
 
@@ -265,7 +265,7 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
             "Declare the range that targets can have.",
         )
 
-    def _model(self, theta: FloatArray) -> dict[str, Any]:
+    def _linear_attributes(self, theta: FloatArray) -> dict[str, Any]:
         low, high = self._target_bounds()
         (coef,) = theta
         return {

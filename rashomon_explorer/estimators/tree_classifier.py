@@ -14,7 +14,12 @@ from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import base
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget, ledger_rule
-from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
+from rashomon_explorer.estimators.tables import (
+    TableAdapter,
+    label_output,
+    predict_in_chunks,
+    probability_output,
+)
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
@@ -139,13 +144,13 @@ default=None
         "schema": base.SCHEMA,
     }
 
-    @predict_in_chunks(a_label)
+    @predict_in_chunks(label_output)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class predicted by most of the drawn trees; the first one in case of a tie."""
         votes = self.predict_proba(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
-    @predict_in_chunks(chances)
+    @predict_in_chunks(probability_output)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Share of the drawn trees that predict each class."""
         rows = self._encoded_rows(X)
@@ -310,7 +315,7 @@ default=None
         if table.is_chunked:
             coded = table.chunks.then(self._target_step(table))
             return tree_questions.merged_chunks(coded, questions, len(classes)), None
-        return questions.answers(table.values[0]), self._coded(table).astype(int)
+        return questions.answers(table.values[0]), self._encoded_target(table).astype(int)
 
     def _target_step(self, table: TableAdapter) -> ClassCodes:
         return ClassCodes(self._labels(table), signed=False)
@@ -351,12 +356,12 @@ default=None
                 "features": trees.n_features,
                 "loss": "zero_one" if self.costs is None else "costs of errors",
             },
-            draw=lambda guarantee: self._drawn(
+            draw=lambda guarantee: self._sample(
                 table, questions, trees, planned, guarantee, context, owner
             ),
         )
 
-    def _drawn(
+    def _sample(
         self,
         table: TableAdapter,
         questions: tree_questions.ThresholdQuestions,
@@ -367,7 +372,11 @@ default=None
         owner: Any,
     ) -> dict[str, Any]:
         """Read the rows, count the trees, draw, and return the fitted attributes."""
-        public = {**self._public(table), "tree_class_": trees, "questions_": questions.in_words}
+        public = {
+            **self._public_attributes(table),
+            "tree_class_": trees,
+            "questions_": questions.in_words,
+        }
         # Available memory was checked before the charge.
         room = tree_class.DEFAULT_MEMORY
         counted = self._count(table, questions, trees, public["classes_"], room)

@@ -117,7 +117,7 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
             "the audit looks at one penalty on a grid: use penalty='scalar' and "
             "mechanism='exponential' or 'generalised'"
         )
-    targets = search._coded(table)
+    targets = search._encoded_target(table)
     design = add_intercept(clip_rows(table.values[0], search._row_norm)[0])
     landscape = search._landscape(design, targets, planned)
     sampler = FiniteGridSampler(spacing=planned.spacing)
