@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.progress import ChainLooks, progress
 from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid import sampler
@@ -19,6 +17,7 @@ from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import LastState, plan_last_state
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.noisy_descent import Schedule, Step, noisy_descent, watched
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan
@@ -307,17 +306,40 @@ def average_of_steps(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Weighted mean (p,) of the states of noisy descent, as planned."""
-    theta, mean, total, look = start, np.zeros(problem.p), 0.0, ChainLooks()
-    rows = round(planned.rate * problem.n) if planned.rate < 1 else 0
-    for step in progress(range(planned.n_steps), "steps"):
-        rise = 1 / planned.pace + planned.m * step / 2
-        slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
-        before, theta = theta, problem.domain.project((theta - slope / rise)[:, None])[:, 0]
-        total += rise - planned.m / 2
-        mean += (rise - planned.m / 2) / total * ((theta if planned.smooth else before) - mean)
-        known = problem, theta, mean, step + 1, planned.n_steps, 1 / rise, rows
-        look(partial(sampler.chain_state, *known))
-    return mean
+    for step in sampled_steps(problem, planned, start, rng):
+        average = step.average
+    return average[:, 0]
+
+
+def sampled_steps(
+    problem: Problem,
+    planned: sampled_plan.SampledDescent,
+    start: FloatArray,
+    rng: np.random.Generator,
+) -> Iterator[Step]:
+    """Yield the descent on sampled rows from a model (p,), in one column."""
+    schedule = sampled_schedule(problem, planned)
+    steps = noisy_descent(
+        lambda theta: sampled_gradient(problem, planned.rate, theta, rng),
+        problem.domain.project,
+        start[:, None],
+        schedule,
+        rng,
+    )
+    return watched(steps, problem, schedule)
+
+
+def sampled_schedule(problem: Problem, planned: sampled_plan.SampledDescent) -> Schedule:
+    """Schedule on means over about qn rows, whose sums have noise L₀σ."""
+    batch_size = planned.rate * problem.n
+    return Schedule.decreasing(
+        planned.pace,
+        planned.slope * planned.noise / batch_size,
+        planned.n_steps,
+        planned.m,
+        lagged=not planned.smooth,
+        batch=round(batch_size) if planned.rate < 1 else 0,
+    )
 
 
 def unsampled_because(request: requests.Request) -> str:
@@ -335,22 +357,18 @@ def orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
     return () if at is None else (at,)
 
 
-def noisy_slope(
-    problem: Problem,
-    planned: sampled_plan.SampledDescent,
-    theta: FloatArray,
-    rng: np.random.Generator,
+def sampled_gradient(
+    problem: Problem, rate: float, theta: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """(Σ over rows, each sampled with probability q, of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
-    noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
-    size, mean = problem.n, problem.mean_loss(problem.loss) if planned.rate == 1 else None
-    if mean is None:
-        size = rng.binomial(problem.n, planned.rate)
-        batch = rng.choice(problem.n, size, replace=False, shuffle=False)
-        mean = problem.loss.empirical(problem.rows[batch], problem.targets[batch]) if size else None
-    if mean is not None:
-        noisy = noisy + size * mean.value_and_gradient(theta[:, None])[1][:, 0]
-    return np.asarray(noisy / (planned.rate * problem.n))
+    """(Σ over rows, each sampled with probability q, of ∇ℓ_i)/(qn) + ∇ridge, columns (p, K)."""
+    if rate == 1:
+        return problem.value_and_gradient(theta)[1]
+    size, pull = rng.binomial(problem.n, rate), problem.ridge * theta
+    if size == 0:
+        return pull
+    batch = rng.choice(problem.n, size, replace=False, shuffle=False)
+    total = size * problem.data.objective(problem.loss, batch).value_and_gradient(theta)[1]
+    return np.asarray(total / (rate * problem.n) + pull)
 
 
 class OutputPerturbation(OneModelMechanism):
@@ -430,8 +448,9 @@ class LocalisedGaussian(OneModelMechanism):
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
         if not isinstance(planned.then, centres.Centre):
             return average_of_steps(problem, planned.then, start, rng)
-        *_, (mean, _) = sampler.weighted_descent(problem, planned.then, rng, start)
-        return mean
+        for step in sampler.centre_descent(problem, planned.then, rng, start):
+            average = step.average
+        return average[:, 0]
 
 
 def noisy_minimiser(

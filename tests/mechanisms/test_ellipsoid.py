@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
-from rashomon_explorer.mechanisms import guaranteed_hit_rate, plan, plan_path
+from rashomon_explorer.mechanisms import guaranteed_hit_rate, plan
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
@@ -20,7 +20,6 @@ from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exa
 from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -387,29 +386,6 @@ def test_no_neighbour_moves_hessian_gradient_or_minimiser_by_more_than_is_priced
         most = np.maximum(most, np.divide(moved, charged))
     assert most.max() <= 1 + 1e-9
     assert most[0] > (0.6 if name == "softmax" else 0.9) and most[1] > 0.5
-
-
-def test_steps_are_gradient_descent_with_the_priced_noise():
-    problem = some_rows()
-    centre = by_gradients(problem.constants, 2.0, 0.5, 0.7)
-    *_, end = ellipsoids.descent(problem, centre, Silent())
-    assert np.linalg.norm(problem.value_and_gradient(end[:, None])[1]) < 5e-3
-    noisy, plain = (next(ellipsoids.descent(problem, centre, Silent(x))) for x in (1.0, 0.0))
-    assert noisy - plain == pytest.approx(-centre.step_size * centre.noise * np.ones(2))
-
-
-def test_accelerated_steps_are_those_of_a_langevin_path_with_the_priced_noise():
-    problem = some_rows()
-    centre = by_acceleration(problem.constants, 2.0, 0.5, 0.7)
-    beta = 2 / (centre.step_size * centre.noise**2)
-    path = planned_for(problem, 0.0, plan_path)
-    step = centre.step_size / beta
-    path = replace(path, beta=beta, step_size=step, n_steps=centre.n_steps, n_draws=1)
-    target = GibbsTarget(problem, beta, 0.0, path.threshold)
-    for noise in (0.0, 1.0):
-        taken = [one.average for one in ellipsoids.strides(problem, centre, Silent(noise))]
-        known = [x[:, 0] for _, x in PlannedPath(path).states(target, Silent(-noise))]
-        assert np.array(taken) == pytest.approx(np.array(known), abs=1e-9)
 
 
 @CENTRES

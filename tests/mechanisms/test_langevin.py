@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.mechanisms import MECHANISMS, LangevinSampler, explain, plan_path
+from rashomon_explorer.mechanisms import (
+    MECHANISMS,
+    LangevinSampler,
+    explain,
+    noisy_descent,
+    plan_path,
+)
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
 from rashomon_explorer.mechanisms.certificates.sensitivity import (
@@ -397,16 +403,6 @@ def test_settings_that_make_no_chain_are_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize("m", [0.0, 0.5, 40.0])
-def test_averages_are_the_weighted_mean_of_the_states(m):
-    sampler = LangevinSampler(step_size=1e-3, n_steps=60, n_chains=4)
-    states = np.array(list(sampler.states(SMOOTH, np.random.default_rng(3))))
-    weighed = np.concatenate([np.zeros_like(states[:1]), states[:-1]])  # from the start on
-    expected = np.average(weighed, axis=0, weights=np.exp(m * 20.0 * 1e-3 * np.arange(60)))
-    averaged = sampler.average(SMOOTH, np.random.default_rng(3), m=m)
-    np.testing.assert_allclose(averaged, expected, rtol=1e-10, atol=1e-12)
-
-
 def test_a_path_can_go_on_where_it_was_left():
     rng = np.random.default_rng(0)
     first = list(CHAINS.states(SMOOTH, rng))[-1]
@@ -481,43 +477,17 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_draw_is_the_mean_of_the_states_each_as_heavy_as_it_is_late(name):
+def test_a_plan_is_charged_for_the_schedule_that_runs(name):
     kind, make = PLANS[name]
     plan, target = make(n_draws=3)
-    batch = list(kind(plan).batches(target, np.random.default_rng(5)))[-1]
-    states = np.array([z for z, _ in kind(plan).states(target, np.random.default_rng(5))])
-    weights = np.arange(1.0, plan.n_steps + 1)
-    np.testing.assert_allclose(batch.theta, np.average(states, axis=0, weights=weights), atol=1e-12)
+    sampler = kind(plan)
+    moved = sampler._drift(target).sensitivity(plan.n_steps)
+    assert moved == pytest.approx(plan.sensitivity, rel=1e-9)
+    paid = noisy_descent.guarantee(sampler._schedule(), plan.beta * moved, n_chains=3)
+    assert plan.guarantee.mu == pytest.approx(paid.mu)
+    assert sampler.guarantee(plan) == plan.guarantee  # averaging costs nothing
+    batch = last(sampler, target)
     np.testing.assert_allclose(batch.losses, target.problem.value(batch.theta))
-    assert np.abs(batch.theta - states[-1]).max() > 0.01
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_every_step_is_a_gaussian_mechanism_and_together_they_cost_what_is_charged(name):
-    """Written down once more from the states alone: what noise each step added to what it saw.
-
-    A step moves by −h_tβ∇energy(y), which a record moves by h_tβΔ, and its noise has variance 2h_t:
-    μ² of all steps is the sum of (h_tβΔ)²/(2h_t). The noise is that of the stream, in order.
-    """
-    kind, make = PLANS[name]
-    plan, target = make(n_draws=2)
-    drift, stream = kind(plan)._drift(target), np.random.default_rng(5)
-    run, state = drift.run(np.random.default_rng(0)), np.zeros((4, 2))
-    average, square, total = state, 0.0, 0.0
-    for t, (now, mean) in enumerate(kind(plan).states(target, np.random.default_rng(5)), start=1):
-        taken = plan.step_size * t / ((plan.n_steps + 1) / 2)
-        ahead = ((t - 1) * average + 2 * state) / (t + 1)
-        noise = np.sqrt(2 * taken) * stream.standard_normal(state.shape)
-        np.testing.assert_allclose(
-            now, drift.project(state - taken * run(ahead) + noise), atol=1e-10
-        )
-        square += 2 * (taken * plan.beta * plan.sensitivity) ** 2 / (2 * taken)
-        total += taken
-        state, average = now, mean
-    assert drift.sensitivity(plan.n_steps) == pytest.approx(plan.sensitivity, rel=1e-9)
-    assert total == pytest.approx(plan.n_steps * plan.step_size)
-    assert plan.guarantee.mu == pytest.approx(np.sqrt(square))
-    assert kind(plan).guarantee(plan) == plan.guarantee  # averaging costs nothing
 
 
 def test_a_plan_for_another_problem_is_refused_where_its_chains_would_not_be_stable():

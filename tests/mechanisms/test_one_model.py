@@ -424,7 +424,8 @@ def test_a_step_has_its_law(first, rate):
     X, y = np.array([[BOUND], [0.0], [0.0], [0.0]]), np.array([first, 1.0, 1.0, 1.0])
     problem = Problem(X, y, loss="hinge", radius=2.0, row_norm=BOUND, intercept=False)
     step, rng = replace(STEP, rate=rate), np.random.default_rng(0)
-    sums = [one_model.noisy_slope(problem, step, np.zeros(1), rng)[0] for _ in range(2_000)]
+    steps = (one_model.sampled_steps(problem, step, np.zeros(1), rng) for _ in range(2_000))
+    sums = [next(each).gradient[0, 0] for each in steps]
     scaled = np.array(sums) * rate * ROWS / BOUND
     assert kstest(scaled, step_law(first, rate)).pvalue > 1e-3
     assert kstest(scaled, step_law(-first, rate)).pvalue < 1e-3  # control: the record is in it
@@ -540,20 +541,6 @@ def test_the_bound_of_steps_covers_quadratic_losses_and_is_no_fancy(loss, ridge,
             less = sampled_plan.best_steps(known, variance / 10, far, n_steps)[1]
             assert max(found) > less
     assert sampled_plan.best_steps(known, variance, 2.0, 4_000)[1] < bound
-
-
-@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
-def test_steps_and_weights_are_those_of_the_plan(loss):
-    problem = table(1.0) if loss != "hinge" else replace_loss(table(1.0), "hinge")
-    step = sampled_plan.SampledDescent(
-        1.0, 3, 0.4, 1.0, 0.5, 1.0, gdp(1.0), RIDGE, loss == "smoothed_hinge"
-    )
-    drawn = one_model.average_of_steps(problem, step, np.array([0.1]), Silent(2.0))
-    states, rise = [0.1], np.array([2.5, 3.0, 3.5])
-    for one in rise:
-        states.append(states[-1] - (-1 / MANY + 0.5 * 2.0 / MANY + RIDGE * states[-1]) / one)
-    shown = states[1:] if step.smooth else states[:-1]
-    assert drawn[0] == pytest.approx(np.average(shown, weights=rise - RIDGE / 2), rel=1e-9)
 
 
 def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):

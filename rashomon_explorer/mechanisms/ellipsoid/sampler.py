@@ -3,18 +3,23 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, Self, cast
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.progress import ChainLooks, ChainState, progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, to_public_grid
 from rashomon_explorer.mechanisms.ellipsoid import exact_plan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, plan_ellipsoid
+from rashomon_explorer.mechanisms.noisy_descent import (
+    Schedule,
+    Step,
+    newest_shares,
+    noisy_descent,
+    watched,
+)
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.candidates import accept
@@ -23,6 +28,7 @@ from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import minimisation
+from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.losses.chunked import is_kinked
 from rashomon_explorer.problem.problem import Problem
@@ -40,110 +46,55 @@ def released_centre(
     problem: Problem, centre: Centre, rng: np.random.Generator
 ) -> Iterator[ReleasedCentre | None]:
     """Yield None while running, and the private centre at the end."""
-    theta, pushed = np.zeros(problem.p), 0.0
-    if centre.name == "accelerated":
-        yield from _by_acceleration(problem, centre, rng)
-        return
     if centre.name == "output":
         noise = centre.noise * rng.standard_normal(problem.p)
-        theta = certified_minimiser(problem, centre.solver) + noise
-    else:
-        for total in weighted_descent(problem, centre, rng):
-            theta, pushed = total
-            yield None
-    # Rounding to the grid may lead outside the ball.
-    model = _into(problem, to_public_grid(theta))
-    slope = pushed / centre.step_size if pushed else 0.0
-    yield ReleasedCentre(model, slope / float(problem.domain.radius))
-
-
-def weighted_descent(
-    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
-) -> Iterator[tuple[FloatArray, float]]:
-    """Yield, of `descent` so far, the weighted sums of states (p,) and of what was cut off each."""
-    total, pushed, reached, look = np.zeros(problem.p), 0.0, 0.0, ChainLooks()
-    weights = average_weights(centre, problem.constants)
-    steps = zip(weights, descent(problem, centre, rng, start), strict=True)
-    for step, (weight, ahead) in enumerate(steps, start=1):
-        here = _into(problem, ahead)
-        total, reached = total + weight * here, reached + weight
-        pushed += weight * float(np.linalg.norm(ahead - here))
-        known = problem, here, total / reached, step, centre.n_steps, centre.step_size
-        look(partial(chain_state, *known))
-        yield total, pushed
-
-
-def chain_state(
-    problem: Problem,
-    state: FloatArray,
-    average: FloatArray,
-    step: int,
-    n_steps: int,
-    step_size: float,
-    batch: int = 0,
-) -> ChainState:
-    """Excess loss of one chain's state (p,) and of its average, for the curator."""
-    both = problem.value(np.column_stack([state, average])) - problem.minimum.value
-    return ChainState(step, n_steps, both[:1], both[1:], step_size, batch)
-
-
-def descent(
-    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
-) -> Iterator[FloatArray]:
-    """Yield states (p,) of noisy gradient descent, each before its projection onto the ball."""
-    theta = np.zeros(problem.p) if start is None else start
-    for _ in progress(range(centre.n_steps), "steps"):
-        gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
-        noisy = gradient + centre.noise * rng.standard_normal(problem.p)
-        ahead = theta - centre.step_size * noisy
-        yield ahead
-        theta = _into(problem, ahead)
-
-
-@dataclass(frozen=True)
-class Stride:
-    """A step of accelerated descent, computed only from the noisy gradients so far."""
-
-    ahead: FloatArray
-    gradient: FloatArray
-    at: FloatArray
-    average: FloatArray
-
-
-def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Iterator[Stride]:
-    """Yield the steps of accelerated noisy descent from 0."""
-    state = average = np.zeros(problem.p)
-    for t in progress(range(1, centre.n_steps + 1), "steps"):
-        pace, share = 2 * t / (centre.n_steps + 1), 2 / (t + 1)
-        at = average + share * (state - average)
-        gradient = problem.value_and_gradient(at[:, None])[1][:, 0]
-        noisy = gradient + centre.noise / np.sqrt(pace) * rng.standard_normal(problem.p)
-        ahead = state - pace * centre.step_size * noisy
-        state = _into(problem, ahead)
-        average = average + share * (state - average)
-        yield Stride(ahead, noisy, at, average)
-
-
-def _by_acceleration(
-    problem: Problem, centre: Centre, rng: np.random.Generator
-) -> Iterator[ReleasedCentre | None]:
-    """Yield None while running, and the average of the path at the end."""
-    slope, was_outside, look = np.zeros(problem.p), False, ChainLooks()
-    for t, stride in enumerate(strides(problem, centre, rng), start=1):
-        slope = slope + 2 / (t + 1) * (stride.gradient - slope)
-        was_outside |= bool(np.linalg.norm(stride.ahead) > problem.domain.radius)
-        look(partial(_stride_state, problem, centre, stride, t))
+        model = _in_domain(problem, certified_minimiser(problem, centre.solver) + noise)
+        yield ReleasedCentre(model, 0.0)
+        return
+    schedule, slope, cut = centre_schedule(centre, problem.constants), np.zeros((problem.p, 1)), 0.0
+    assert schedule.shares is not None
+    for share, step in zip(schedule.shares, centre_descent(problem, centre, rng), strict=True):
+        slope = slope + share * (step.gradient - slope)
+        cut += share * (float(np.linalg.norm(step.ahead - step.state)) - cut)
         yield None
-    theta = _into(problem, to_public_grid(stride.average))
-    length = float(theta @ theta)
-    pull = -float(slope @ theta) / length if was_outside and length > 0 else 0.0
-    yield ReleasedCentre(theta, max(0.0, pull))
+    model = _in_domain(problem, step.average[:, 0])
+    square = float(model @ model)
+    if not schedule.momentum:
+        multiplier = cut / centre.step_size / float(problem.domain.radius)
+    elif cut > 0 and square > 0:
+        multiplier = max(0.0, -float(slope[:, 0] @ model) / square)
+    else:
+        multiplier = 0.0
+    yield ReleasedCentre(model, multiplier)
 
 
-def _stride_state(problem: Problem, centre: Centre, stride: Stride, step: int) -> ChainState:
-    both = _into(problem, stride.ahead), stride.average
-    size = centre.step_size * 2 * step / (centre.n_steps + 1)
-    return chain_state(problem, *both, step, centre.n_steps, size)
+def _in_domain(problem: Problem, theta: FloatArray) -> FloatArray:
+    """Model (p,) of the domain on the public grid, off which the projection may move it."""
+    return problem.domain.project(to_public_grid(theta)[:, None])[:, 0]
+
+
+def centre_schedule(centre: Centre, constants: Constants) -> Schedule:
+    """Schedule of a centre's descent."""
+    steps = centre.step_size, centre.noise, centre.n_steps
+    if centre.name == "accelerated":
+        return Schedule.accelerated(*steps)
+    return Schedule.constant(*steps, newest_shares(average_weights(centre, constants)))
+
+
+def centre_descent(
+    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
+) -> Iterator[Step]:
+    """Yield a centre's descent from a model (p,), 0 by default, in one column."""
+    schedule = centre_schedule(centre, problem.constants)
+    first = np.zeros(problem.p) if start is None else start
+    steps = noisy_descent(
+        lambda theta: problem.value_and_gradient(theta)[1],
+        problem.domain.project,
+        first[:, None],
+        schedule,
+        rng,
+    )
+    return watched(steps, problem, schedule)
 
 
 def certified_minimiser(problem: Problem, distance: float) -> FloatArray:
@@ -172,10 +123,6 @@ def refined(
             "ridge or a larger epsilon"
         )
     return best
-
-
-def _into(problem: Problem, theta: FloatArray) -> FloatArray:
-    return problem.domain.project(theta[:, None])[:, 0]
 
 
 def released_hessian(

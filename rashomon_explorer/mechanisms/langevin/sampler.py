@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.progress import ChainLooks, ChainState, progress
-from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
 from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
+from rashomon_explorer.mechanisms.noisy_descent import (
+    Schedule,
+    Step,
+    fading_shares,
+    noisy_descent,
+    watched,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import clipped
 
-_SECONDS_BETWEEN_RESTS = 5e-3
 _PUBLIC_START = "the model at which the chains start is public, or was released before"
 
 
@@ -162,19 +166,14 @@ class LangevinSampler:
         drift = self._drift(target)
         if self.shown == "last":
             drift.contraction(self.step_size)
-        waited, look = 0, ChainLooks()
-        for step, theta in enumerate(self._chains(drift, rng), start=1):
+        schedule, waited = self._schedule(), 0
+        steps = watched(self._chains(drift, schedule, rng), target.problem, schedule)
+        for t, step in enumerate(steps, start=1):
             waited += 1
-            look(partial(self._look, target, step, theta))
-            if step == self.n_steps or self._shows(step):
-                losses = drift.value(theta)
-                yield Batch(theta, losses, evaluated=(waited + 1) * self.n_chains)
+            if t == self.n_steps or self._shows(t):
+                losses = drift.value(step.state)
+                yield Batch(step.state, losses, evaluated=(waited + 1) * self.n_chains)
                 waited = 0
-
-    def _look(self, target: GibbsTarget, step: int, theta: FloatArray) -> ChainState:
-        excess = np.asarray(target.problem.value(theta)) - target.problem.minimum.value
-        known = step, self.n_steps, excess, np.empty(0), self.step_size
-        return ChainState(*known, batch=self.batch_size or 0)
 
     def states(
         self, target: GibbsTarget, rng: np.random.Generator, first: FloatArray | None = None
@@ -191,7 +190,8 @@ class LangevinSampler:
             only the last state may be released.
         """
         self._need_path("states")
-        return self._chains(self._drift(target), rng, first)
+        steps = self._chains(self._drift(target), self._schedule(), rng, first)
+        return (step.state for step in steps)
 
     def average(
         self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
@@ -214,21 +214,23 @@ class LangevinSampler:
         self._need_path("averages")
         check_nonnegative(m=m)
         drift = self._drift(target)
-        fade = float(np.exp(-m * drift.beta * self.step_size))  # of a weight at each later step
-        here = self._beginning(drift)
-        mean = 0 * here
-        share = np.inf  # of the newest state in the sum of all weights
-        for step, theta in enumerate(self._chains(drift, rng)):
-            if step >= self.burn_in:
-                share = 1 / (1 + fade / share)
-                mean = mean + share * (here - mean)
-            here = theta
-        return mean
+        fade = float(np.exp(-m * drift.beta * self.step_size))
+        schedule = self._schedule(fading_shares(fade, self.n_steps, self.burn_in))
+        for step in self._chains(drift, schedule, rng):
+            average = step.average
+        return average
+
+    def _schedule(self, shares: FloatArray | None = None) -> Schedule:
+        return Schedule.chain(self.step_size, self.n_steps, shares, batch=self.batch_size or 0)
 
     def _chains(
-        self, drift: gradients.Drift, rng: np.random.Generator, first: FloatArray | None = None
-    ) -> Iterator[FloatArray]:
-        """States (p, n_chains) after each step, from ``first`` or from the start."""
+        self,
+        drift: gradients.Drift,
+        schedule: Schedule,
+        rng: np.random.Generator,
+        first: FloatArray | None = None,
+    ) -> Iterator[Step]:
+        """Yield the steps of the chains, from ``first`` (p, n_chains) or from the start."""
         if self.step_size > drift.largest_step:
             raise ValueError(
                 f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
@@ -242,24 +244,7 @@ class LangevinSampler:
                 f"first must hold a state per chain, shape ({drift.p}, {self.n_chains}), got "
                 f"{tuple(theta.shape)}"
             )
-        return self._steps(drift, drift.project(theta), rng)
-
-    def _steps(
-        self, drift: gradients.Drift, theta: FloatArray, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        """States after each step θ ← Π(θ − h·gradient(θ) + √(2h) ξ)."""
-        gradient, shape = drift.run(rng), tuple(theta.shape)
-        spread = np.sqrt(2 * self.step_size)
-        rested = time.perf_counter()
-        for _ in progress(range(self.n_steps), "steps"):
-            noise = spread * rng.standard_normal(shape)
-            theta = drift.project(theta + (noise - self.step_size * gradient(theta)))
-            yield theta
-            # Releases the GIL for a dashboard's event loop; at every step this would cost a third
-            # of a small step.
-            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                pause()
-                rested = time.perf_counter()
+        return noisy_descent(drift.run(rng), drift.project, drift.project(theta), schedule, rng)
 
     def _beginning(self, drift: gradients.Drift) -> FloatArray:
         start = np.zeros(drift.p) if self.start is None else np.array(self.start)
@@ -326,57 +311,34 @@ class PlannedPath(Mechanism):
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches, so that a caller may stop, and all chains at the end."""
         assert isinstance(self.plan, plans.PathPlan)
-        last_batch = rested = time.perf_counter()
-        look = ChainLooks()
-        for step, (state, average) in enumerate(self.states(target, rng), start=1):
-            look(partial(self._look, target, step, state, average))
+        last_batch = time.perf_counter()
+        for step in watched(self.steps(target, rng), target.problem, self._schedule()):
             if time.perf_counter() - last_batch > _SECONDS_BETWEEN_LOOKS:
-                yield Batch(average[:, :0], np.empty(0), evaluated=0)
+                yield Batch(step.average[:, :0], np.empty(0), evaluated=0)
                 last_batch = time.perf_counter()
-            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                pause()  # lets a dashboard's event loop run
-                rested = time.perf_counter()
         evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
-        losses = target.problem.value(average)
-        yield Batch(average, losses, evaluated=evaluated)
+        losses = target.problem.value(step.average)
+        yield Batch(step.average, losses, evaluated=evaluated)
 
-    def _look(
-        self, target: GibbsTarget, step: int, state: FloatArray, average: FloatArray
-    ) -> ChainState:
-        assert isinstance(self.plan, plans.PathPlan)
-        least, steps = target.problem.minimum.value, self.plan.n_steps
-        states, averages = (
-            np.asarray(target.problem.value(one)) - least for one in (state, average)
-        )
-        size = 2 * self.plan.step_size * step / (steps + 1)
-        return ChainState(step, steps, states, averages, step_size=size)
-
-    def states(
-        self, target: GibbsTarget, rng: np.random.Generator
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield states z and averages x (p, n_draws) of all chains after each step."""
-        assert isinstance(self.plan, plans.PathPlan)
-        steps, mean_time = self.plan.n_steps, self.plan.step_size
+    def steps(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Step]:
+        """Yield the steps of all chains, each with its average."""
         drift = self._drift(target)
         _check_stable(drift, self.plan)
-        gradient = drift.run(rng)
-        shape = drift.p, self.plan.n_draws
-        state = drift.project(np.zeros(shape))
-        average = state
-        for t in progress(range(1, steps + 1), "steps"):
-            step_size, share = 2 * mean_time * t / (steps + 1), 2 / (t + 1)
-            ahead = average + share * (state - average)
-            noise = np.sqrt(2 * step_size) * rng.standard_normal(shape)
-            state = drift.project(state + noise - step_size * gradient(ahead))
-            average = average + share * (state - average)
-            yield state, average
+        start = drift.project(np.zeros((drift.p, self.plan.n_draws)))
+        return noisy_descent(drift.run(rng), drift.project, start, self._schedule(), rng)
+
+    def _schedule(self) -> Schedule:
+        assert isinstance(self.plan, plans.PathPlan)
+        size = self.plan.step_size
+        return Schedule.accelerated(size, math.sqrt(2 / size), self.plan.n_steps)
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         """Gradient that the chains follow."""
         return gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
-def _check_stable(drift: gradients.Drift, planned: plans.PathPlan) -> None:
+def _check_stable(drift: gradients.Drift, planned: Plan) -> None:
+    assert isinstance(planned, plans.PathPlan)
     smoothness = 2 / (drift.beta * drift.largest_step)
     reached = drift.beta * planned.step_size * planned.n_steps
     if not accelerated_share(smoothness, reached, planned.n_steps) < 1:

@@ -6,6 +6,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.mechanisms.noisy_descent import Schedule, noisy_descent
 from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.plan import MOST_PENALTIES
@@ -41,14 +42,20 @@ def walk(
     at x, which is public because x was charged: each step is μ-Gaussian DP given previous states.
     """
     known, reach = planned.constants, landscape.domain.radius
-    states, x = np.empty((len(start), planned.n_steps)), start
-    for step in progress(range(planned.n_steps), "walking"):
-        states[:, step] = x
-        there = known_at(known, landscape, x)
-        gradient = landscape.gradient(x, there.gradient_tolerance)
-        gradient = gradient + there.charged_slope / planned.mu * rng.standard_normal(len(x))
-        x = np.clip(x - gradient / known.smoothness, -reach, reach)
-    return states
+
+    def gradient(x: FloatArray) -> FloatArray:
+        tolerance = known_at(known, landscape, x[:, 0]).gradient_tolerance
+        return landscape.gradient(x[:, 0], tolerance)[:, None]
+
+    steps = noisy_descent(
+        gradient,
+        lambda x: np.clip(x, -reach, reach),
+        start[:, None],
+        Schedule.constant(1 / known.smoothness, 1 / planned.mu, planned.n_steps),
+        rng,
+        scale=lambda x: known_at(known, landscape, x[:, 0]).charged_slope,
+    )
+    return np.concatenate([step.at for step in steps], axis=1)
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,8 @@ def _descent():
     centre = replace(by_gradients(public, 1.0, 2.0, 1.5), step_size=0.01)
 
     def states(problem, rng):
-        return np.array([state[0] for state in ellipsoid.descent(problem, centre, rng)])
+        steps = ellipsoid.centre_descent(problem, centre, rng)
+        return np.array([step.ahead[0, 0] for step in steps])
 
     def score(paths):
         here = np.clip(np.hstack([np.zeros((len(paths), 1)), paths[:, :-1]]), -1, 1)
@@ -271,8 +272,8 @@ def _acceleration():
     paces = 2 * np.arange(1, centre.n_steps + 1) / (centre.n_steps + 1)
 
     def path(problem, rng):
-        taken = ellipsoid.strides(problem, centre, rng)
-        return np.array([[one.gradient[0], one.at[0]] for one in taken])
+        steps = ellipsoid.centre_descent(problem, centre, rng)
+        return np.array([[step.gradient[0, 0], step.at[0, 0]] for step in steps])
 
     def score(paths):
         off = []
