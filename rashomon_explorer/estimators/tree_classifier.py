@@ -245,7 +245,7 @@ default=None
     ) -> TreePlan:
         check_budget(self)
         trees.check_memory(n)
-        tree_class.check_dear(trees, n, tree_class.dearest(self.costs))
+        tree_class.check_memory_with_costs(trees, n, tree_class.largest_cost(self.costs))
         counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
         for n_draws in counts:
             planned = plan_trees(
@@ -259,7 +259,7 @@ default=None
                 delta=self._delta,
                 n_draws=n_draws,
                 hit_rate=self.hit_rate,
-                walk_rounding=trees.rounding(n * tree_class.dearest(self.costs)),
+                walk_rounding=trees.rounding(n * tree_class.largest_cost(self.costs)),
                 ledger=draws_rule(ledger_rule(self.ledger, self._delta)),
                 max_depth=self.max_depth,
                 questions=() if questions is None else questions.declared,

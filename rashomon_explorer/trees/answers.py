@@ -44,14 +44,14 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     >>> least_losses(counted).round(3).tolist()
     [[0.333, 0.0], [0.0, 0.333], [0.0, 0.667]]
     """
-    need_all(counted)
-    room = _Room.of(counted)
+    check_all_labels(counted)
+    room = _Room.from_counted(counted)
     size, labels = counted.rows.counts.shape
-    found = np.full((size, labels), np.inf)
+    losses = np.full((size, labels), np.inf)
     for label in range(labels):
         costs, sets = _leaf_costs(counted, room, label)
-        _spread(costs, sets, size, found[:, label])
-    return np.asarray(found[counted.rows.place])
+        _spread(costs, sets, size, losses[:, label])
+    return np.asarray(losses[counted.rows.pattern_index])
 
 
 def flip_psi(counted: CountedTrees) -> FloatArray:
@@ -67,8 +67,8 @@ def flip_psi(counted: CountedTrees) -> FloatArray:
         0 for a row on which trees of least loss disagree.
     """
     losses = np.sort(least_losses(counted), axis=1)
-    beyond = losses[:, 1] - counted.least
-    return np.where(beyond < _NOTHING, 0.0, beyond)
+    excess = losses[:, 1] - counted.least
+    return np.where(excess < _NOTHING, 0.0, excess)
 
 
 def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
@@ -92,8 +92,8 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
             f"row must be below {counted.n} and label below {len(counted.classes)}, got {row} and "
             f"{label}"
         )
-    need_all(counted)
-    combination = counted.rows.patterns[counted.rows.place[row]].tolist()
+    check_all_labels(counted)
+    combination = counted.rows.patterns[counted.rows.pattern_index[row]].tolist()
     predicting = BestPredicting(counted.best_trees, combination, label)
     losses = counted.losses_by_leaves(predicting.best_errors)
     return predicting.best(1 + int(np.argmin(losses)))
@@ -124,26 +124,28 @@ def possible_labels(counted: CountedTrees, psi: float, X: ArrayLike) -> Mask:
     >>> possible_labels(counted, 0.0, [[1, 0], [0, 0]]).tolist()
     [[False, True], [False, True]]
     """
-    errors, place = _errors_predicting(counted, X)
-    return np.asarray(np.any(errors <= counted.limits(psi), axis=2))[place]
+    errors, index = _errors_predicting(counted, X)
+    return np.asarray(np.any(errors <= counted.limits(psi), axis=2))[index]
 
 
 def losses_predicting(counted: CountedTrees, X: ArrayLike) -> FloatArray:
     """Least loss (k, n_labels) of a tree that gives each row each label, also for new rows."""
-    errors, place = _errors_predicting(counted, X)
-    losses = [[counted.losses_by_leaves(one).min() for one in row] for row in errors]
-    return np.array(losses)[place]
+    errors, index = _errors_predicting(counted, X)
+    losses = [[counted.losses_by_leaves(by_leaves).min() for by_leaves in row] for row in errors]
+    return np.array(losses)[index]
 
 
 def _errors_predicting(
     counted: CountedTrees, X: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Least errors (U, n_labels, leaves) of trees that give answers a label; place of each row."""
-    need_all(counted)
-    answers, place = np.unique(_answers(counted, X), axis=0, return_inverse=True)
+    """Least errors (U, n_labels, leaves) of trees that give answers a label; index of each row."""
+    check_all_labels(counted)
+    answers, index = np.unique(_answers(counted, X), axis=0, return_inverse=True)
     best, labels = counted.best_trees, range(len(counted.classes))
-    found = [[BestPredicting(best, row, k).best_errors for k in labels] for row in answers.tolist()]
-    return np.array(found), place.reshape(-1)
+    errors = [
+        [BestPredicting(best, row, k).best_errors for k in labels] for row in answers.tolist()
+    ]
+    return np.array(errors), index.reshape(-1)
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:
@@ -156,9 +158,9 @@ def best_avoiding(counted: CountedTrees, feature: int) -> Node:
         Column.
     """
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
-    least = lattice.least_errors(levels, trees)
-    leaves = 1 + int(np.argmin(counted.losses_by_leaves(least.best_errors)))
-    return BestTrees(levels, trees, least, without=feature).best(leaves)
+    least_errors = lattice.least_errors(levels, trees)
+    leaves = 1 + int(np.argmin(counted.losses_by_leaves(least_errors.best_errors)))
+    return BestTrees(levels, trees, least_errors, without=feature).best(leaves)
 
 
 def best_using(counted: CountedTrees, feature: int) -> Node:
@@ -194,7 +196,7 @@ class _Room:
     allowed: list[NDArray[np.float64]]
 
     @classmethod
-    def of(cls, counted: CountedTrees) -> _Room:
+    def from_counted(cls, counted: CountedTrees) -> _Room:
         """Compute allowances for a limit above all trees: they give the least cost elsewhere."""
         n, penalty = counted.unit, counted.leaf_penalty
         leaves = np.arange(1, counted.trees.most_leaves + 1)
@@ -214,43 +216,41 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
     costs: list[FloatArray] = []
     sets: list[int] = []
     for depth, level in enumerate(counted.levels):
-        alone = lattice.label_errors(level, level.totals)[:, label].astype(float)
-        leaf = alone + room.cost(depth, 1)
+        leaf_errors = lattice.label_errors(level, level.totals)[:, label].astype(float)
+        leaf = leaf_errors + room.cost(depth, 1)
         if room.allowed[depth].shape[1] < 2:
             costs.append(leaf)
             sets += level.sets
             continue
         around = room.cost(depth, 2)
-        idle = np.where(level.spare > 0, alone + around, np.inf)
+        idle = np.where(level.spare > 0, leaf_errors + around, np.inf)
         costs.append(np.minimum(leaf, idle))
         sets += level.sets
-        others = [other for other in range(level.totals.shape[1]) if other != label]
+        rest = [k for k in range(level.totals.shape[1]) if k != label]
         yes, no = lattice.leaf_errors(level)
         for mine, sibling, has_it in ((yes, no, True), (no, yes, False)):
-            both = mine[..., label] + sibling[..., others].min(axis=2) + around[:, None]
+            both = mine[..., label] + sibling[..., rest].min(axis=2) + around[:, None]
             node, feature = np.nonzero(level.cuts & np.isfinite(both))
             costs.append(both[node, feature])
-            pairs_of = zip(node.tolist(), feature.tolist(), strict=True)
-            for place, column in pairs_of:
-                having = level.sets[place] & masks[column]
-                sets.append(having if has_it else level.sets[place] ^ having)
-    losses = np.concatenate(costs) / counted.unit
-    return losses, sets
+            for subset, column in zip(node.tolist(), feature.tolist(), strict=True):
+                having = level.sets[subset] & masks[column]
+                sets.append(having if has_it else level.sets[subset] ^ having)
+    return np.concatenate(costs) / counted.unit, sets
 
 
-def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -> None:
+def _spread(losses: FloatArray, sets: list[int], size: int, result: FloatArray) -> None:
     """Give every combination the least loss of a leaf that contains it."""
     left = (1 << size) - 1 << (-size % 8)
-    for place in np.argsort(losses, kind="stable").tolist():
-        new = sets[place] & left
+    for index in np.argsort(losses, kind="stable").tolist():
+        new = sets[index] & left
         if new:
-            found[as_masks([new], size)[0].astype(bool)] = losses[place]
+            result[as_masks([new], size)[0].astype(bool)] = losses[index]
             left ^= new
             if not left:
                 return
 
 
-def need_all(counted: CountedTrees) -> None:
+def check_all_labels(counted: CountedTrees) -> None:
     """Raise for a class whose leaves predict the majority label of their rows."""
     if counted.convention != "all":
         raise DataError(
@@ -296,23 +296,27 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
     """
     rows = []
     total = None if psi is None else counted.size(psi)
-    best = [lattice.TwoBest.of(level) for level in counted.levels]
+    best = [lattice.TwoBest.from_level(level) for level in counted.levels]
     for feature in progress(range(counted.trees.n_features), "features"):
         levels, trees = avoiding(counted.levels, counted.trees, feature)
         stumps = [two.without(feature) for two in best]
-        least = lattice.least_errors(levels, trees, stumps)
+        least_errors = lattice.least_errors(levels, trees, stumps)
         using = BestUsing(counted.best_trees, feature)
-        found = {
+        row = {
             "psi_using": _least_psi(counted, using.best_errors),
-            "psi_avoiding": _least_psi(counted, least.best_errors),
+            "psi_avoiding": _least_psi(counted, least_errors.best_errors),
         }
         if psi is not None and total is not None:
-            limit = counted.limits(psi)[: len(least.best_errors)]
+            limit = counted.limits(psi)[: len(least_errors.best_errors)]
             with one_blas_thread():
-                histograms = count(levels, trees, least, limit).by_leaves()
-            left = sum(sum(map(int, one[1].tolist())) for one in histograms if one is not None)
-            found["share_using"] = float(1 - Fraction(left, total))
-        rows.append(found)
+                histograms = count(levels, trees, least_errors, limit).by_leaves()
+            left = sum(
+                sum(map(int, histogram[1].tolist()))
+                for histogram in histograms
+                if histogram is not None
+            )
+            row["share_using"] = float(1 - Fraction(left, total))
+        rows.append(row)
     return pd.DataFrame(rows, index=list(counted.feature_names))
 
 
@@ -349,13 +353,16 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
     """
     times = counted.labelled(psi)
     shares = times / times.sum(axis=1, keepdims=True)
-    return np.asarray(shares[counted.rows.place if X is None else _places(counted, X)])
+    return np.asarray(
+        shares[counted.rows.pattern_index if X is None else _pattern_indices(counted, X)]
+    )
 
 
 def _answers(counted: CountedTrees, X: Any) -> Mask:
     rows = encoded_rows(counted, X)
-    given = rows if counted.questions is None else counted.questions.answers(np.asarray(rows))
-    answers = yes_or_no(given)
+    if counted.questions is not None:
+        rows = counted.questions.answers(np.asarray(rows))
+    answers = yes_or_no(rows)
     if answers.shape[1] != counted.trees.n_features:
         raise DataError(
             f"X must have the table's columns, {counted.trees.n_features} answers per row, got "
@@ -364,15 +371,15 @@ def _answers(counted: CountedTrees, X: Any) -> Mask:
     return answers
 
 
-def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
+def _pattern_indices(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
     """Index of the combination of each row."""
     answers, patterns = _answers(counted, X), counted.rows.patterns
-    known = {row.tobytes(): place for place, row in enumerate(patterns)}
-    found = [known.get(row.tobytes(), -1) for row in answers]
-    if -1 in found:
+    by_pattern = {row.tobytes(): k for k, row in enumerate(patterns)}
+    indices = [by_pattern.get(row.tobytes(), -1) for row in answers]
+    if -1 in indices:
         raise DataError(
-            f"row {found.index(-1)} of X has answers that no row of the counted table has: shares "
-            f"are counted for the table's own rows; for others, draw trees: counted.draw(2000, "
-            f"psi).labels(X)"
+            f"row {indices.index(-1)} of X has answers that no row of the counted table has: "
+            "shares are counted for the table's own rows; for others, draw trees: "
+            "counted.draw(2000, psi).labels(X)"
         )
-    return np.array(found, dtype=np.int64)
+    return np.array(indices, dtype=np.int64)

@@ -23,8 +23,8 @@ from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.counting import Counts, Histogram, count
-from rashomon_explorer.trees.lattice import NEVER, LeastErrors, Level, lattice, least_errors
-from rashomon_explorer.trees.law import limits, losses_of, uniform
+from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
+from rashomon_explorer.trees.law import limits, tree_losses, uniform
 from rashomon_explorer.trees.questions import (
     MergedRows,
     ThresholdQuestions,
@@ -32,8 +32,13 @@ from rashomon_explorer.trees.questions import (
     schema_questions,
 )
 from rashomon_explorer.trees.sampling import Walks
-from rashomon_explorer.trees.tally import Reached
-from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cost_matrix
+from rashomon_explorer.trees.tally import LeafTreeCounts
+from rashomon_explorer.trees.tree_class import (
+    Costs,
+    TreeClass,
+    check_memory_with_costs,
+    cost_matrix,
+)
 from rashomon_explorer.trees.witnesses import BestTrees
 
 
@@ -42,7 +47,7 @@ def label_codes(y: ArrayLike, n: int) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise DataError(f"{n} rows need as many labels, got shape {labels.shape}")
-    missing = np.array([one is None or one != one for one in labels.tolist()])
+    missing = np.array([label is None or label != label for label in labels.tolist()])
     if missing.any():
         raise DataError(f"y holds no label in row {int(missing.argmax())}: remove such rows")
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
@@ -51,13 +56,13 @@ def label_codes(y: ArrayLike, n: int) -> NDArray[Any]:
             f"y holds {labels[row].item()!r} in row {row}, and trees predict labels: bin the "
             f"numbers into classes first"
         )
-    kinds = {type(one) for one in labels.tolist()}
+    kinds = {type(label) for label in labels.tolist()}
     if len({float if kind in (bool, int) else kind for kind in kinds}) > 1:
         raise DataError("y holds labels of several types: make all of them text, or all numbers")
     return labels
 
 
-def numbers_of(rows: NDArray[Any]) -> FloatArray:
+def finite_floats(rows: NDArray[Any]) -> FloatArray:
     """Return finite numbers; raise an error with a suggestion for other values."""
     try:
         numbers = rows.astype(float)
@@ -74,11 +79,11 @@ def numbers_of(rows: NDArray[Any]) -> FloatArray:
     return numbers
 
 
-def names_of(X: Any, width: int, names: Sequence[str] | None) -> tuple[str, ...]:
+def column_names(X: Any, width: int, names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of columns: the given ones, a table's own, or x0, x1, …."""
     if names is None:
-        own = getattr(X, "columns", None)
-        return tuple(f"x{j}" for j in range(width)) if own is None else tuple(map(str, own))
+        columns = getattr(X, "columns", [f"x{j}" for j in range(width)])
+        return tuple(map(str, columns))
     if len(names) != width:
         raise DataError(f"feature_names must name {width} columns, got {len(names)}")
     return tuple(map(str, names))
@@ -173,11 +178,11 @@ class CountedTrees(ReprMixin):
         trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
         if matrix is not None:
-            check_dear(trees, shape[0], int(matrix.max()), most_memory)
+            check_memory_with_costs(trees, shape[0], int(matrix.max()), most_memory)
         trees.check_memory(shape[0], most_memory)
         self.questions, self.schema = questions, schema
         named = questions.in_words if questions is not None else feature_names
-        self.feature_names = names_of(X, shape[1], named)
+        self.feature_names = column_names(X, shape[1], named)
         if len(self.classes) < 2:
             raise DataError(
                 f"y holds one class, {self.classes[0]!r}: two are needed; if others could occur, "
@@ -187,7 +192,7 @@ class CountedTrees(ReprMixin):
             self.rows = replace(X, costs=matrix)
         else:
             codes = class_codes(labels, self.classes, "y")
-            self.rows = MergedRows.of(X, codes, len(self.classes), matrix)
+            self.rows = MergedRows.from_rows(X, codes, len(self.classes), matrix)
         self.trees = trees
         self.leaf_penalty = float(leaf_penalty)
         # Upper bound on the cost of all errors together.
@@ -240,18 +245,16 @@ class CountedTrees(ReprMixin):
         declared = None
         if schema is not None:
             declared = TableSchema.from_schema_or_path(schema)
-            rows, questions = (
-                UnitEncoder(declared).transform(X),
-                schema_questions(declared, thresholds),
-            )
+            rows = UnitEncoder(declared).transform(X)
+            questions = schema_questions(declared, thresholds)
             if settings.get("classes") is None and declared.classes is not None:
                 settings["classes"] = declared.classes
         else:
             rows = np.asarray(X)
             if rows.ndim != 2 or 0 in rows.shape:
                 raise DataError(f"X must have rows and columns, got shape {rows.shape}")
-            questions = array_questions(names_of(X, rows.shape[1], None), thresholds)
-            rows = numbers_of(rows)
+            questions = array_questions(column_names(X, rows.shape[1], None), thresholds)
+            rows = finite_floats(rows)
         return cls(questions.answers(rows), y, questions=questions, schema=declared, **settings)
 
     def encode(self, X: Any) -> Any:
@@ -291,8 +294,8 @@ class CountedTrees(ReprMixin):
 
     def losses_by_leaves(self, errors: IntArray) -> FloatArray:
         """Losses of trees of 1, 2, … leaves by their errors; ∞ where there is no tree."""
-        losses = losses_of(self.unit, self.leaf_penalty, np.arange(1, len(errors) + 1), errors)
-        return np.where(errors < NEVER, losses, np.inf)
+        losses = tree_losses(self.unit, self.leaf_penalty, np.arange(1, len(errors) + 1), errors)
+        return np.where(errors < UNREACHABLE, losses, np.inf)
 
     def limits(self, psi: float) -> IntArray:
         """Largest errors of a tree of 1, 2, … leaves within ψ; −1 if there is none."""
@@ -314,16 +317,16 @@ class CountedTrees(ReprMixin):
 
     def histogram(self, psi: float) -> list[Histogram | None]:
         """For 1, 2, … leaves: least errors, and numbers of trees within ψ by errors from there."""
-        limit = self.limits(psi).tolist()
+        limits = self.limits(psi).tolist()
         return [
-            None if found is None else (found[0], found[1][: max(0, most - found[0] + 1)])
-            for found, most in zip(self.counts(psi).by_leaves(), limit, strict=True)
+            None if h is None else (h[0], h[1][: max(0, limit - h[0] + 1)])
+            for h, limit in zip(self.counts(psi).by_leaves(), limits, strict=True)
         ]
 
     def sizes(self, psi: float) -> tuple[int, ...]:
         """Count the trees within ψ of the best, by leaves 1, 2, …."""
-        found = self.histogram(psi)
-        return tuple(0 if one is None else sum(map(int, one[1].tolist())) for one in found)
+        histograms = self.histogram(psi)
+        return tuple(0 if h is None else sum(map(int, h[1].tolist())) for h in histograms)
 
     def size(self, psi: float) -> int:
         """Count the trees within ψ of the best."""
@@ -337,15 +340,15 @@ class CountedTrees(ReprMixin):
         psi = 1 / self.unit
         while self.size(psi) < n_trees:
             psi *= 2
-        found = [
-            (losses_of(self.unit, self.leaf_penalty, leaves, first + np.arange(len(many))), many)
-            for leaves, one in enumerate(self.histogram(psi), start=1)
-            if one is not None
-            for first, many in [one]
-        ]
-        losses, many = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        cells = []
+        for leaves, histogram in enumerate(self.histogram(psi), start=1):
+            if histogram is not None:
+                errors = histogram[0] + np.arange(len(histogram[1]))
+                losses = tree_losses(self.unit, self.leaf_penalty, leaves, errors)
+                cells.append((losses, histogram[1]))
+        losses, numbers = (np.concatenate(parts) for parts in zip(*cells, strict=True))
         order = np.argsort(losses, kind="stable")
-        last = int(np.searchsorted(np.cumsum(many[order]), n_trees))
+        last = int(np.searchsorted(np.cumsum(numbers[order]), n_trees))
         return max(0.0, float(losses[order][last]) - self.least)
 
     def curve(self, psis: ArrayLike) -> NDArray[Any]:
@@ -358,7 +361,7 @@ class CountedTrees(ReprMixin):
         """Trees within ψ that give each combination each label, (U, C); caches the last call."""
         if self._labelled[0] != psi:
             limit = self.limits(psi)
-            self._labelled = psi, Reached(self.counts(psi), self.rows).labels(limit)
+            self._labelled = psi, LeafTreeCounts(self.counts(psi), self.rows).labels(limit)
         return self._labelled[1]
 
     def best(self) -> Node:
@@ -373,7 +376,7 @@ class CountedTrees(ReprMixin):
 
     def loss(self, leaves: int, errors: int) -> float:
         """Loss of a tree by its leaves and errors."""
-        return float(losses_of(self.unit, self.leaf_penalty, leaves, np.array([errors]))[0])
+        return float(tree_losses(self.unit, self.leaf_penalty, leaves, np.array([errors]))[0])
 
     def draw(
         self, n_draws: int, psi: float, random_state: int | list[int] | None = None
@@ -406,7 +409,7 @@ class CountedTrees(ReprMixin):
         cells = [cell for cell in uniform(self.histogram(psi)).draw(n_draws, rng) if cell]
         drawn = Walks(counts, rng).draw(cells)
         leaves, errors = np.array(cells).T
-        return drawn, losses_of(self.unit, self.leaf_penalty, leaves, errors)
+        return drawn, tree_losses(self.unit, self.leaf_penalty, leaves, errors)
 
     def as_set(
         self,
@@ -434,20 +437,20 @@ class CountedTrees(ReprMixin):
             each = zip(leaves, map(self.errors, trees), strict=True)
             losses = [self.loss(many, errors) for many, errors in each]
         return PredictorSet(
-            models=self._asking(trees),
-            reference=self._asking([self.best()]),
+            models=self._on_columns(trees),
+            reference=self._on_columns([self.best()]),
             losses=np.asarray(losses, dtype=float),
             least=self.least,
             psi=float(psi),
             task="classification",
             classes=self.classes,
-            names=tuple(f"tree {place}" for place in range(len(trees))),
+            names=tuple(f"tree {index}" for index in range(len(trees))),
             loss="objective" if self.leaf_penalty or self.rows.costs is not None else "zero_one",
             independent=independent,
             schema=self.schema,
         )
 
-    def _asking(self, trees: Sequence[Node]) -> DecisionTrees:
+    def _on_columns(self, trees: Sequence[Node]) -> DecisionTrees:
         """Trees on the columns of the table instead of the yes-or-no features."""
         if self.questions is None:
             return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)

@@ -93,24 +93,26 @@ class _Branching:
     def run(self) -> None:
         """Set where each question leads, and collect the sets there."""
         level, masks, below = self.level, self._rows.masks, self.below
-        for place, one in enumerate(level.sets):
-            members = np.flatnonzero(as_masks([one], self._size)[0])
+        for index, subset in enumerate(level.sets):
+            members = np.flatnonzero(as_masks([subset], self._size)[0])
             both = self._patterns[members].T @ self._rows.weights[members]
-            features, known = np.flatnonzero(level.cuts[place]), len(below)
-            parts = [one & masks[feature] for feature in features.tolist()]
-            parts += [one ^ part for part in parts]
-            found = np.array([below.setdefault(part, len(below)) for part in parts], dtype=np.int64)
-            level.yes[place, features], level.no[place, features] = np.split(found, 2)
-            new, first = np.unique(found, return_index=True)
-            at = first[new >= known]
+            features, n_before = np.flatnonzero(level.cuts[index]), len(below)
+            parts = [subset & masks[feature] for feature in features.tolist()]
+            parts += [subset ^ part for part in parts]
+            next_indices = np.array(
+                [below.setdefault(part, len(below)) for part in parts], dtype=np.int64
+            )
+            level.yes[index, features], level.no[index, features] = np.split(next_indices, 2)
+            new, first = np.unique(next_indices, return_index=True)
+            at = first[new >= n_before]
             counted = both[features[at % max(1, len(features))]]
             lacking = at >= len(features)
-            counted[lacking] = self._whole[place] - counted[lacking]
+            counted[lacking] = self._whole[index] - counted[lacking]
             self._counted.append(counted)
-            if level.spare[place] > 0:
-                if one not in below:
-                    self._counted.append(self._whole[place : place + 1])
-                level.same[place] = below.setdefault(one, len(below))
+            if level.spare[index] > 0:
+                if subset not in below:
+                    self._counted.append(self._whole[index : index + 1])
+                level.same[index] = below.setdefault(subset, len(below))
 
     def rows_below(self) -> FloatArray:
         """Rows of each label with each feature, of the sets of the next level; frees them here."""
@@ -123,7 +125,7 @@ class _Branching:
         return result
 
 
-NEVER = np.int64(2**40)  # more errors than there are rows
+UNREACHABLE = np.int64(2**40)  # more errors than there are rows
 _AT_ONCE = 2**20  # numbers of a level per batch
 
 
@@ -143,55 +145,64 @@ def least_errors(
     levels: list[Level], trees: TreeClass, stumps: list[IntArray] | None = None
 ) -> LeastErrors:
     """Least errors by leaves, from the deepest level up."""
-    found: list[IntArray] = []
+    by_depth: list[IntArray] = []
     for depth in range(len(levels) - 1, -1, -1):
-        below = found[0] if found else None
-        known = None if stumps is None else stumps[depth]
-        found.insert(0, _of_level(levels[depth], trees.table, depth, below, known))
-    return LeastErrors(found)
+        below = by_depth[0] if by_depth else None
+        level_stumps = None if stumps is None else stumps[depth]
+        by_depth.insert(
+            0, _least_level_errors(levels[depth], trees.table, depth, below, level_stumps)
+        )
+    return LeastErrors(by_depth)
 
 
 def leaf_errors(
-    level: Level, places: Any = slice(None), features: Any = slice(None)
+    level: Level, indices: Any = slice(None), features: Any = slice(None)
 ) -> tuple[IntArray, IntArray]:
     """Errors (…, C) of each label on the rows of sets with a feature, and on those without."""
-    having = level.with_feature[places, features]
-    lacking = np.expand_dims(level.totals[places], -2) - having
+    having = level.with_feature[indices, features]
+    lacking = np.expand_dims(level.totals[indices], -2) - having
     return label_errors(level, having), label_errors(level, lacking)
 
 
 def label_errors(level: Level, rows: IntArray) -> IntArray:
-    """Errors (…, C) of leaves with each label, by the rows of each label; ``NEVER`` for none."""
+    """Errors (…, C) of leaves with each label, by the rows of each label; huge for none."""
     errors = wrong(rows, level.costs)
     if not level.by_majority:
         return errors
     labels = rows.shape[-1]
     majority = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # the last label on a tie
-    return np.where(np.arange(labels) == majority[..., None], errors, NEVER)
+    return np.where(np.arange(labels) == majority[..., None], errors, UNREACHABLE)
 
 
-def _of_level(
+def _least_level_errors(
     level: Level,
     table: tuple[tuple[int, ...], ...],
     depth: int,
     below: IntArray | None,
     stumps: IntArray | None,
 ) -> IntArray:
-    most = len(table[depth])
-    least = np.full((len(level.sets), most), NEVER)
-    least[:, 0] = wrong(level.totals, level.costs).min(axis=1)
-    if most >= 2:
-        stumps = _least_stumps(level) if stumps is None else stumps
-        least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)
+    most_leaves = len(table[depth])
+    level_errors = np.full((len(level.sets), most_leaves), UNREACHABLE)
+    level_errors[:, 0] = wrong(level.totals, level.costs).min(axis=1)
+    if most_leaves >= 2:
+        if stumps is None:
+            stumps = np.empty(len(level.sets), dtype=np.int64)
+            for some, errors in _stumps(level):
+                stumps[some] = errors.min(axis=1, initial=UNREACHABLE)
+        level_errors[:, 1] = np.where(
+            level.spare > 0, np.minimum(stumps, level_errors[:, 0]), stumps
+        )
     if below is None:
-        return least
-    deeper = np.vstack([below, np.full(below.shape[1], NEVER)])  # index −1 is no set
-    for leaves in range(3, most + 1):
+        return level_errors
+    deeper = np.vstack([below, np.full(below.shape[1], UNREACHABLE)])  # index −1 is no set
+    for leaves in range(3, most_leaves + 1):
         for a, b in pairs(leaves, below.shape[1]):
             both = (deeper[level.yes, a - 1] + deeper[level.no, b - 1]).min(axis=1)
             uncut = deeper[level.same, b - 1]
-            least[:, leaves - 1] = np.minimum.reduce([least[:, leaves - 1], both, uncut])
-    return np.minimum(least, NEVER)
+            level_errors[:, leaves - 1] = np.minimum.reduce(
+                [level_errors[:, leaves - 1], both, uncut]
+            )
+    return np.minimum(level_errors, UNREACHABLE)
 
 
 def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
@@ -204,31 +215,23 @@ def label_pairs(n_labels: int) -> list[tuple[int, int]]:
     return list(permutations(range(n_labels), 2))
 
 
-def _least_stumps(level: Level) -> IntArray:
-    """Least errors (N,) of two leaves with different labels by a question that cuts."""
-    found = np.empty(len(level.sets), dtype=np.int64)
-    for some, errors in _stumps(level):
-        found[some] = errors.min(axis=1, initial=NEVER)
-    return found
-
-
 def _stumps(level: Level) -> Iterator[tuple[slice, IntArray]]:
     """Least errors (k, m) of two leaves below some sets, by question; a few sets at a time."""
     features, labels = level.with_feature.shape[1:]
     step = max(1, _AT_ONCE // (features * labels))
     for start in range(0, len(level.sets), step):
         some = slice(start, start + step)
-        yield some, np.where(level.cuts[some], _two_leaves(level, some), NEVER)
+        yield some, np.where(level.cuts[some], _two_leaves(level, some), UNREACHABLE)
 
 
-def stumps_of(level: Level, feature: int) -> IntArray:
+def feature_stumps(level: Level, feature: int) -> IntArray:
     """Least errors (N,) of two leaves of different labels below each set, by one question."""
     errors = _two_leaves(level, slice(None), [feature])[:, 0]
-    return np.where(level.cuts[:, feature], errors, NEVER)
+    return np.where(level.cuts[:, feature], errors, UNREACHABLE)
 
 
-def _two_leaves(level: Level, places: slice, features: Any = slice(None)) -> IntArray:
-    yes, no = leaf_errors(level, places, features)
+def _two_leaves(level: Level, indices: slice, features: Any = slice(None)) -> IntArray:
+    yes, no = leaf_errors(level, indices, features)
     both = (yes[..., a] + no[..., b] for a, b in label_pairs(yes.shape[-1]))
     return reduce(np.minimum, both)
 
@@ -242,16 +245,16 @@ class TwoBest:
     second: IntArray
 
     @classmethod
-    def of(cls, level: Level) -> "TwoBest":
+    def from_level(cls, level: Level) -> "TwoBest":
         """Evaluate every question once."""
         count = len(level.sets)
-        found = cls(*(np.empty(count, dtype=np.int64) for _ in range(3)))
+        best_two = cls(*(np.empty(count, dtype=np.int64) for _ in range(3)))
         for some, errors in _stumps(level):
             each, best = np.arange(len(errors)), errors.argmin(axis=1)
-            found.feature[some], found.least[some] = best, errors[each, best]
-            errors[each, best] = NEVER
-            found.second[some] = errors.min(axis=1, initial=NEVER)
-        return found
+            best_two.feature[some], best_two.least[some] = best, errors[each, best]
+            errors[each, best] = UNREACHABLE
+            best_two.second[some] = errors.min(axis=1, initial=UNREACHABLE)
+        return best_two
 
     def without(self, feature: int) -> IntArray:
         """Least errors (N,) by questions other than one."""
@@ -260,7 +263,7 @@ class TwoBest:
 
 def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) -> list[NDArray[Any]]:
     """Largest errors (N, leaves) below each set over trees of l leaves within limits[l − 1]."""
-    allowed = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
+    allowed = [np.full(errors.shape, -1, dtype=limits.dtype) for errors in least.levels]
     allowed[0][0] = np.where(least.best_errors <= limits, limits, -1)
     for depth, level in enumerate(levels[:-1]):
         below = least.levels[depth + 1]

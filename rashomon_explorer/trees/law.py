@@ -15,7 +15,7 @@ from rashomon_explorer.trees.counting import Histogram
 from rashomon_explorer.trees.tree_class import TreeClass
 
 
-def any_tree(
+def uniform_tree(
     trees: TreeClass, rng: np.random.Generator, *, path: tuple[int, ...] = (), leaves: int = 0
 ) -> Node:
     """Draw a tree uniformly from the class, or a subtree with so many leaves below questions."""
@@ -26,32 +26,23 @@ def any_tree(
     left = [feature for feature in range(trees.n_features) if feature not in path]
     feature = left[uniform_below(len(left), rng)]
     if leaves == 2:
-        return Split(feature, *two_leaves(trees.n_labels, rng))
+        first = uniform_below(trees.n_labels, rng)
+        second = uniform_below(trees.n_labels - 1, rng)
+        return Split(feature, Leaf(first), Leaf(second + (second >= first)))
     below = trees.table[len(path) + 1]
     shares = [(a, leaves - a) for a in range(1, leaves) if max(a, leaves - a) <= len(below)]
     a, b = shares[_sample_index([below[a - 1] * below[b - 1] for a, b in shares], rng)]
     deeper = (*path, feature)
     return Split(
         feature,
-        any_tree(trees, rng, path=deeper, leaves=a),
-        any_tree(trees, rng, path=deeper, leaves=b),
+        uniform_tree(trees, rng, path=deeper, leaves=a),
+        uniform_tree(trees, rng, path=deeper, leaves=b),
     )
 
 
-def two_leaves(n_labels: int, rng: np.random.Generator) -> tuple[Leaf, Leaf]:
-    """Draw two leaves with different labels uniformly."""
-    first = uniform_below(n_labels, rng)
-    other = uniform_below(n_labels - 1, rng)
-    return Leaf(first), Leaf(other + (other >= first))
-
-
 def _sample_index(weights: list[int], rng: np.random.Generator) -> int:
-    place = uniform_below(sum(weights), rng)
-    for index, weight in enumerate(weights):
-        if place < weight:
-            return index
-        place -= weight
-    raise AssertionError("weights add up to their sum")
+    ends = list(accumulate(weights))
+    return bisect.bisect_right(ends, uniform_below(ends[-1], rng))
 
 
 _LAW_WORD = 2**63 - 1
@@ -68,7 +59,7 @@ class CappedEnergy:
     cap: float
 
     @classmethod
-    def of(
+    def for_class(
         cls, trees: TreeClass, n: int, *, beta: float, psi: float, leaf_penalty: float
     ) -> "CappedEnergy":
         """Energy with the cap that the number of trees determines."""
@@ -76,19 +67,19 @@ class CappedEnergy:
 
     def limits(self, least: float, most_leaves: int) -> IntArray:
         """Largest errors of a tree of 1, 2, … leaves whose energy is below the cap."""
-        return limits(self.n, self.leaf_penalty, most_leaves, least + self.psi + self._width)
+        return limits(
+            self.n, self.leaf_penalty, most_leaves, least + self.psi + self.cap / self.beta
+        )
 
     def __call__(self, losses: FloatArray, least: float) -> FloatArray:
         """Energies of losses."""
-        beyond = np.maximum(losses - (least + self.psi), 0.0)
-        return np.asarray(np.minimum(self.beta * beyond, self.cap))
-
-    @property
-    def _width(self) -> float:
-        return self.cap / self.beta
+        excess = np.maximum(losses - (least + self.psi), 0.0)
+        return np.asarray(np.minimum(self.beta * excess, self.cap))
 
 
-def losses_of(n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntArray) -> FloatArray:
+def tree_losses(
+    n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntArray
+) -> FloatArray:
     """Loss of trees: the error rate, and a penalty per leaf."""
     return np.asarray(errors / n + leaf_penalty * leaves)
 
@@ -96,11 +87,11 @@ def losses_of(n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntAr
 def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArray:
     """Largest errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none."""
     errors = np.arange(n + 1)
-    found = [
-        np.searchsorted(losses_of(n, leaf_penalty, leaves, errors), most, side="right") - 1
+    largest = [
+        np.searchsorted(tree_losses(n, leaf_penalty, leaves, errors), most, side="right") - 1
         for leaves in range(1, most_leaves + 1)
     ]
-    return np.array(found, dtype=np.int64)
+    return np.array(largest, dtype=np.int64)
 
 
 class CellLaw:
@@ -119,15 +110,17 @@ class CellLaw:
         """Sum of all weights."""
         return self._ends[-1]
 
-    def at(self, place: int) -> tuple[int, int] | None:
-        """Cell that contains ``place`` in 0, …, total − 1."""
-        return self._cells[bisect.bisect_right(self._ends, place)]
+    def at(self, position: int) -> tuple[int, int] | None:
+        """Cell that contains ``position`` in 0, …, total − 1."""
+        return self._cells[bisect.bisect_right(self._ends, position)]
 
     def draw(self, size: int, rng: np.random.Generator) -> list[tuple[int, int] | None]:
         """Leaves and errors of independent trees, or None for a tree of the whole class."""
         if self.total <= _LAW_WORD:
-            return [self.at(place) for place in rng.integers(self.total, size=size).tolist()]
-        return [self.at(uniform_below(self.total, rng)) for _ in range(size)]
+            positions = rng.integers(self.total, size=size).tolist()
+        else:
+            positions = [uniform_below(self.total, rng) for _ in range(size)]
+        return list(map(self.at, positions))
 
 
 def gibbs(
@@ -136,27 +129,27 @@ def gibbs(
     """Distribution ∝ exp(−energy) over all trees of the class."""
     floor = integer_weights(np.array([energy.cap]))[0]
     cells = []
-    for leaves, found in enumerate(histograms, start=1):
-        if found is None:
+    for leaves, histogram in enumerate(histograms, start=1):
+        if histogram is None:
             continue
-        first, numbers = found
+        first, numbers = histogram
         errors = first + np.arange(len(numbers))
-        energies = energy(losses_of(energy.n, energy.leaf_penalty, leaves, errors), least)
+        energies = energy(tree_losses(energy.n, energy.leaf_penalty, leaves, errors), least)
         weights = integer_weights(energies)
-        for place in np.flatnonzero(numbers).tolist():
-            extra = max(0, weights[place] - floor)
-            cells.append((leaves, first + place, int(numbers[place]), extra))
+        for k in np.flatnonzero(numbers).tolist():
+            extra = max(0, weights[k] - floor)
+            cells.append((leaves, first + k, int(numbers[k]), extra))
     return CellLaw(cells, floor, trees.size)
 
 
 def uniform(histograms: list[Histogram | None]) -> CellLaw:
     """Uniform distribution over all counted trees."""
     cells = []
-    for leaves, found in enumerate(histograms, start=1):
-        if found is not None:
-            first, numbers = found
+    for leaves, histogram in enumerate(histograms, start=1):
+        if histogram is not None:
+            first, numbers = histogram
             filled = np.flatnonzero(numbers).tolist()
-            cells += [(leaves, first + place, int(numbers[place]), 1) for place in filled]
+            cells += [(leaves, first + k, int(numbers[k]), 1) for k in filled]
     return CellLaw(cells, 0, 0)
 
 

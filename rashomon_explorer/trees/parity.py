@@ -14,10 +14,10 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node
-from rashomon_explorer.trees.answers import need_all
+from rashomon_explorer.trees.answers import check_all_labels
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.fronts import Fronts, TooManyError
-from rashomon_explorer.trees.law import losses_of
+from rashomon_explorer.trees.law import tree_losses
 
 _FIRST = 0.0025  # first ψ of the search, doubled in each step
 _ROUNDING = 1e-12
@@ -98,29 +98,31 @@ def best_with_parity(
     """
     check_nonnegative(bound=bound)
     rates = group_rates(counted, groups, label, most)
-    psi, known = 0.0, counted.least
+    psi, lower_bound = 0.0, counted.least
     while True:
         try:
             front = _exact(counted, rates, label, psi, most)
         except TooManyError:
             measured = _measured(counted, rates, label, psi, random_state)
-            meet = [one for one in measured if one[2] <= bound + _ROUNDING]
-            return ParityAnswer(*min(meet, key=lambda one: one[1]), exact=False, at_least=known)
+            meet = [candidate for candidate in measured if candidate[2] <= bound + _ROUNDING]
+            return ParityAnswer(
+                *min(meet, key=lambda candidate: candidate[1]), exact=False, at_least=lower_bound
+            )
         meets = np.flatnonzero(front.gaps <= bound + _ROUNDING)
         if len(meets):
             loss, gap = float(front.losses[meets[0]]), float(front.gaps[meets[0]])
             return ParityAnswer(front.tree(int(meets[0])), loss, gap, exact=True, at_least=loss)
-        known = counted.least + psi
+        lower_bound = counted.least + psi
         psi = max(_FIRST, 2 * psi)
 
 
 def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> Rates:
     """Check the arguments of a query over all trees, and count rows by group."""
-    need_all(counted)
+    check_all_labels(counted)
     check_count(most=most)
     if not 0 <= label < len(counted.classes):
         raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
-    return Rates.of(counted, groups)
+    return Rates.from_groups(counted, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +132,7 @@ class Rates:
     counts: IntArray  # (U, G): rows of each combination and group
 
     @classmethod
-    def of(cls, counted: CountedTrees, groups: ArrayLike) -> Rates:
+    def from_groups(cls, counted: CountedTrees, groups: ArrayLike) -> Rates:
         """Count the rows of each combination of answers by group."""
         by_row = np.asarray(groups)
         if by_row.shape != (counted.n,):
@@ -139,7 +141,9 @@ class Rates:
         if len(names) < 2:
             raise DataError(f"all rows are of the group {names[0]!r}: there is nothing to compare")
         size = len(counted.rows.patterns)
-        flat = np.bincount(counted.rows.place * len(names) + codes, minlength=size * len(names))
+        flat = np.bincount(
+            counted.rows.pattern_index * len(names) + codes, minlength=size * len(names)
+        )
         counts = flat.reshape(size, len(names))
         rates = cls(counts)
         if rates.units[-1] * (int(counts.sum(axis=0)[-1]) + 1) >= 2**62:
@@ -266,28 +270,28 @@ def parity_front(
         return _exact(counted, rates, label, psi, most)
     except TooManyError:
         measured = _measured(counted, rates, label, psi, random_state)
-        losses, gaps = (np.array([one[k] for one in measured]) for k in (1, 2))
+        losses, gaps = (np.array([candidate[k] for candidate in measured]) for k in (1, 2))
         within = np.flatnonzero(losses <= counted.least + psi)
         best = within[_unbeaten(losses[within], gaps[within])]
-        return ParityFront(losses[best], gaps[best], False, lambda place: measured[best[place]][0])
+        return ParityFront(losses[best], gaps[best], False, lambda k: measured[best[k]][0])
 
 
 def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: int) -> ParityFront:
     fronts = Fronts(counted, rates.weights, label, psi, most)
-    found: list[tuple[FloatArray, FloatArray, NDArray[np.int64]]] = []
+    by_leaves: list[tuple[FloatArray, FloatArray, NDArray[np.int64]]] = []
     for leaves in progress(range(1, counted.trees.most_leaves + 1), "leaves"):
         keys, errors = fronts.front(leaves)
-        losses = losses_of(counted.unit, counted.leaf_penalty, leaves, errors)
+        losses = tree_losses(counted.unit, counted.leaf_penalty, leaves, errors)
         gaps = rates.gaps(keys) if len(keys) else np.empty(0)
         of = np.column_stack([np.full(len(keys), leaves), keys, errors])
         best = _unbeaten(losses, gaps)
-        found.append((losses[best], gaps[best], of[best]))
-    losses, gaps, of = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        by_leaves.append((losses[best], gaps[best], of[best]))
+    losses, gaps, of = (np.concatenate(parts) for parts in zip(*by_leaves, strict=True))
     best = _unbeaten(losses, gaps)
     of = of[best]
 
-    def tree(place: int) -> Node:
-        leaves, key, errors = of[place].tolist()
+    def tree(index: int) -> Node:
+        leaves, key, errors = of[index].tolist()
         return fronts.tree(0, 0, leaves, (key, errors))
 
     return ParityFront(losses[best], gaps[best], True, tree)
@@ -296,5 +300,5 @@ def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: in
 def _unbeaten(losses: FloatArray, gaps: FloatArray) -> NDArray[np.intp]:
     """Return the indices of Pareto-optimal entries, by loss; the first of equal ones."""
     order = np.lexsort((gaps, losses))
-    least = np.minimum.accumulate(np.concatenate([[np.inf], gaps[order]]))[:-1]
-    return np.asarray(order[gaps[order] < least - _ROUNDING])
+    least_gap = np.minimum.accumulate(np.concatenate([[np.inf], gaps[order]]))[:-1]
+    return np.asarray(order[gaps[order] < least_gap - _ROUNDING])

@@ -13,7 +13,7 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.law import CappedEnergy, any_tree, gibbs
+from rashomon_explorer.trees.law import CappedEnergy, gibbs, uniform_tree
 from rashomon_explorer.trees.questions import ThresholdQuestions
 from rashomon_explorer.trees.sampling import Walks
 from rashomon_explorer.trees.tree_class import TreeClass
@@ -37,7 +37,7 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
         raise ValueError(
             "draws are private only from a class that depends on no row: use convention='all'"
         )
-    energy = CappedEnergy.of(
+    energy = CappedEnergy.for_class(
         counted.trees,
         counted.unit,
         beta=planned.beta,
@@ -52,7 +52,7 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
     trees: list[Node] = []
     losses: list[float] = []
     for cell in cells:
-        tree = any_tree(counted.trees, rng) if cell is None else next(within_cap)
+        tree = uniform_tree(counted.trees, rng) if cell is None else next(within_cap)
         errors = counted.errors(tree) if cell is None else cell[1]
         trees.append(tree)
         losses.append(counted.loss(count_leaves(tree), errors))
@@ -62,10 +62,7 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
 def counted_like(
     models: Any, X: ArrayLike, y: ArrayLike, without: Collection[int] = ()
 ) -> CountedTrees:
-    """Count all trees with the questions, leaves, depth, leaf penalty and costs of drawn ones.
-
-    Questions about the columns ``without`` are left out.
-    """
+    """Count the class of drawn trees, without questions about some columns."""
     planned = models.planned
     if planned is None or not planned.questions:
         raise DataError(
@@ -73,9 +70,8 @@ def counted_like(
             "RashomonTreeClassifier have one; count others with CountedTrees"
         )
     names = models.models.feature_names
-    every = ((names.index(name), threshold) for name, threshold in planned.questions)
-    columns = tuple(one for one in every if one[0] not in without)
-    questions = ThresholdQuestions(columns, names)
+    splits = ((names.index(name), threshold) for name, threshold in planned.questions)
+    questions = ThresholdQuestions(tuple(s for s in splits if s[0] not in without), names)
     return CountedTrees(
         questions.answers(models.models.rows(encoded_rows(models, X))),
         y,

@@ -29,11 +29,11 @@ class MergedRows:
 
     patterns: Mask  # (U, m), distinct
     counts: IntArray  # (U, C): rows of each label
-    place: IntArray  # (n,): the combination of each row
+    pattern_index: IntArray  # (n,): the combination of each row
     costs: IntArray | None = None  # (C, C): by the row's and the predicted label; None for 1
 
     @classmethod
-    def of(
+    def from_rows(
         cls, X: ArrayLike, codes: ArrayLike, n_labels: int, costs: IntArray | None = None
     ) -> "MergedRows":
         """Merge the rows (n, m) of 0 and 1, with labels (n,) 0, 1, …."""
@@ -41,15 +41,15 @@ class MergedRows:
         labels = np.asarray(codes).astype(np.int64)
         if labels.shape != (len(table),):
             raise DataError(f"{len(table)} rows need as many labels, got shape {labels.shape}")
-        patterns, place = np.unique(table, axis=0, return_inverse=True)
-        place = place.reshape(-1).astype(np.int64)
-        flat = np.bincount(place * n_labels + labels, minlength=len(patterns) * n_labels)
-        return cls(patterns, flat.reshape(-1, n_labels).astype(np.int64), place, costs)
+        patterns, pattern_index = np.unique(table, axis=0, return_inverse=True)
+        pattern_index = pattern_index.reshape(-1).astype(np.int64)
+        flat = np.bincount(pattern_index * n_labels + labels, minlength=len(patterns) * n_labels)
+        return cls(patterns, flat.reshape(-1, n_labels).astype(np.int64), pattern_index, costs)
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return len(self.place)
+        return len(self.pattern_index)
 
     @cached_property
     def wrong(self) -> IntArray:
@@ -80,15 +80,17 @@ class MergedRows:
         return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
 
 
-def merged(one: MergedRows, other: MergedRows) -> MergedRows:
+def merged(left: MergedRows, right: MergedRows) -> MergedRows:
     """Rows of two tables with the same features and labels, the first table's first."""
-    every = np.concatenate([one.patterns, other.patterns])
-    patterns, place = np.unique(every, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    counts = np.zeros((len(patterns), one.counts.shape[1]), dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([one.counts, other.counts]))
-    first, second = np.split(place, [len(one.patterns)])
-    return MergedRows(patterns, counts, np.concatenate([first[one.place], second[other.place]]))
+    every = np.concatenate([left.patterns, right.patterns])
+    patterns, pattern_index = np.unique(every, axis=0, return_inverse=True)
+    pattern_index = pattern_index.reshape(-1)
+    counts = np.zeros((len(patterns), left.counts.shape[1]), dtype=np.int64)
+    np.add.at(counts, pattern_index, np.concatenate([left.counts, right.counts]))
+    first, second = np.split(pattern_index, [len(left.patterns)])
+    return MergedRows(
+        patterns, counts, np.concatenate([first[left.pattern_index], second[right.pattern_index]])
+    )
 
 
 def wrong(rows: IntArray, costs: IntArray | None) -> IntArray:
@@ -132,7 +134,7 @@ def as_bits(mask: Mask) -> int:
 def as_masks(sets: list[int], size: int) -> NDArray[np.uint8]:
     """Inverse of :func:`as_bits` for many sets: 0 and 1 of shape (len(sets), size)."""
     width = (size + 7) // 8
-    written = b"".join(one.to_bytes(width, "big") for one in sets)
+    written = b"".join(subset.to_bytes(width, "big") for subset in sets)
     packed = np.frombuffer(written, dtype=np.uint8).reshape(len(sets), width)
     return np.unpackbits(packed, axis=1, count=size)
 
@@ -164,9 +166,13 @@ class ThresholdQuestions:
 
     def answers(self, table: FloatArray) -> Mask:
         """Answers (n, m) for the rows of a table."""
-        plain = sorted({column for column, threshold in self.splits if threshold is None})
-        if plain:
-            _check_plain(table, plain, self.names)
+        for column in sorted({c for c, threshold in self.splits if threshold is None}):
+            if not np.isin(table[:, column], (0, 1)).all():
+                name = self.names[column]
+                raise DataError(
+                    f"column {name!r} has values other than 0 and 1: declare thresholds for its "
+                    f"numbers, thresholds={{{name!r}: [...]}}, or a schema"
+                )
         columns = [
             table[:, column] > (0.5 if threshold is None else threshold)
             for column, threshold in self.splits
@@ -184,25 +190,14 @@ class ThresholdQuestions:
         return Split(column, *branches, ">", threshold)
 
 
-def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) -> None:
-    try:
-        yes_or_no(table[:, columns])
-    except DataError:
-        strange = [c for c in columns if not np.isin(table[:, c], (0, 1)).all()]
-        raise DataError(
-            f"column {names[strange[0]]!r} has values other than 0 and 1: declare thresholds "
-            f"for its numbers, thresholds={{{names[strange[0]]!r}: [...]}}, or a schema"
-        ) from None
-
-
 def array_questions(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
     """Questions about a table of numbers."""
     if not isinstance(thresholds, Mapping):
         cuts: list[float | None] = [None] if thresholds is None else [*checked(thresholds)]
         splits = [(column, cut) for column in range(len(names)) for cut in cuts]
         return ThresholdQuestions(tuple(splits), tuple(names))
-    own = {_place(key, names): checked(values) for key, values in thresholds.items()}
-    splits = [(column, cut) for column in range(len(names)) for cut in own.get(column, (None,))]
+    by_column = {_column_index(key, names): checked(cuts) for key, cuts in thresholds.items()}
+    splits = [(j, cut) for j in range(len(names)) for cut in by_column.get(j, (None,))]
     return ThresholdQuestions(tuple(splits), tuple(names))
 
 
@@ -233,7 +228,7 @@ def _cuts(column: Column, thresholds: tuple[float, ...] | None) -> Iterable[tupl
             *((at, 0.5) for at in range(1, width)),
         ]
     if isinstance(column, Ordered):
-        steps = [(0, place + 0.5) for place in range(len(column.levels) - 1)]
+        steps = [(0, level + 0.5) for level in range(len(column.levels) - 1)]
         return [*steps, *((at, 0.5) for at in range(1, width))]
     assert isinstance(column, Levelled)  # IgnoredColumn is not a feature
     skipped = 1 if width == 2 else 0  # of two levels, one is enough
@@ -244,14 +239,15 @@ def checked(thresholds: Any) -> tuple[float, ...]:
     """Raise unless thresholds are distinct finite numbers; one number is one threshold."""
     values = np.asarray(thresholds, dtype=object).ravel().tolist()
     good = values and all(
-        isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in values
+        isinstance(value, Real) and not isinstance(value, bool) and is_finite(value)
+        for value in values
     )
     if not good or len(set(values)) < len(values):
         raise DataError(f"thresholds must be finite numbers, each once, got {thresholds!r}")
-    return tuple(sorted(float(one) for one in values))
+    return tuple(sorted(float(value) for value in values))
 
 
-def _place(key: Any, names: Sequence[str]) -> int:
+def _column_index(key: Any, names: Sequence[str]) -> int:
     if isinstance(key, int) and 0 <= key < len(names):
         return key
     if key in names:
@@ -279,4 +275,4 @@ class _Merge:
     n_labels: int
 
     def __call__(self, rows: Any, labels: Any) -> MergedRows:
-        return MergedRows.of(rows, labels, self.n_labels)
+        return MergedRows.from_rows(rows, labels, self.n_labels)

@@ -7,7 +7,7 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees import counting
 from rashomon_explorer.trees.lattice import label_errors, label_pairs, leaf_errors, pairs
-from rashomon_explorer.trees.law import any_tree
+from rashomon_explorer.trees.law import uniform_tree
 
 _MADE = -(2**40)  # lower codes of children denote finished subtrees
 
@@ -25,30 +25,36 @@ class Walks:
             return []
         leaves, errors = (np.array(part, dtype=np.int64) for part in zip(*cells, strict=True))
         roots = np.empty(len(cells), dtype=np.int64)
-        alone = leaves == 1
+        single_leaf = leaves == 1
         zeros = np.zeros(len(cells), dtype=np.int64)
-        roots[alone] = -1 - self._labels_of(0, zeros[alone], errors[alone])
-        grown = _Growing(self, int((~alone).sum()))
-        roots[~alone] = np.arange(grown.count)
-        waiting = (zeros[~alone], leaves[~alone], errors[~alone], np.arange(grown.count))
+        roots[single_leaf] = -1 - self._sample_labels(0, zeros[single_leaf], errors[single_leaf])
+        grown = _Growing(self, int((~single_leaf).sum()))
+        roots[~single_leaf] = np.arange(grown.count)
+        waiting = (
+            zeros[~single_leaf],
+            leaves[~single_leaf],
+            errors[~single_leaf],
+            np.arange(grown.count),
+        )
         level = 0
         while len(waiting[0]):
             waiting = grown.level(level, *waiting)
             level += 1
         return grown.trees(roots)
 
-    def _labels_of(self, level: int, places: IntArray, errors: IntArray) -> IntArray:
+    def _sample_labels(self, level: int, indices: IntArray, errors: IntArray) -> IntArray:
         """Label of a leaf with so many errors; uniform over such labels."""
         here = self._counts.levels[level]
-        fits = label_errors(here, here.totals[places]) == errors[:, None]
-        return counting.sample_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
+        fits = label_errors(here, here.totals[indices]) == errors[:, None]
+        return counting.sample_in_rows(fits.astype(float), np.arange(len(indices)), self._rng)
 
     def flat(self, level: int, leaves: int) -> counting.FlatHistograms:
         """Histograms of a level's sets."""
-        known = self._counts.flat
-        if (level, leaves) not in known:
-            known[level, leaves] = counting.FlatHistograms.of(self._counts.found[level][leaves - 2])
-        return known[level, leaves]
+        cache = self._counts.flat
+        if (level, leaves) not in cache:
+            histograms = self._counts.histograms[level][leaves - 2]
+            cache[level, leaves] = counting.FlatHistograms.from_histograms(histograms)
+        return cache[level, leaves]
 
 
 Waiting = tuple[IntArray, IntArray, IntArray, IntArray]
@@ -70,14 +76,14 @@ class _Growing:
         self._next: list[Waiting] = []
 
     def level(
-        self, level: int, places: IntArray, leaves: IntArray, errors: IntArray, ids: IntArray
+        self, level: int, indices: IntArray, leaves: IntArray, errors: IntArray, ids: IntArray
     ) -> Waiting:
         """Draw the first question of every subtree below sets of a level."""
         self._next = []
         for many in np.unique(leaves).tolist():
             some = leaves == many
             grow = self._stumps if many == 2 else self._splits
-            grow(level, many, places[some], errors[some], ids[some])
+            grow(level, many, indices[some], errors[some], ids[some])
         empty = np.empty(0, dtype=np.int64)
         parts = zip(*self._next, strict=True) if self._next else [[empty]] * 4
         first, second, third, fourth = (np.concatenate(part) for part in parts)
@@ -86,7 +92,7 @@ class _Growing:
     def trees(self, roots: IntArray) -> list[Node]:
         """Assemble the splits; equal subtrees are one object."""
         leaves = [Leaf(label) for label in range(self._trees.n_labels)]
-        known: dict[tuple[int, int, int], Node] = {}
+        splits: dict[tuple[int, int, int], Node] = {}
         built: list[Node] = [leaves[0]] * self.count
 
         def child(code: int) -> Node:
@@ -100,20 +106,20 @@ class _Growing:
         for back, (feature, yes, no) in enumerate(backwards):  # children come after their parents
             first, second = child(yes), child(no)
             key = (feature, id(first), id(second))
-            found = known.get(key)
-            if found is None:
-                found = known[key] = Split(feature, first, second)
-            built[last - back] = found
+            split = splits.get(key)
+            if split is None:
+                split = splits[key] = Split(feature, first, second)
+            built[last - back] = split
         return [child(code) for code in roots.tolist()]
 
     def _stumps(
-        self, level: int, _: int, places: IntArray, errors: IntArray, ids: IntArray
+        self, level: int, _: int, indices: IntArray, errors: IntArray, ids: IntArray
     ) -> None:
         here, labels = self._counts.levels[level], np.array(label_pairs(self._trees.n_labels))
-        keys, place, goal = _different(places, errors)
-        found, weights = counting.stump_errors(here, place)
+        keys, index, goal = _different(indices, errors)
+        option_errors, weights = counting.stump_errors(here, index)
         option = counting.sample_in_rows(
-            np.where(found == goal[:, None], weights, 0.0), keys, self._rng
+            np.where(option_errors == goal[:, None], weights, 0.0), keys, self._rng
         )
         cut = self._trees.n_features * len(labels)
         cuts = option < cut
@@ -122,48 +128,53 @@ class _Growing:
         self.yes[ids[cuts]], self.no[ids[cuts]] = -1 - ends[:, 0], -1 - ends[:, 1]
         idle = np.flatnonzero(~cuts)
         if len(idle):
-            own = option[idle] - cut
-            other = self._rng.integers(np.full(len(idle), self._trees.n_labels - 1))
-            other += other >= own
-            self._around(level, places[idle], ids[idle], -1 - own, -1 - other)
+            reached_label = option[idle] - cut
+            empty_label = self._rng.integers(np.full(len(idle), self._trees.n_labels - 1))
+            empty_label += empty_label >= reached_label
+            self._around(level, indices[idle], ids[idle], -1 - reached_label, -1 - empty_label)
 
     def _splits(
-        self, level: int, leaves: int, places: IntArray, errors: IntArray, ids: IntArray
+        self, level: int, leaves: int, indices: IntArray, errors: IntArray, ids: IntArray
     ) -> None:
-        keys, place, goal = _different(places, errors)
-        options = _Options(self._walks, level, leaves, place, goal)
+        keys, index, goal = _different(indices, errors)
+        options = _Options(self._walks, level, leaves, index, goal)
         option = counting.sample_in_rows(options.weights(), keys, self._rng)
-        other, both = options.ends
-        alone = np.flatnonzero(option < other)
-        if len(alone):
+        n_leaf_options, both = options.ends
+        with_leaf = np.flatnonzero(option < n_leaf_options)
+        if len(with_leaf):
             self._add_leaf_pair(
-                level, leaves, option[alone], places[alone], errors[alone], ids[alone]
+                level,
+                leaves,
+                option[with_leaf],
+                indices[with_leaf],
+                errors[with_leaf],
+                ids[with_leaf],
             )
-        paired = np.flatnonzero((option >= other) & (option < both))
+        paired = np.flatnonzero((option >= n_leaf_options) & (option < both))
         m = self._trees.n_features
-        for share in np.unique((option[paired] - other) // m).tolist():
-            some = paired[(option[paired] - other) // m == share]
-            feature = (option[some] - other) % m
-            self._both(level, options.inner[share], feature, places[some], errors[some], ids[some])
+        for share in np.unique((option[paired] - n_leaf_options) // m).tolist():
+            some = paired[(option[paired] - n_leaf_options) // m == share]
+            feature = (option[some] - n_leaf_options) % m
+            self._both(level, options.inner[share], feature, indices[some], errors[some], ids[some])
         for share in np.unique(option[option >= both] - both).tolist():
             some = np.flatnonzero(option - both == share)
-            self._unreached(level, options.shares[share], places[some], errors[some], ids[some])
+            self._unreached(level, options.shares[share], indices[some], errors[some], ids[some])
 
     def _add_leaf_pair(
         self,
         level: int,
         leaves: int,
         option: IntArray,
-        places: IntArray,
+        indices: IntArray,
         errors: IntArray,
         ids: IntArray,
     ) -> None:
         here, labels, m = self._counts.levels[level], self._trees.n_labels, self._trees.n_features
         label, feature, if_no = option % labels, option // labels % m, option // (labels * m)
-        rows = here.with_feature[places, feature]
-        rows = np.where(if_no[:, None] == 1, here.totals[places] - rows, rows)
+        rows = here.with_feature[indices, feature]
+        rows = np.where(if_no[:, None] == 1, here.totals[indices] - rows, rows)
         wrong = label_errors(here, rows)[np.arange(len(rows)), label]
-        to = np.where(if_no == 1, here.yes[places, feature], here.no[places, feature])
+        to = np.where(if_no == 1, here.yes[indices, feature], here.no[indices, feature])
         below = self._grow(ids, to, np.full(len(ids), leaves - 1), errors - wrong)
         self.feature[ids] = feature
         self.yes[ids] = np.where(if_no == 1, below, -1 - label)
@@ -174,12 +185,12 @@ class _Growing:
         level: int,
         share: tuple[int, int],
         feature: IntArray,
-        places: IntArray,
+        indices: IntArray,
         errors: IntArray,
         ids: IntArray,
     ) -> None:
         here, (a, b) = self._counts.levels[level], share
-        yes, no = here.yes[places, feature], here.no[places, feature]
+        yes, no = here.yes[indices, feature], here.no[indices, feature]
         flats = self._walks.flat(level + 1, a), self._walks.flat(level + 1, b)
         first = counting.Pairs(*flats, yes, no, errors).sample(self._rng)
         self.feature[ids] = feature
@@ -187,56 +198,50 @@ class _Growing:
         self.no[ids] = self._grow(ids, no, np.full(len(ids), b), errors - first)
 
     def _unreached(
-        self, level: int, share: tuple[int, int], places: IntArray, errors: IntArray, ids: IntArray
+        self, level: int, share: tuple[int, int], indices: IntArray, errors: IntArray, ids: IntArray
     ) -> None:
         """Draw splits that cut nothing: the rows are on one side, and any subtree on the other."""
         a, b = share
         if b == 1:
-            reached = -1 - self._walks._labels_of(level, places, errors)
+            reached = -1 - self._walks._sample_labels(level, indices, errors)
         else:
-            same = self._counts.levels[level].same[places]
-            reached = self._grow(ids, same, np.full(len(ids), b), errors)
-        self._around(level, places, ids, reached, None, leaves=a)
+            uncut_indices = self._counts.levels[level].same[indices]
+            reached = self._grow(ids, uncut_indices, np.full(len(ids), b), errors)
+        self._around(level, indices, ids, reached, None, leaves=a)
 
     def _around(
         self,
         level: int,
-        places: IntArray,
+        indices: IntArray,
         ids: IntArray,
         reached: IntArray,
         empty: IntArray | None,
         leaves: int = 0,
     ) -> None:
         here = self._counts.levels[level]
-        choices = self._rng.integers(here.spare[places])
-        other = np.empty(len(ids), dtype=np.int64) if empty is None else empty
+        choices = self._rng.integers(here.spare[indices])
+        empty_side = np.empty(len(ids), dtype=np.int64) if empty is None else empty
         uncut: dict[int, list[int]] = {}
-        for at, (place, split) in enumerate(zip(places.tolist(), ids.tolist(), strict=True)):
-            if place not in uncut:
-                uncut[place] = np.flatnonzero(~here.cuts[place]).tolist()
-            path = self._path(split)
-            feature = [f for f in uncut[place] if f not in path][int(choices[at])]
+        for at, (index, split) in enumerate(zip(indices.tolist(), ids.tolist(), strict=True)):
+            if index not in uncut:
+                uncut[index] = np.flatnonzero(~here.cuts[index]).tolist()
+            path: tuple[int, ...] = ()  # questions above the split
+            above = int(self.parent[split])
+            while above >= 0:
+                path, above = (*path, int(self.feature[above])), int(self.parent[above])
+            feature = [f for f in uncut[index] if f not in path][int(choices[at])]
             self.feature[split] = feature
             if empty is None:
                 path = (*path, feature)
-                tree = any_tree(self._trees, self._rng, path=path, leaves=leaves)
-                other[at] = _MADE - len(self.made)
+                tree = uniform_tree(self._trees, self._rng, path=path, leaves=leaves)
+                empty_side[at] = _MADE - len(self.made)
                 self.made.append(tree)
-        having = here.with_feature[places, self.feature[ids]].any(axis=1)
-        self.yes[ids] = np.where(having, reached, other)
-        self.no[ids] = np.where(having, other, reached)
-
-    def _path(self, split: int) -> tuple[int, ...]:
-        """Questions above a split."""
-        path: list[int] = []
-        above = int(self.parent[split])
-        while above >= 0:
-            path.append(int(self.feature[above]))
-            above = int(self.parent[above])
-        return tuple(path)
+        having = here.with_feature[indices, self.feature[ids]].any(axis=1)
+        self.yes[ids] = np.where(having, reached, empty_side)
+        self.no[ids] = np.where(having, empty_side, reached)
 
     def _grow(
-        self, parents: IntArray, places: IntArray, leaves: IntArray, errors: IntArray
+        self, parents: IntArray, indices: IntArray, leaves: IntArray, errors: IntArray
     ) -> IntArray:
         """Append subtrees to draw on the next level; returns their numbers."""
         ids = np.arange(self.count, self.count + len(parents))
@@ -246,7 +251,7 @@ class _Growing:
             np.concatenate([column, more]) for column in (self.feature, self.yes, self.no)
         )
         self.parent = np.concatenate([self.parent, parents])
-        self._next.append((places, leaves, errors, ids))
+        self._next.append((indices, leaves, errors, ids))
         return ids
 
 
@@ -254,17 +259,17 @@ class _Options:
     """First questions of subtrees of some sets, and the number of subtrees with each."""
 
     def __init__(
-        self, walks: Walks, level: int, leaves: int, places: IntArray, errors: IntArray
+        self, walks: Walks, level: int, leaves: int, indices: IntArray, errors: IntArray
     ) -> None:
         self._walks, self._level, self._leaves = walks, level, leaves
         self._here = walks._counts.levels[level]
-        self._places, self._errors = places, errors
+        self._pattern_indices, self._errors = indices, errors
         self._empty = walks._trees.table[level + 1]
         self.shares = pairs(leaves, len(self._empty))
         self.inner = [(a, b) for a, b in self.shares if a > 1 and b > 1]
         m, labels = walks._trees.n_features, walks._trees.n_labels
-        other = 2 * m * labels
-        self.ends = other, other + m * len(self.inner)
+        n_leaf_options = 2 * m * labels
+        self.ends = n_leaf_options, n_leaf_options + m * len(self.inner)
 
     def weights(self) -> FloatArray:
         """Weights (K, options): leaf if yes, leaf if no; two subtrees; uncut."""
@@ -272,41 +277,41 @@ class _Options:
         return np.concatenate(parts, axis=1)
 
     def _leaf_options(self) -> FloatArray:
-        here, places = self._here, self._places
-        sides = leaf_errors(here, places)
+        here, indices = self._here, self._pattern_indices
+        sides = leaf_errors(here, indices)
         if self._leaves - 1 > len(self._empty):
-            return np.zeros((len(places), 2 * sides[0][0].size))
+            return np.zeros((len(indices), 2 * sides[0][0].size))
         flat = self._walks.flat(self._level + 1, self._leaves - 1)
-        found = [
-            flat.at(to[places][..., None], self._errors[:, None, None] - wrong)
+        counts = [
+            flat.at(to[indices][..., None], self._errors[:, None, None] - wrong)
             for wrong, to in zip(sides, (here.no, here.yes), strict=True)
         ]
-        return np.concatenate([part.reshape(len(places), -1) for part in found], axis=1)
+        return np.concatenate([part.reshape(len(indices), -1) for part in counts], axis=1)
 
     def _both(self, share: tuple[int, int]) -> FloatArray:
         here, m = self._here, self._here.cuts.shape[1]
         first, second = (self._walks.flat(self._level + 1, part) for part in share)
-        yes, no = here.yes[self._places].ravel(), here.no[self._places].ravel()
+        yes, no = here.yes[self._pattern_indices].ravel(), here.no[self._pattern_indices].ravel()
         of = counting.Pairs(first, second, yes, no, np.repeat(self._errors, m))
         return of.totals().reshape(-1, m)
 
     def _idle(self, share: tuple[int, int]) -> FloatArray:
         a, b = share
-        here, places = self._here, self._places
+        here, indices = self._here, self._pattern_indices
         if b == 1:
-            wrong = label_errors(here, here.totals[places])
+            wrong = label_errors(here, here.totals[indices])
             number = (wrong == self._errors[:, None]).sum(axis=1).astype(float)
         else:
             flat = self._walks.flat(self._level + 1, b)
-            number = flat.at(here.same[places], self._errors)
-        subtrees = here.spare[places].astype(object) * self._empty[a - 1]  # integers of any size
+            number = flat.at(here.same[indices], self._errors)
+        subtrees = here.spare[indices].astype(object) * self._empty[a - 1]  # integers of any size
         return (subtrees.astype(float) * number)[:, None]
 
 
 def _different(
-    places: NDArray[np.int64], errors: NDArray[np.int64]
+    indices: NDArray[np.int64], errors: NDArray[np.int64]
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Index of each pair among the distinct ones, and the distinct pairs' sets and errors."""
     unit = int(errors.max()) + 1
-    found, which = np.unique(places * unit + errors, return_inverse=True)
-    return which.reshape(-1), found // unit, found % unit
+    keys, which = np.unique(indices * unit + errors, return_inverse=True)
+    return which.reshape(-1), keys // unit, keys % unit

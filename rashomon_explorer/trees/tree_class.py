@@ -138,10 +138,10 @@ class TreeClass(ReprMixin):
         if self.size <= EXACT:  # doubles represent all counts
             return 0.0
         terms = (self.n_features + 1) * self.max_leaves * (n + 2) * self.n_labels
-        one = terms * 2.0**-52
-        if one > 0.01:
+        error = terms * 2.0**-52  # of one choice
+        if error > 0.01:
             raise DataError("too many rows and features for certified counts: use fewer")
-        return 4.1 * (self.max_leaves - 1) * one
+        return 4.1 * (self.max_leaves - 1) * error
 
     def memory(self, n: int) -> int:
         """Upper bound on the bytes for counting on n rows, for any rows.
@@ -210,9 +210,9 @@ class TreeClass(ReprMixin):
         Depends only on public numbers; ``most`` is the limit in bytes. One leaf remains if not
         even two fit.
         """
-        return (
-            self if self.memory(n) <= most else self._within(n, most) or replace(self, max_leaves=1)
-        )
+        if self.memory(n) <= most:
+            return self
+        return self._within(n, most) or replace(self, max_leaves=1)
 
     def _within(self, n: int, most: int) -> TreeClass | None:
         smaller = (replace(self, max_leaves=few) for few in range(self.max_leaves - 1, 0, -1))
@@ -244,7 +244,7 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:,.3g} GiB"
 
 
-DEAREST = 1000
+MAX_COST = 1000
 
 Costs = Mapping[Any, int] | ArrayLike
 """Costs by the row's label, or a matrix of the row's label (rows) by the predicted one."""
@@ -255,17 +255,22 @@ def cost_matrix(costs: Costs | None, classes: Sequence[Any]) -> IntArray | None:
     if costs is None:
         return None
     if isinstance(costs, Mapping):
-        return _by_label(costs, list(classes))
+        strange = [label for label in costs if label not in classes]
+        if strange:
+            raise DataError(f"costs name the label {strange[0]!r}, which is not in {[*classes]}")
+        for label, cost in costs.items():
+            _check_cost(cost, least=1, of=f" for {label!r}")
+        by_row = np.array([int(costs.get(label, 1)) for label in classes], dtype=np.int64)
+        return np.asarray(by_row[:, None] * (1 - np.eye(len(classes), dtype=np.int64)))
     table = np.asarray(costs, dtype=object)
     many = len(classes)
     if table.shape != (many, many):
         raise DataError(
             f"costs must be {many} rows of {many} numbers, the row's label by the predicted one, "
-            f"in "
-            f"the order {[*classes]}, or a mapping from labels; got shape {table.shape}"
+            f"in the order {[*classes]}, or a mapping from labels; got shape {table.shape}"
         )
     for cost in table.ravel().tolist():
-        _check(cost, least=0)
+        _check_cost(cost, least=0)
     matrix = table.astype(np.int64)
     if np.diag(matrix).any():
         raise DataError("costs must be 0 on the diagonal: a correct prediction costs nothing")
@@ -274,17 +279,17 @@ def cost_matrix(costs: Costs | None, classes: Sequence[Any]) -> IntArray | None:
     return np.asarray(matrix)
 
 
-def dearest(costs: Costs | None) -> int:
+def largest_cost(costs: Costs | None) -> int:
     """Largest cost of an error."""
     if costs is None:
         return 1
     table = np.asarray([1, *costs.values()] if isinstance(costs, Mapping) else costs, dtype=object)
     for cost in (source := table.ravel().tolist()):
-        _check(cost, least=0)
+        _check_cost(cost, least=0)
     return max(1, *map(int, source))
 
 
-def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
+def check_memory_with_costs(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
     """Raise if counting with costs might not fit: a cost of k takes the memory of k rows."""
     room, source = allowed_memory(most)
     if trees.memory(n * dear) <= room or trees.memory(n) > room:
@@ -300,19 +305,9 @@ def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> 
     )
 
 
-def _by_label(costs: Mapping[Any, int], classes: list[Any]) -> IntArray:
-    strange = [label for label in costs if label not in classes]
-    if strange:
-        raise DataError(f"costs name the label {strange[0]!r}, which is not in {classes}")
-    for label, cost in costs.items():
-        _check(cost, least=1, of=f" for {label!r}")
-    each = np.array([int(costs.get(label, 1)) for label in classes], dtype=np.int64)
-    return np.asarray(each[:, None] * (1 - np.eye(len(classes), dtype=np.int64)))
-
-
-def _check(cost: Any, *, least: int, of: str = "") -> None:
+def _check_cost(cost: Any, *, least: int, of: str = "") -> None:
     integral = isinstance(cost, Integral) and not isinstance(cost, bool)
-    if not integral or not least <= int(cost) <= DEAREST:
+    if not integral or not least <= int(cost) <= MAX_COST:
         raise DataError(
-            f"costs must be whole numbers from {least} to {DEAREST:,}, got {cost!r}{of}"
+            f"costs must be whole numbers from {least} to {MAX_COST:,}, got {cost!r}{of}"
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees import lattice
-from rashomon_explorer.trees.lattice import NEVER, LeastErrors, Level
+from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level
 from rashomon_explorer.trees.tree_class import TreeClass
 
 Errors = NDArray[Any]
@@ -25,68 +25,71 @@ class TreeBuilder:
         self.levels, self.trees = levels, trees
 
     def tree(
-        self, depth: int, place: int, leaves: int, goal: Any, path: tuple[int, ...] = ()
+        self, depth: int, index: int, leaves: int, goal: Any, path: tuple[int, ...] = ()
     ) -> Node:
         """Return a subtree that meets the goal below a path; the first by features on a tie."""
         if leaves == 1:
-            return self.leaf(depth, place, goal)
+            return self.leaf(depth, index, goal)
         level = self.levels[depth]
         for feature in range(level.cuts.shape[1]):
-            cut = level.cuts[place, feature]
+            cut = level.cuts[index, feature]
             if feature in (*path, self.without) or (level.by_majority and not cut):
                 continue
             if leaves == 2:
-                found = self.stump(depth, place, feature, goal)
+                subtree = self.stump(depth, index, feature, goal)
             else:
                 split = self._cut if cut else self._uncut
-                found = split(depth, place, feature, leaves, goal, (*path, feature))
-            if found is not None:
-                return found
+                subtree = split(depth, index, feature, leaves, goal, (*path, feature))
+            if subtree is not None:
+                return subtree
         raise AssertionError("a goal belongs to a tree")
 
-    def leaf(self, depth: int, place: int, goal: Any) -> Leaf:
+    def leaf(self, depth: int, index: int, goal: Any) -> Leaf:
         """Return a leaf that meets the goal."""
         raise NotImplementedError
 
-    def stump(self, depth: int, place: int, feature: int, goal: Any) -> Split | None:
+    def stump(self, depth: int, index: int, feature: int, goal: Any) -> Split | None:
         """Return two leaves below a question that meet the goal; None if none do."""
         raise NotImplementedError
 
     def branches(
-        self, depth: int, places: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
+        self, depth: int, indices: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
     ) -> "tuple[Part, Part] | None":
         """Find builders and goals of both branches of a question that cuts; None if none meet."""
         raise NotImplementedError
 
     def reached(
-        self, depth: int, place: int, feature: int, leaves: int, goal: Any
+        self, depth: int, index: int, feature: int, leaves: int, goal: Any
     ) -> "Part | None":
         """Find the builder and goal of the side with the rows below an idle question."""
         raise NotImplementedError
 
     def _cut(
-        self, depth: int, place: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
+        self, depth: int, index: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
     ) -> Split | None:
         level, below = self.levels[depth], depth + 1
-        places = int(level.yes[place, feature]), int(level.no[place, feature])
+        indices = int(level.yes[index, feature]), int(level.no[index, feature])
         for shares in self.shares(depth, leaves):
-            found = self.branches(depth, places, feature, shares, goal)
-            if found is not None:
-                parts = zip(found, places, shares, strict=True)
-                first, second = (one.tree(below, to, k, own, path) for (one, own), to, k in parts)
+            parts = self.branches(depth, indices, feature, shares, goal)
+            if parts is not None:
+                branches = zip(parts, indices, shares, strict=True)
+                first, second = (
+                    builder.tree(below, to, k, part_goal, path)
+                    for (builder, part_goal), to, k in branches
+                )
                 return Split(feature, first, second)
         return None
 
     def _uncut(
-        self, depth: int, place: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
+        self, depth: int, index: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
     ) -> Split | None:
-        level, same = self.levels[depth], int(self.levels[depth].same[place])
+        level, uncut_index = self.levels[depth], int(self.levels[depth].same[index])
         for a, b in self.shares(depth, leaves):
-            found = self.reached(depth, same, feature, b, goal)
-            if found is not None:
-                rows = found[0].tree(depth + 1, same, b, found[1], path)
+            part = self.reached(depth, uncut_index, feature, b, goal)
+            if part is not None:
+                rows = part[0].tree(depth + 1, uncut_index, b, part[1], path)
                 empty = first_tree(self.trees, a, path, self.without)
-                having = bool(level.with_feature[place, feature].any())
+                having = bool(level.with_feature[index, feature].any())
                 return Split(feature, *((rows, empty) if having else (empty, rows)))
         return None
 
@@ -116,15 +119,15 @@ class BestTrees(TreeBuilder):
 
     @property
     def best_errors(self) -> Errors:
-        """Least errors of a tree of 1, 2, … leaves; ``NEVER`` if there is none."""
+        """Least errors of a tree of 1, 2, … leaves; huge if there is none."""
         return np.array([self.errors(0, 0, k) for k in range(1, self.trees.most_leaves + 1)])
 
-    def errors(self, depth: int, place: int, leaves: int) -> int:
-        """Least errors of a subtree of so many leaves below a set; ``NEVER`` if there is none."""
-        return int(self.least.levels[depth][place, leaves - 1])
+    def errors(self, depth: int, index: int, leaves: int) -> int:
+        """Least errors of a subtree of so many leaves below a set; huge if there is none."""
+        return int(self.least.levels[depth][index, leaves - 1])
 
     def permitted(self, errors: Errors) -> Errors:
-        """Errors (C,) of a leaf by its label; ``NEVER`` for a label that may not be there."""
+        """Errors (C,) of a leaf by its label, huge for a label that may not be there."""
         return errors
 
     def sides(self, feature: int) -> "list[tuple[BestTrees, BestTrees]]":
@@ -135,43 +138,43 @@ class BestTrees(TreeBuilder):
         """Return the requirement on the side with the rows, if a feature does not cut them."""
         return self
 
-    def leaf(self, depth: int, place: int, goal: Any) -> Leaf:
+    def leaf(self, depth: int, index: int, goal: Any) -> Leaf:
         """Return the leaf of least errors."""
         level = self.levels[depth]
-        errors = self.permitted(lattice.label_errors(level, level.totals[place]))
+        errors = self.permitted(lattice.label_errors(level, level.totals[index]))
         return Leaf(int(np.argmin(errors)))
 
-    def stump(self, depth: int, place: int, feature: int, goal: Any) -> Split | None:
+    def stump(self, depth: int, index: int, feature: int, goal: Any) -> Split | None:
         """Return two leaves with as many errors."""
         for yes, no in self.sides(feature):
-            first, second = leaf_options(yes, no, self.levels[depth], place, feature)
+            first, second = leaf_options(yes, no, self.levels[depth], index, feature)
             for a, b in lattice.label_pairs(len(first)):
                 if first[a] + second[b] == goal:
                     return Split(feature, Leaf(a), Leaf(b))
         return None
 
     def branches(
-        self, depth: int, places: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
+        self, depth: int, indices: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
     ) -> tuple[Part, Part] | None:
         """Find requirements of both branches whose least errors add up to the goal."""
         for yes, no in self.sides(feature):
-            one = yes.errors(depth + 1, places[0], shares[0])
-            other = no.errors(depth + 1, places[1], shares[1])
-            if one + other == goal:
-                return (yes, one), (no, other)
+            yes_errors = yes.errors(depth + 1, indices[0], shares[0])
+            no_errors = no.errors(depth + 1, indices[1], shares[1])
+            if yes_errors + no_errors == goal:
+                return (yes, yes_errors), (no, no_errors)
         return None
 
-    def reached(self, depth: int, place: int, feature: int, leaves: int, goal: Any) -> Part | None:
+    def reached(self, depth: int, index: int, feature: int, leaves: int, goal: Any) -> Part | None:
         """Return the requirement on the rows if its least errors are the goal."""
-        one = self.after(feature)
-        return (one, goal) if one.errors(depth + 1, place, leaves) == goal else None
+        requirement = self.after(feature)
+        return (requirement, goal) if requirement.errors(depth + 1, index, leaves) == goal else None
 
 
 def leaf_options(
-    yes: BestTrees, no: BestTrees, level: Level, place: int, feature: int
+    yes: BestTrees, no: BestTrees, level: Level, index: int, feature: int
 ) -> tuple[list[int], list[int]]:
     """Errors of each label of two leaves, on the rows with a feature and on those without."""
-    (first,), (second,) = lattice.leaf_errors(level, place, [feature])
+    (first,), (second,) = lattice.leaf_errors(level, index, [feature])
     return yes.permitted(first).tolist(), no.permitted(second).tolist()
 
 
@@ -181,7 +184,7 @@ def first_tree(
     """Return any subtree of so many leaves below given questions, for a set without rows."""
     if leaves == 1:
         return Leaf(0)
-    feature = next(one for one in count() if one not in (*path, without))
+    feature = next(candidate for candidate in count() if candidate not in (*path, without))
     if leaves == 2:
         return Split(feature, Leaf(0), Leaf(1))
     deeper = (*path, feature)
@@ -205,85 +208,85 @@ def _without(level: Level, feature: int) -> Level:
     spare = np.maximum(0, level.spare - ~cuts[:, feature])
     cuts[:, feature] = False
     yes, no = _leading_not(level.yes, feature), _leading_not(level.no, feature)
-    same = np.where(spare > 0, level.same, -1)
-    return replace(level, cuts=cuts, spare=spare, yes=yes, no=no, same=same)
+    uncut_indices = np.where(spare > 0, level.same, -1)
+    return replace(level, cuts=cuts, spare=spare, yes=yes, no=no, same=uncut_indices)
 
 
-def _leading_not(places: IntArray, feature: int) -> IntArray:
+def _leading_not(indices: IntArray, feature: int) -> IntArray:
     """Return the indices (N, m) that questions lead to, with −1 for the feature."""
-    if places.strides == (0, 0):  # the deepest level, where all are −1 already
-        return places
-    copy = places.copy()
+    if indices.strides == (0, 0):  # the deepest level, where all are −1 already
+        return indices
+    copy = indices.copy()
     copy[:, feature] = -1
     return copy
 
 
 class BestPredicting(BestTrees):
-    """Subtrees that give one combination of features a label, also one that no row has.
+    """Subtrees that give one combination of features a label, also one that no row has."""
 
-    An idle question may lead a combination without rows to a branch without rows, where every
-    label is free.
-    """
+    # An idle question may lead a combination without rows to a branch without rows, where every
+    # label is free.
 
     def __init__(self, free: BestTrees, row: list[bool], label: int) -> None:
         super().__init__(free.levels, free.trees, free.least)
         self._free, self._row, self._label = free, row, label
         self._known: dict[tuple[int, int, int], int] = {}
 
-    def errors(self, depth: int, place: int, leaves: int) -> int:
+    def errors(self, depth: int, index: int, leaves: int) -> int:
         """Least errors below a set that contains the combination."""
-        key = (depth, place, leaves)
+        key = (depth, index, leaves)
         if key not in self._known:
-            self._known[key] = min(self._options(*key), default=int(NEVER))
+            self._known[key] = min(self._options(*key), default=int(UNREACHABLE))
         return self._known[key]
 
     def permitted(self, errors: Errors) -> Errors:
         """Only the label is permitted."""
-        return np.where(np.arange(len(errors)) == self._label, errors, NEVER)
+        return np.where(np.arange(len(errors)) == self._label, errors, UNREACHABLE)
 
     def sides(self, feature: int) -> list[tuple[BestTrees, BestTrees]]:
         """Only the side with the combination is restricted."""
         return [(self, self._free) if self._row[feature] else (self._free, self)]
 
-    def _options(self, depth: int, place: int, leaves: int) -> list[int]:
+    def _options(self, depth: int, index: int, leaves: int) -> list[int]:
         """Least errors by the leaf or the first question."""
         level = self.levels[depth]
-        alone = int(lattice.label_errors(level, level.totals[place])[self._label])
+        leaf_error = int(lattice.label_errors(level, level.totals[index])[self._label])
         if leaves == 1:
-            return [alone]
-        found: list[int] = []
-        for feature in np.flatnonzero(level.cuts[place]).tolist():
+            return [leaf_error]
+        options: list[int] = []
+        for feature in np.flatnonzero(level.cuts[index]).tolist():
             ((yes, no),) = self.sides(feature)
             if leaves == 2:
-                first, second = leaf_options(yes, no, level, place, feature)
-                found.append(min(first[a] + second[b] for a, b in lattice.label_pairs(len(first))))
+                first, second = leaf_options(yes, no, level, index, feature)
+                options.append(
+                    min(first[a] + second[b] for a, b in lattice.label_pairs(len(first)))
+                )
                 continue
-            to_yes, to_no = int(level.yes[place, feature]), int(level.no[place, feature])
+            to_yes, to_no = int(level.yes[index, feature]), int(level.no[index, feature])
             for a, b in self.shares(depth, leaves):
-                found.append(yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b))
-        apart = self._leading_away(level, place)
-        sharing = [self] * bool(level.spare[place] > apart) + [self._free] * bool(apart)
+                options.append(yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b))
+        # Idle questions that the rows of the set answer unlike the combination.
+        having = level.with_feature[index].any(axis=1)
+        unlike = having != np.asarray(self._row, dtype=bool)
+        n_unlike = int((~level.cuts[index] & unlike).sum())
+        sharing = [self] * bool(level.spare[index] > n_unlike) + [self._free] * bool(n_unlike)
         if leaves == 2:
-            errors = lattice.label_errors(level, level.totals[place])
-            others = int(np.delete(errors, self._label).min())
-            return found + [alone if one is self else others for one in sharing]
-        for one in sharing:
-            same = int(level.same[place])
-            found += [one.errors(depth + 1, same, b) for _, b in self.shares(depth, leaves)]
-        return found
-
-    def _leading_away(self, level: Level, place: int) -> int:
-        """Count the idle questions that the rows of a set answer unlike the combination."""
-        having = level.with_feature[place].any(axis=1)
-        return int((~level.cuts[place] & (having != np.asarray(self._row, dtype=bool))).sum())
+            errors = lattice.label_errors(level, level.totals[index])
+            best_other = int(np.delete(errors, self._label).min())
+            return options + [leaf_error if builder is self else best_other for builder in sharing]
+        for builder in sharing:
+            uncut_index = int(level.same[index])
+            options += [
+                builder.errors(depth + 1, uncut_index, b) for _, b in self.shares(depth, leaves)
+            ]
+        return options
 
 
 class BestUsing(BestTrees):
-    """Subtrees that test one feature.
+    """Subtrees that test one feature."""
 
-    A test in the empty branch of an idle question is left out: asked above the deepest two leaves
-    of the other branch instead, it needs no more leaves and depth, and no row changes its label.
-    """
+    # A test in the empty branch of an idle question is left out: asked above the deepest two leaves
+    # of the other branch instead, it needs no more leaves and depth, and no row changes its label.
 
     def __init__(self, free: BestTrees, feature: int) -> None:
         super().__init__(free.levels, free.trees, free.least)
@@ -292,13 +295,13 @@ class BestUsing(BestTrees):
         for depth in range(len(self.levels) - 1, -1, -1):
             self._found.insert(0, self._level(depth))
 
-    def errors(self, depth: int, place: int, leaves: int) -> int:
+    def errors(self, depth: int, index: int, leaves: int) -> int:
         """Least errors of a subtree that tests the feature."""
-        return int(self._found[depth][place, leaves - 1])
+        return int(self._found[depth][index, leaves - 1])
 
     def permitted(self, errors: Errors) -> Errors:
         """No leaf tests a feature."""
-        return np.full(errors.shape, NEVER)
+        return np.full(errors.shape, UNREACHABLE)
 
     def sides(self, feature: int) -> list[tuple[BestTrees, BestTrees]]:
         """One of the sides tests the feature, or the question does."""
@@ -311,21 +314,21 @@ class BestUsing(BestTrees):
         return self._free if feature == self._feature else self
 
     def _level(self, depth: int) -> Errors:
-        level, own = self.levels[depth], self.least.levels[depth]
-        found = np.full(own.shape, NEVER)
+        level, least_errors = self.levels[depth], self.least.levels[depth]
+        errors = np.full(least_errors.shape, UNREACHABLE)
         below = using = None
         if depth + 1 < len(self.levels):
             below, using = map(_with_nowhere, (self.least.levels[depth + 1], self._found[0]))
-        for leaves in range(2, own.shape[1] + 1):
-            best = asking_here(level, self._feature, leaves, below, own)
+        for leaves in range(2, least_errors.shape[1] + 1):
+            best = asking_here(level, self._feature, leaves, below, least_errors)
             for a, b in self.shares(depth, leaves):
                 assert below is not None and using is not None
-                for one, other in ((using, below), (below, using)):
-                    sums = one[level.yes, a - 1] + other[level.no, b - 1]
-                    best = np.minimum(best, sums.min(axis=1, initial=NEVER))
+                for first, second in ((using, below), (below, using)):
+                    sums = first[level.yes, a - 1] + second[level.no, b - 1]
+                    best = np.minimum(best, sums.min(axis=1, initial=UNREACHABLE))
                 best = np.minimum(best, using[level.same, b - 1])
-            found[:, leaves - 1] = np.minimum(best, NEVER)
-        return found
+            errors[:, leaves - 1] = np.minimum(best, UNREACHABLE)
+        return errors
 
 
 def asking_here(
@@ -334,17 +337,17 @@ def asking_here(
     """Least errors (N,) below each set of a subtree whose first question is the feature."""
     cut, idle = level.cuts[:, feature], ~level.cuts[:, feature] & (level.spare > 0)
     if leaves == 2:
-        both, uncut = lattice.stumps_of(level, feature), own[:, 0]
+        both, uncut = lattice.feature_stumps(level, feature), own[:, 0]
     elif below is None:
-        return np.full(len(cut), NEVER)
+        return np.full(len(cut), UNREACHABLE)
     else:
         shared = lattice.pairs(leaves, below.shape[1])
         to_yes, to_no = level.yes[:, feature], level.no[:, feature]
         both = np.minimum.reduce([below[to_yes, a - 1] + below[to_no, b - 1] for a, b in shared])
         uncut = np.minimum.reduce([below[level.same, b - 1] for _, b in shared])
-    return np.minimum(np.where(cut, both, np.where(idle, uncut, NEVER)), NEVER)
+    return np.minimum(np.where(cut, both, np.where(idle, uncut, UNREACHABLE)), UNREACHABLE)
 
 
 def _with_nowhere(errors: Errors) -> Errors:
     """Errors with an additional last row for index −1, which is no set."""
-    return np.vstack([errors, np.full(errors.shape[1], NEVER)])
+    return np.vstack([errors, np.full(errors.shape[1], UNREACHABLE)])

@@ -147,7 +147,7 @@ def test_weights_of_any_size_are_added_up_exactly(large):
     counted, trees, losses = known.counted, known.trees, known.losses
     weights = np.arange(1, len(counted.rows.patterns) + 1, dtype=np.int64) * large
     of_rows = np.zeros(len(known.X), dtype=object)
-    first = np.unique(counted.rows.place, return_index=True)[1]
+    first = np.unique(counted.rows.pattern_index, return_index=True)[1]
     of_rows[first] = [int(weight) for weight in weights]
     fronts = Fronts(counted, weights, 1, 1.0, 10_000)
     leaves = np.array([leaves_of(tree) for tree in trees])

@@ -15,10 +15,10 @@ from rashomon_explorer.trees import law as trees_law
 from rashomon_explorer.trees.law import (
     CappedEnergy,
     CellLaw,
-    any_tree,
     gibbs,
     integer_weights,
     limits,
+    uniform_tree,
 )
 from rashomon_explorer.trees.private import gibbs_draws
 from rashomon_explorer.trees.sampling import Walks
@@ -163,7 +163,7 @@ def test_trees_drawn_together_are_as_those_drawn_one_by_one(shape):
 def test_any_tree_of_the_class_is_exactly_uniform(monkeypatch):
     for shape in ((2, 3, None, 2), (2, 4, 2, 2), (1, 2, None, 3)):
         public = TreeClass(*shape)
-        law = every_draw(lambda rng, public=public: any_tree(public, rng), monkeypatch)
+        law = every_draw(lambda rng, public=public: uniform_tree(public, rng), monkeypatch)
         assert set(law) == set(whole_class(*shape))
         assert all(probability * public.size == 1 for probability in law.values())
 
@@ -176,7 +176,7 @@ def test_leaves_are_shared_as_many_trees_share_them(monkeypatch):
         monkeypatch.setattr(
             trees_law, "uniform_below", lambda total, rng, known=known: known.below(total)
         )
-        found[leaves_of(any_tree(TreeClass(3, 4), None, leaves=4).if_true)] += 1
+        found[leaves_of(uniform_tree(TreeClass(3, 4), None, leaves=4).if_true)] += 1
         total = known.asked[1]
     same = Counter(leaves_of(tree.if_true) for tree in listed([0, 1, 2], 4, 3))
     assert {k: found[k] * sum(same.values()) for k in same} == {k: same[k] * total for k in same}
@@ -187,7 +187,7 @@ def test_the_law_of_cells_is_the_thresholded_gibbs_law(cap):
     """Exact masses, class floor included, against the definition in doubles."""
     known = listing((3, 4, None, 2, False), 7, 0.02)
     counted, cells = known.counted, known.cells
-    energy = CappedEnergy.of(counted.trees, counted.n, beta=30.0, psi=0.1, leaf_penalty=0.02)
+    energy = CappedEnergy.for_class(counted.trees, counted.n, beta=30.0, psi=0.1, leaf_penalty=0.02)
     energy = energy if cap is None else replace(energy, cap=cap)
     within = energy.limits(counted.least, counted.trees.most_leaves)
     histograms = counted.counted_within(within).by_leaves()

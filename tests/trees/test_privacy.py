@@ -21,7 +21,7 @@ def probabilities(trees, X, y, *, beta, psi, penalty=0.0, max_leaves=3, cap=None
     settings = {"max_leaves": max_leaves, "leaf_penalty": penalty, "costs": costs}
     counted = CountedTrees(np.array(X), np.array(y), classes=(0, 1), **settings)
     public = {"beta": beta, "psi": psi, "leaf_penalty": penalty}
-    energy = CappedEnergy.of(counted.trees, counted.unit, **public)
+    energy = CappedEnergy.for_class(counted.trees, counted.unit, **public)
     if cap is not None:
         energy = CappedEnergy(counted.unit, beta, psi, penalty, cap)
     within = energy.limits(counted.least, counted.trees.most_leaves)
@@ -68,7 +68,7 @@ def parted(table):
 def test_no_neighbour_moves_a_probability_further_than_its_price(settings):
     """η = 2β/n, all neighbours of some tables; and the price is attained.
 
-    Errors are shares of what the dearest cost: one row moves them by 1/n, and no further.
+    Errors are shares of what the largest_cost cost: one row moves them by 1/n, and no further.
     """
     trees, beta = whole_class(2, 3), 4.0
     eta, widest = 2 * beta / 3, 0.0
