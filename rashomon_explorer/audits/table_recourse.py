@@ -55,7 +55,7 @@ def table_recourse(
     declared = {"costs": costs, "bounds": bounds, "directions": directions, "integers": integers}
     columns = _changeable_columns(model, changeable, **declared)
     people = model.read(rows).set_axis(row_labels(rows), axis=0)
-    worst = WorstScores.of(problem, float(psi), None, code, needed)
+    worst = WorstScores.from_problem(problem, float(psi), None, code, needed)
     task = _Task(problem, float(psi), model, people, tuple(columns), code, worst, tolerance)
     answers = _Answers.nothing(len(people))
     exact = np.flatnonzero(task.affine_people())

@@ -67,9 +67,9 @@ class Estimate:
         """Return value and ends with three digits."""
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
-    def clipped(self, least: float, most: float) -> Estimate:
+    def clipped(self, lower: float, upper: float) -> Estimate:
         """Clip the ends to the known bounds of the quantity."""
-        return Estimate(self.value, max(self.low, least), min(self.high, most))
+        return Estimate(self.value, max(self.low, lower), min(self.high, upper))
 
 
 @by_index
@@ -181,7 +181,7 @@ class _Draws(NamedTuple):
 
     parts: list[_Part]  # all rows first
     inside: Mask  # (n_draws,)
-    most: float  # upper bound on the difference of two models on a row
+    largest_difference: float  # upper bound on the difference of two models on a row
     uniform: bool = True  # whether draws inside are uniform on the Rashomon set
     guaranteed: bool = False  # whether the draws are known to carry a privacy guarantee
     least_hit_rate: float = 0.0  # guaranteed before the rows were read
@@ -408,9 +408,9 @@ def _counted_width(counted: Any, drawn: Any, X: ArrayLike, measure: str) -> Floa
         )
     _check_same_class(counted, drawn)
     shares = label_shares(counted, float(drawn.psi), np.asarray(trees.rows(X)))
-    apart = 1 - (shares**2).sum(axis=1)
+    disagreement = 1 - (shares**2).sum(axis=1)
     one_score = measure == "score_variance" and shares.shape[1] == 2
-    return np.asarray(apart / 2 if one_score else apart)
+    return np.asarray(disagreement / 2 if one_score else disagreement)
 
 
 def _check_same_class(counted: Any, drawn: Any) -> None:
@@ -474,7 +474,7 @@ def _split(draws: _Draws, part: _Part, confidence: float) -> dict[str, float]:
     def width_interval(level: float) -> Estimate:
         if part.width is not None:
             return Estimate(part.width, part.width, part.width)
-        return jackknife(width, level, freedom).clipped(0, draws.most)
+        return jackknife(width, level, freedom).clipped(0, draws.largest_difference)
 
     # The misses skew the distribution of the total, so their number sets its degrees of freedom.
     of_total = jackknife(total, confidence, max(misses, _FEW) - 1)
@@ -488,18 +488,18 @@ def _split(draws: _Draws, part: _Part, confidence: float) -> dict[str, float]:
     else:
         level = 0.5 + confidence / 2  # union bound: two statements with half the error each
         outer = width_interval(level)
-        inner, apart = outer, Estimate(0.0, 0.0, 0.0)
+        inner, hit_excess = outer, Estimate(0.0, 0.0, 0.0)
         if not draws.uniform:
-            inner = jackknife(between_hits, level, hits - 1).clipped(0, draws.most)
-            apart = jackknife(between_hits - width, level, min(hits - 1, freedom))
+            inner = jackknife(between_hits, level, hits - 1).clipped(0, draws.largest_difference)
+            hit_excess = jackknife(between_hits - width, level, min(hits - 1, freedom))
         of_hits = _hit_interval(hits, hits + misses, level)
         missing = 1 - max(of_hits.low, draws.least_hit_rate) ** 2
-        of_noise = _widest(float(noise[0]), missing, inner, apart, draws.most)
+        of_noise = _widest(float(noise[0]), missing, inner, hit_excess, draws.largest_difference)
         of_share, of_total = _share(of_noise, outer), _sum_interval(of_total, outer, of_noise)
     estimates = {
-        "total": of_total.clipped(0, draws.most),
+        "total": of_total.clipped(0, draws.largest_difference),
         "width": of_width,
-        "noise": of_noise.clipped(-draws.most, draws.most),
+        "noise": of_noise.clipped(-draws.largest_difference, draws.largest_difference),
         "share_of_noise": of_share.clipped(-math.inf, 1),
     }
     line: dict[str, float] = {"rows": part.n_rows}
@@ -535,12 +535,15 @@ def _hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
 
 
 def _widest(
-    value: float, missing: float, inner: Estimate, apart: Estimate, most: float
+    value: float, missing: float, inner: Estimate, hit_excess: Estimate, largest_difference: float
 ) -> Estimate:
     """Worst-case interval in which pairs with a model outside may have any value."""
     if missing <= 0:
-        return Estimate(value, apart.low, apart.high)
-    low, high = apart.low - missing * inner.high, apart.high + missing * (most - inner.low)
+        return Estimate(value, hit_excess.low, hit_excess.high)
+    low, high = (
+        hit_excess.low - missing * inner.high,
+        hit_excess.high + missing * (largest_difference - inner.low),
+    )
     return Estimate(value, low, high)
 
 

@@ -61,7 +61,7 @@ class Predictions:
     def from_labels(cls, labels: ArrayLike, baseline: int | ArrayLike = 0) -> Predictions:
         """Check and code labels (n_models, n_rows) of any type."""
         if hasattr(type(labels), "n_draws"):
-            raise set_refused(labels, "labels")
+            raise set_argument_error(labels, "labels")
         try:
             array = np.asarray(labels)
         except ValueError as error:
@@ -80,12 +80,12 @@ class Predictions:
         elif array.dtype.kind in "iuf":
             with np.errstate(invalid="ignore"):  # NaN casts to some byte, from which it differs
                 codes = array.astype(np.uint8)
-            if np.array_equal(codes, array) and (most := int(codes.max())) < _NO_MODEL:
-                classes = np.arange(most + 1)
+            if np.array_equal(codes, array) and (largest_code := int(codes.max())) < _NO_MODEL:
+                classes = np.arange(largest_code + 1)
             else:
-                codes, classes = _other_codes(array)
+                codes, classes = _general_codes(array)
         else:
-            codes, classes = _other_codes(array)
+            codes, classes = _general_codes(array)
         if type(baseline) is int and -len(codes) <= baseline < len(codes):
             return cls(codes, classes, codes[baseline])
         return cls(codes, classes, _label_reference(codes, classes, baseline))
@@ -107,13 +107,13 @@ class Predictions:
         """Number of codes."""
         return len(self.classes)
 
-    def on_rows(self, rows: Mask) -> Predictions:
+    def select_rows(self, rows: Mask) -> Predictions:
         """Predictions on some rows; the coding stays."""
         if rows.all():
             return self
         return Predictions(self.values[:, rows], self.classes, self.reference[rows])
 
-    def of_models(self, order: NDArray[np.int_]) -> Predictions:
+    def select_models(self, order: NDArray[np.int_]) -> Predictions:
         """Predictions of some models, in the given order; the reference stays."""
         if np.array_equal(order, np.arange(len(self.values))):
             return self
@@ -177,14 +177,14 @@ def sum_chunks(
 ) -> dict[Any, Any]:
     """Sum a function of at most ``step`` rows and their columns over chunked rows, in one pass."""
     work = partial(_step_sums, function, step)
-    return table.with_targets(**columns).reduce(work, merge=added_sums)
+    return table.with_targets(**columns).reduce(work, merge=merge_sums)
 
 
 def sum_rows(X: Any, function: Callable[[Any, Any], dict[Any, Any]]) -> dict[Any, Any]:
     """Sum a function of rows and targets over chunked rows, or of a table in memory, one chunk."""
     if not is_chunked(X):
         return function(X, None)
-    return as_chunked_rows(X).reduce(function, merge=added_sums)
+    return as_chunked_rows(X).reduce(function, merge=merge_sums)
 
 
 def _step_sums(
@@ -194,11 +194,11 @@ def _step_sums(
     sums: dict[Any, Any] = {}
     for low in range(0, len(rows), step):
         part = slice(low, low + step)
-        sums = added_sums(sums, function(rows[part], columns[part]))
+        sums = merge_sums(sums, function(rows[part], columns[part]))
     return sums
 
 
-def added_sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+def merge_sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
     """Add the sums that both have, and keep those that only one has."""
     both = {key: one[key] + other[key] for key in one.keys() & other.keys()}
     return {**one, **other, **both}
@@ -244,7 +244,7 @@ def only_labels(scores: FloatArray) -> bool:
     return bool(((scores == 0) | (scores == 1)).all())
 
 
-def set_refused(values: object, name: str) -> TypeError:
+def set_argument_error(values: object, name: str) -> TypeError:
     """Error for a set of models instead of its labels or scores."""
     return TypeError(
         f"{name} must be an array, got a {type(values).__name__}: use models.{name}(X), or "
@@ -273,7 +273,7 @@ def fitted_set(models: Any) -> Any:
     )
 
 
-def earlier_steps(models: Any) -> Callable[[Any], Any] | None:
+def preprocessing(models: Any) -> Callable[[Any], Any] | None:
     """Return the transformation by a pipeline's steps before its estimator; None without any."""
     if not hasattr(models, "fit"):
         return None
@@ -289,11 +289,11 @@ def set_and_rows(models: Any, X: Any = None) -> tuple[Any, Any]:
     """
     from rashomon_explorer.sets.scores import encoded_rows, without_encoder
 
-    steps, own = earlier_steps(models), fitted_set(models)
+    steps, model_set = preprocessing(models), fitted_set(models)
     rows = X if steps is None or X is None else steps(X)
     if rows is None:
-        return own, None
-    return without_encoder(own), encoded_rows(own, rows, is_raw=own is not models)
+        return model_set, None
+    return without_encoder(model_set), encoded_rows(model_set, rows, is_raw=model_set is not models)
 
 
 def need_set(models: object) -> None:
@@ -308,7 +308,7 @@ def need_set(models: object) -> None:
 
 def _numbers(values: ArrayLike, name: str, also: str = "") -> FloatArray:
     if hasattr(type(values), "n_draws"):
-        raise set_refused(values, "scores")
+        raise set_argument_error(values, "scores")
     shape = f"(n_models, n_rows){also}"
     array = as_numbers(values, f"{name} must be numbers of shape {shape}")
     if array.ndim not in (2, 3) or 0 in array.shape:
@@ -369,25 +369,25 @@ def code_labels(labels: NDArray[Any], classes: NDArray[Any], name: str) -> Bytes
             f"{name} must be labels like the models' {classes[:3].tolist()}, got "
             f"{labels[:3].tolist()}"
         )
-    place = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[place] == labels, place, _NO_MODEL).astype(np.uint8)
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[codes] == labels, codes, _NO_MODEL).astype(np.uint8)
 
 
-def _other_codes(array: NDArray[Any]) -> tuple[Bytes, NDArray[Any]]:
+def _general_codes(array: NDArray[Any]) -> tuple[Bytes, NDArray[Any]]:
     """Codes and classes of labels that are not 0, 1, …, 254."""
     _refuse_missing_labels(array, "labels")
     with np.errstate(over="ignore"):
         near = array.dtype.kind in "iuf" and array.max() - array.min() < _NO_MODEL
     if near:  # labels −1 and 1 are two classes, not three
-        least = array.min()
-        above = array - least
+        smallest = array.min()
+        above = array - smallest
         shifted = above.astype(np.uint8)
         if np.array_equal(shifted, above):
             counts = sum(np.bincount(x.ravel(), minlength=256) for x in model_batches(shifted))
             used = np.flatnonzero(counts)
             code = np.zeros(256, dtype=np.uint8)
             code[used] = np.arange(len(used))
-            return code[shifted], used + least
+            return code[shifted], used + smallest
     try:
         classes, codes = np.unique(array, return_inverse=True)
     except TypeError as error:
@@ -489,9 +489,9 @@ def feature_groups(
     """
     from rashomon_explorer.sets.linear import groups_by_name
 
-    known = groups_by_name(names) if groups is None else groups
+    grouped = groups_by_name(names) if groups is None else groups
     if features is None:
-        return _every_feature(names, known)
+        return _every_feature(names, grouped)
     if isinstance(features, str):
         if features != COLUMNS:
             raise ValueError(
@@ -499,24 +499,24 @@ def feature_groups(
             )
         return {name: np.array([j], dtype=np.intp) for j, name in enumerate(names)}
     if isinstance(features, Mapping):
-        return {str(name): _columns(entry, names, known)[0] for name, entry in features.items()}
-    found: dict[str, Columns] = {}
+        return {str(name): _columns(entry, names, grouped)[0] for name, entry in features.items()}
+    columns_by_name: dict[str, Columns] = {}
     for entry in features:
-        columns, name = _columns(entry, names, known)
-        if name in found:
+        columns, name = _columns(entry, names, grouped)
+        if name in columns_by_name:
             raise ValueError(f"features holds {name!r} twice")
-        found[name] = columns
-    if not found:
+        columns_by_name[name] = columns
+    if not columns_by_name:
         raise ValueError("features must name at least one feature, got none; None selects all")
-    return found
+    return columns_by_name
 
 
 def _every_feature(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Columns]:
     group_of = {column: group for group, columns in groups.items() for column in columns}
-    found: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        found.setdefault(group_of.get(name, name), []).append(place)
-    return {name: np.array(places, dtype=np.intp) for name, places in found.items()}
+    columns_by_feature: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        columns_by_feature.setdefault(group_of.get(name, name), []).append(index)
+    return {name: np.array(indices, dtype=np.intp) for name, indices in columns_by_feature.items()}
 
 
 def _columns(
@@ -525,16 +525,16 @@ def _columns(
     members = [entry] if isinstance(entry, str | Integral) else list(entry)
     if not members:
         raise ValueError("a group of features must hold at least one feature, got none")
-    found: list[int] = []
+    indices: list[int] = []
     called: list[str] = []
     for member in members:
         if isinstance(member, str) and member in groups and member not in names:
-            found += [_column(one, names) for one in groups[member]]
+            indices += [_column(column, names) for column in groups[member]]
             called.append(member)
         else:
-            found.append(_column(member, names))
-            called.append(names[found[-1]])
-    columns = np.array(found, dtype=np.intp)
+            indices.append(_column(member, names))
+            called.append(names[indices[-1]])
+    columns = np.array(indices, dtype=np.intp)
     if len(np.unique(columns)) < len(columns):
         raise ValueError(f"the group {members!r} holds a feature twice")
     return columns, " + ".join(called)

@@ -121,9 +121,9 @@ class ConfidenceSequence:
         """λ_i = √(2·log(2/α)/(i·σ̂²_{i−1}·log(i + 1))) for each term, from the earlier terms."""
         stakes = np.empty(len(unit))
         scale = 2 * math.log(2 / (1 - self.confidence))
-        for place, term in enumerate(unit.tolist()):
+        for index, term in enumerate(unit.tolist()):
             i = self.n_terms + 1
-            stakes[place] = math.sqrt(scale / (self._squares * math.log(i + 1)))
+            stakes[index] = math.sqrt(scale / (self._squares * math.log(i + 1)))
             self.n_terms, self._sum = i, self._sum + term
             self._squares += (term - (0.5 + self._sum) / (i + 1)) ** 2
         return stakes
@@ -285,10 +285,10 @@ def enough_draws(
             stopped_at = len(terms) * models_a_term
     else:
         sequence = ConfidenceSequence(confidence, bounds)
-        for place, term in enumerate(terms.tolist(), start=1):
+        for index, term in enumerate(terms.tolist(), start=1):
             sequence.update(term)
             if stopped_at is None and sequence.half_width <= half_width:
-                stopped_at = place * models_a_term
+                stopped_at = index * models_a_term
         value, low, high = sequence.mean, sequence.low, sequence.high
     return Enough(
         measure=measure,
@@ -315,15 +315,15 @@ def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
     from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 
-    known = mechanism_traits(mechanism)
-    if n_chains is None and not known.dependence_known:
+    traits = mechanism_traits(mechanism)
+    if n_chains is None and not traits.dependence_known:
         allowed = sorted(name for name, kind in MECHANISMS.items() if kind.traits.dependence_known)
         raise ValueError(
             f"the dependence between draws of the mechanism {mechanism!r} is unknown: use one of "
             f"{allowed}, or pass n_chains= for states of chains"
         )
     check_positive(half_width=half_width)
-    return (known.n_chains or None) if n_chains is None else n_chains
+    return (traits.n_chains or None) if n_chains is None else n_chains
 
 
 def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -334,8 +334,8 @@ def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _differing(values: ArrayLike, _: Any) -> FloatArray:
-    one, other = _pairs(Predictions.from_labels(values).values)
-    return np.asarray((one != other).mean(axis=1))
+    first, second = _pairs(Predictions.from_labels(values).values)
+    return np.asarray((first != second).mean(axis=1))
 
 
 def _from_baseline(values: ArrayLike, baseline: ArrayLike | None) -> FloatArray:
@@ -355,8 +355,8 @@ def _half_squares(values: ArrayLike, _: Any) -> FloatArray:
             "scores must be probabilities in [0, 1], which bounds the terms, got "
             f"[{scores.min():g}, {scores.max():g}]"
         )
-    one, other = _pairs(scores)
-    return np.asarray(((one - other) ** 2).mean(axis=1) / 2)
+    first, second = _pairs(scores)
+    return np.asarray(((first - second) ** 2).mean(axis=1) / 2)
 
 
 # Function of values and baseline to the terms, bounds of a term, and its number of models.

@@ -19,7 +19,7 @@ from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
-from rashomon_explorer.measures.inputs import earlier_steps
+from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
@@ -74,7 +74,7 @@ def plot_profile(
     ValueError
         As for the measure.
     """
-    transform = transform or earlier_steps(models)
+    transform = transform or preprocessing(models)
     models = text.need_curator(models, "plot_profile")
     if text.models_within_psi(models).is_empty:
         return text.empty_set_figure(_TITLE, models)

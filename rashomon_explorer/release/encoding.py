@@ -9,7 +9,7 @@ from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows
 from rashomon_explorer.data.tables import declared_labels, find_features
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.measures.inputs import earlier_steps
+from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.release.query import Paid, PublicShape
 from rashomon_explorer.sets import ReleasedSet
 from rashomon_explorer.sets.scores import (
@@ -39,7 +39,7 @@ class Encoding:
     @classmethod
     def planned(cls, models: Any, public: PublicShape, X: Any, width: int) -> Encoding:
         """Choose the encoding by the names and the number of columns; raise if none fits."""
-        steps, paid, schema = earlier_steps(models), public.models, public.models.schema
+        steps, paid, schema = preprocessing(models), public.models, public.models.schema
         if steps is not None:
             _refuse_other_steps(models, width)
             return cls(paid, steps, schema is not None)

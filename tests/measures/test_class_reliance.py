@@ -158,7 +158,7 @@ def test_a_slope_that_is_no_subgradient_of_the_penalty_is_caught():
     y = X @ [1.0, 0.5] + 0.3 * np.sin(9 * np.arange(40)) > 0
     model = LogisticRegression(C=1.0, l1_ratio=1.0, fit_intercept=False, **SPARSE).fit(X, y)
     problem = bounded_problem(penalised_problem(model, X, y), 0.02)
-    models = LogisticClass.of(problem, 0.02, np.array([0]), ratio=False)
+    models = LogisticClass.from_problem(problem, 0.02, np.array([0]), ratio=False)
     found = models.extreme(1)
     own = _Lagrangian.at(models, 1, 1.0, found.theta)
     assert found.attained <= own.greatest(found.theta, -np.inf)
@@ -170,14 +170,14 @@ def test_a_slope_that_is_no_subgradient_of_the_penalty_is_caught():
 def test_brackets_close_where_theory_says_so_and_at_models_of_the_set(ratio):
     """Attained and bound come by different ways and meet; the model found is in the set."""
     active = a_problem("logistic", radius=20.0)
-    least = LogisticClass.of(active, 0.01, np.array([0]), ratio=ratio).extreme(-1)
+    least = LogisticClass.from_problem(active, 0.01, np.array([0]), ratio=ratio).extreme(-1)
     assert least.bound - least.attained < 1e-7
     rng = np.random.default_rng(1)
     rows = 0.2 * rng.normal(size=(60, 7)) + 0.2 * rng.normal(size=(60, 1))
     y = np.clip(0.4 * rows @ rng.normal(size=7) + 0.2 * rng.normal(size=60), -1, 1)
     problem, psi = Problem(rows, y, loss="squared", radius=9.0), 0.01
     for sign in (-1, 1):
-        found = SquareClass.of(problem, psi, np.array([2]), ratio=ratio).extreme(sign)
+        found = SquareClass.from_problem(problem, psi, np.array([2]), ratio=ratio).extreme(sign)
         theta, form = found.theta[:, None], "ratio" if ratio else "difference"
         assert problem.value(theta)[0] <= problem.minimum.value + psi
         value = reliance_by_pairs(problem, theta, 2, form)[0] - ratio
@@ -213,7 +213,7 @@ def test_a_smaller_ellipsoid_is_caught(bound):
     """Negative control: half the certified radius no longer holds the grid."""
     problem = a_problem("logistic", radius=20.0, intercept=False)
     best = reliance_by_pairs(problem, grid_of(problem, 0.01, 181), 0).max()
-    models = LogisticClass.of(problem, 0.01, np.array([0]), ratio=False)
+    models = LogisticClass.from_problem(problem, 0.01, np.array([0]), ratio=False)
     theta = models.extreme(1).theta
     assert best <= bound(models, theta, best) <= best + 2e-3
     centre = problem.minimum.theta[:, None]
@@ -281,7 +281,7 @@ def test_scores_that_hardly_differ_are_summed(tiny):
     """The ellipse of an interval of subnormal width is infinite: one node is exact there."""
     b = np.array([0.0, tiny, -tiny, tiny])
     for a in (b, np.array([0.5, -2.0, 0.3, 0.0])):
-        kernel, ones = pair_losses.SoftplusKernel.of(b, a), np.ones((4, 1))
+        kernel, ones = pair_losses.SoftplusKernel.from_scores(b, a), np.ones((4, 1))
         exact = np.logaddexp(0, b[:, None] + a).sum()
         assert kernel.between(softplus, ones, ones)[0, 0] == pytest.approx(exact, rel=1e-14)
         assert kernel.nodes(b, a) < 60

@@ -91,7 +91,7 @@ def test_few_searches_leave_valid_bounds(name, at_once, monkeypatch):
 def test_the_ellipsoid_holds_the_set_and_a_smaller_one_does_not(name):
     problem, psi, _ = case(name)
     reach, first = problem.outer_reach(psi), problem.reach(psi)
-    among = brackets.level_set_of(problem, psi)
+    among = brackets.psi_level_set(problem, psi)
     shared = SharedBrackets.at_best(among, RNG.normal(size=(problem.p, 300)))
     metric = sharing.search.axes(
         problem.hessian(problem.minimum.theta) + 1e-6 * np.eye(problem.p), 0

@@ -84,17 +84,17 @@ def fairness_frame(
     >>> float(frame.difference()["selection_rate"]), frame.by_group["count"].tolist()
     (0.5, [2.0, 2.0])
     """
-    one = np.asarray(labels)
-    if one.ndim != 1:
-        raise ValueError(f"labels must be of one model, shape (n_rows,), got {one.shape}")
-    outcomes = rates.LabelOutcomes.from_labels(one[None, :], y, positive)
-    found = rates.Groups.from_attributes(groups, len(one))
+    model_labels = np.asarray(labels)
+    if model_labels.ndim != 1:
+        raise ValueError(f"labels must be of one model, shape (n_rows,), got {model_labels.shape}")
+    outcomes = rates.LabelOutcomes.from_labels(model_labels[None, :], y, positive)
+    coded_groups = rates.Groups.from_attributes(groups, len(model_labels))
     fairlearn = _fairlearn()
     return fairlearn.MetricFrame(
         metrics=_metrics(fairlearn, outcomes.positive),
         y_true=outcomes.truth.astype(int),
         y_pred=outcomes.values[0].astype(int),
-        sensitive_features=found.table(),
+        sensitive_features=coded_groups.table(),
         **options,
     )
 
@@ -104,12 +104,12 @@ def _metrics(fairlearn: ModuleType, positive: int) -> dict[str, Any]:
 
     named = {name: getattr(fairlearn, name, None) for name in rates.LABEL_RATES}
     positive_rates = {
-        name: partial(_of_positive, rate, positive) for name, rate in named.items() if rate
+        name: partial(_binary_rate, rate, positive) for name, rate in named.items() if rate
     }
     return {"count": fairlearn.count, **positive_rates, "accuracy_score": accuracy_score}
 
 
-def _of_positive(rate: Any, positive: int, y_true: Any, y_pred: Any) -> float:
+def _binary_rate(rate: Any, positive: int, y_true: Any, y_pred: Any) -> float:
     of_class = ((np.asarray(codes) == positive).astype(int) for codes in (y_true, y_pred))
     return float(rate(*of_class, pos_label=1))
 
@@ -194,9 +194,9 @@ class FairnessAudit(ReprMixin):
         """Range of each rate in each group: columns of :meth:`difference`."""
         texts = self.task.groups.texts
         columns = {
-            (rate, text): table[:, place]
+            (rate, text): table[:, column]
             for rate, table in self.values.items()
-            for place, text in enumerate(texts)
+            for column, text in enumerate(texts)
         }
         return self._intervals(columns, ["rate", "group"])
 
@@ -333,8 +333,8 @@ class FairnessAudit(ReprMixin):
         best = [self.best.rename("best").to_frame().T] if with_best else []
         table = pd.concat([self.table, *best])
         unfair = self._unfairness(table[gap].astype(float))
-        found = frontier(_rounded(unfair), **{side: table[name].astype(float)})
-        return table.iloc[found.index]
+        undominated = frontier(_rounded(unfair), **{side: table[name].astype(float)})
+        return table.iloc[undominated.index]
 
     def least_unfair(
         self, gap: str, *, psi: float | None = None, min_accuracy: float | None = None
@@ -414,13 +414,13 @@ def _rounded(unfair: pd.Series) -> pd.Series:
 
 def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.DataFrame:
     # The best model also lies in the set, so it may widen the range of the draws.
-    known = pd.concat([values, best.to_frame().T], ignore_index=True)
+    candidates = pd.concat([values, best.to_frame().T], ignore_index=True)
     return pd.DataFrame(
         {
             "best": best,
-            "low": known.min(),
+            "low": candidates.min(),
             "median": values.median(),
-            "high": known.max(),
+            "high": candidates.max(),
             "share_fairer": fairer,
         }
     ).rename_axis(index="gap")
@@ -638,13 +638,13 @@ def multiplicity_by_person_group(
     if np.ndim(groups) == 0:
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     measure_names = list(measures or _MEASURES[models.task])
-    found = Groups.from_attributes(groups, np.shape(groups)[0])
-    texts = np.asarray(_different(found.texts))[found.codes]
+    coded_groups = Groups.from_attributes(groups, np.shape(groups)[0])
+    texts = np.asarray(_different(coded_groups.texts))[coded_groups.codes]
     long = multiplicity_table(
         models, X, psi=psi, groups=texts, measures=measure_names, baseline=baseline
     )
     wide = long.pivot(index="group", columns="measure", values="value")
-    wide = wide.loc[["all rows", *found.texts], measure_names].rename_axis(
+    wide = wide.loc[["all rows", *coded_groups.texts], measure_names].rename_axis(
         index="group", columns=None
     )
     ratios = wide / wide.loc["all rows"]

@@ -97,8 +97,8 @@ def fairness_gaps(
     check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
     outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
-    found = Groups.from_attributes(groups, len(outcomes.truth))
-    return _gaps(outcomes, found, names, agg, method)
+    coded_groups = Groups.from_attributes(groups, len(outcomes.truth))
+    return _gaps(outcomes, coded_groups, names, agg, method)
 
 
 @by_index
@@ -155,8 +155,8 @@ def score_gaps(
     check_kinds(agg, method)
     names = check_names(metrics, SCORE_GAPS)
     outcomes = rates.ScoreOutcomes.from_scores(scores, y, n_bins)
-    found = Groups.from_attributes(groups, len(outcomes.truth))
-    return _gaps(outcomes, found, names, agg, method)
+    coded_groups = Groups.from_attributes(groups, len(outcomes.truth))
+    return _gaps(outcomes, coded_groups, names, agg, method)
 
 
 @by_index
@@ -313,10 +313,10 @@ def frontier(
     values = _numbers(gaps, "gaps", missing=True)
     if values.shape != quality.shape:
         raise ValueError(f"gaps has shape {values.shape}, but {name} has {quality.shape}")
-    known = np.flatnonzero(~np.isnan(values))
-    if not len(known):
+    defined = np.flatnonzero(~np.isnan(values))
+    if not len(defined):
         raise ValueError("gaps must be a number for at least one model")
-    order = known[np.lexsort((known, values[known], sign * quality[known]))]
+    order = defined[np.lexsort((defined, values[defined], sign * quality[defined]))]
     below = np.minimum.accumulate(np.concatenate([[np.inf], values[order][:-1]]))
     undominated = order[values[order] < below]
     table = pd.DataFrame({name: quality[undominated], "gap": values[undominated]})
@@ -383,8 +383,8 @@ class FairnessTask:
             truth, code = class_codes(targets, classes, "y"), _code(positive, classes)
         elif positive is not None:
             raise ValueError(f"positive must be None for a regression, got {positive!r}")
-        found = Groups.from_attributes(groups, len(truth))
-        task = cls(models.task, truth, found, code, names, agg, method, n_bins)
+        coded_groups = Groups.from_attributes(groups, len(truth))
+        task = cls(models.task, truth, coded_groups, code, names, agg, method, n_bins)
         if metrics is not None:
             return task
         left_out = task._undefined_metrics()
@@ -462,9 +462,9 @@ def need_curator(models: object, instead: str) -> None:
 
 
 def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str, ...]:
-    known = {**SCORE_GAPS, **(LABEL_GAPS if models.task == "classification" else {})}
+    allowed = {**SCORE_GAPS, **(LABEL_GAPS if models.task == "classification" else {})}
     if metrics is not None:
-        return tuple(check_names(metrics, known))
+        return tuple(check_names(metrics, allowed))
     no_ratio = [name for name, rate in rates.SCORE_RATES.items() if rate.signed and agg == "ratio"]
     no_chance = USUAL_SCORE_GAPS if getattr(models, "link", None) == "sign" else ()
     return tuple(

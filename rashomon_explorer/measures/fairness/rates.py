@@ -32,16 +32,18 @@ class Groups:
         coded = [_coded(column, name, n_rows) for name, column in columns.items()]
         sizes = [len(names) for _, names in coded]
         crossed = np.ravel_multi_index(tuple(codes for codes, _ in coded), tuple(sizes))
-        found, codes = np.unique(crossed, return_inverse=True)
-        if len(found) < 2:
+        present, codes = np.unique(crossed, return_inverse=True)
+        if len(present) < 2:
             raise ValueError(
                 "groups must hold at least two groups to compare, got one: every row is in "
                 f"{coded[0][1][0]!r}"
             )
-        places = np.column_stack(np.unravel_index(found, sizes)).tolist()
-        names = [tuple(coded[j][1][k] for j, k in enumerate(place)) for place in places]
-        plain = tuple(names) if len(coded) > 1 else tuple(name[0] for name in names)
-        return cls(codes, plain, tuple(columns))
+        combinations = np.column_stack(np.unravel_index(present, sizes)).tolist()
+        names = [
+            tuple(coded[j][1][k] for j, k in enumerate(combination)) for combination in combinations
+        ]
+        group_names = tuple(names) if len(coded) > 1 else tuple(name[0] for name in names)
+        return cls(codes, group_names, tuple(columns))
 
     @property
     def sizes(self) -> NDArray[np.int_]:
@@ -70,12 +72,12 @@ class Groups:
 def _columns(groups: GroupsLike) -> dict[str, Any]:
     columns: dict[str, Any]
     if isinstance(groups, pd.DataFrame):
-        columns = {str(name): groups.iloc[:, place] for place, name in enumerate(groups.columns)}
+        columns = {str(name): groups.iloc[:, index] for index, name in enumerate(groups.columns)}
         if len(columns) < groups.shape[1]:
             raise ValueError(f"groups must have unique column names, got {list(groups.columns)}")
     elif np.ndim(groups) == 2:
         array = np.asarray(groups)
-        columns = {f"attribute {place}": column for place, column in enumerate(array.T)}
+        columns = {f"attribute {index}": column for index, column in enumerate(array.T)}
     else:
         name = getattr(groups, "name", None)
         columns = {"group" if name is None else str(name): groups}
@@ -113,12 +115,12 @@ class Cells:
         """Sum (n_models, n_groups) of values (n_models, n_selected) that are in this order."""
         kind = np.int64 if values.dtype.kind in "bui" else np.float64
         counted = values.view(np.uint8) if values.dtype == np.bool_ else values
-        found = np.zeros((len(values), len(self.sizes)), dtype=kind)
+        totals = np.zeros((len(values), len(self.sizes)), dtype=kind)
         present = self.sizes > 0
         if present.any():
             starts = (np.cumsum(self.sizes) - self.sizes)[present]
-            found[:, present] = np.add.reduceat(counted, starts, axis=1, dtype=kind)
-        return found
+            totals[:, present] = np.add.reduceat(counted, starts, axis=1, dtype=kind)
+        return totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +210,10 @@ class Rate:
         """Count the rows (n_groups,) of the rate; raise if a group has none."""
         cells = Cells.from_codes(groups.codes, len(groups.names), self._selection(outcomes))
         if not cells.sizes.all():
-            place = int(np.argmin(cells.sizes))
+            group = int(np.argmin(cells.sizes))
             raise ValueError(
-                f"{name} counts rows {self.among} in y; the group {groups.names[place]!r} "
-                f"({groups.sizes[place]} rows) has none, so the metric is undefined there: merge "
+                f"{name} counts rows {self.among} in y; the group {groups.names[group]!r} "
+                f"({groups.sizes[group]} rows) has none, so the metric is undefined there: merge "
                 "the group with another, remove its rows, or omit the metric"
             )
         return cells.sizes
@@ -300,13 +302,13 @@ def _truth(y: ArrayLike, coded: inputs.Predictions) -> NDArray[Any]:
 
 def _labels_present(coded: inputs.Predictions, truth: NDArray[Any]) -> list[Any]:
     """Labels that occur in the truth or in a model; some codes may not occur."""
-    found = np.unique(truth).tolist()
+    labels = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):
-        if label not in found and any(
+        if label not in labels and any(
             (block == code).any() for block in inputs.model_batches(coded.values)
         ):
-            found.append(label)
-    return sorted(found)
+            labels.append(label)
+    return sorted(labels)
 
 
 def _positive(positive: Any, seen: list[Any]) -> Any:
@@ -314,7 +316,7 @@ def _positive(positive: Any, seen: list[Any]) -> Any:
         if positive not in seen:
             raise ValueError(f"positive must be one of the labels {seen}, got {positive!r}")
         return positive
-    if any(known.issuperset(seen) for known in _DEFAULTS):
+    if any(pair.issuperset(seen) for pair in _DEFAULTS):
         return 1
     raise ValueError(
         f"positive must be the label of {seen} that the rates count: it is optional only for "

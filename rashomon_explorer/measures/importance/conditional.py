@@ -135,8 +135,8 @@ def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
         raise ValueError(f"strata must have shape {(n_rows,)}, got {labels.shape}")
     levels, sizes = np.unique(labels, return_counts=True)
     if sizes.min() < 2:
-        alone = levels[sizes.argmin()]
-        raise ValueError(f"stratum {alone!r} has one row, but switching needs two: merge strata")
+        stratum = levels[sizes.argmin()]
+        raise ValueError(f"stratum {stratum!r} has one row, but switching needs two: merge strata")
     return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
 
 

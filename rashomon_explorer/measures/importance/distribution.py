@@ -57,9 +57,11 @@ class ImportanceDistribution:
         """RID_j(k) at each k; one row per k and one column per feature."""
         points = np.atleast_1d(np.asarray(at, dtype=float))
         shares = [
-            np.stack([np.searchsorted(column, points, side="right") for column in one.T], axis=1)
-            / len(one)
-            for one in (np.sort(sample, axis=0) for sample in self.samples)
+            np.stack(
+                [np.searchsorted(column, points, side="right") for column in ordered.T], axis=1
+            )
+            / len(ordered)
+            for ordered in (np.sort(sample, axis=0) for sample in self.samples)
         ]
         index = pd.Index(points, name="importance")
         return pd.DataFrame(np.mean(shares, axis=0), index=index, columns=self.features)
@@ -77,9 +79,9 @@ class ImportanceDistribution:
         values, weights = np.concatenate(self.samples), self._weights()
         order = np.argsort(values, axis=0)
         below = np.cumsum(weights[order], axis=0)
-        place = np.argmax(below >= level - 1e-12, axis=0)
+        index = np.argmax(below >= level - 1e-12, axis=0)
         quantiles = np.take_along_axis(
-            values, np.take_along_axis(order, place[None], axis=0), axis=0
+            values, np.take_along_axis(order, index[None], axis=0), axis=0
         )
         return pd.Series(quantiles[0], index=self.features)
 
@@ -119,7 +121,7 @@ def importance_distribution(
     if len(importances) == 0:
         raise ValueError("importances must hold at least one bootstrap, got none")
     samples = tuple(
-        as_models_by_rows(one, f"importances[{b}]") for b, one in enumerate(importances)
+        as_models_by_rows(table, f"importances[{b}]") for b, table in enumerate(importances)
     )
     for b, sample in enumerate(samples):
         if sample.shape[1] != len(features):

@@ -71,11 +71,11 @@ class _Predictors(_Arrays):
 
     def losses(self, rows: Any, places: inputs.Columns) -> FloatArray:
         """Mean loss of all models: log loss, share of wrong labels, or half the squared error."""
-        own = self.models
-        scores, certain = own.scores(rows), getattr(own.models, "certain", False)
-        known = own.loss if own.loss in ROW_LOSSES else None
+        predictors = self.models
+        scores, certain = predictors.scores(rows), getattr(predictors.models, "certain", False)
+        loss = predictors.loss if predictors.loss in ROW_LOSSES else None
         return predicted_losses(
-            scores, self.targets, classes=own.classes, loss=known, certain=certain
+            scores, self.targets, classes=predictors.classes, loss=loss, certain=certain
         )[0].mean(axis=1)
 
     def shuffled(self, order: inputs.Columns, columns: inputs.Columns) -> Any:
@@ -83,9 +83,9 @@ class _Predictors(_Arrays):
         if not hasattr(self.rows, "iloc"):
             return super().shuffled(order, columns)
         rows = self.rows.copy()
-        for place in columns:
-            moved = self.rows.iloc[order, place]
-            rows[rows.columns[place]] = moved.set_axis(rows.index)
+        for column in columns:
+            moved = self.rows.iloc[order, column]
+            rows[rows.columns[column]] = moved.set_axis(rows.index)
         return rows
 
     def using(self, columns: inputs.Columns) -> inputs.Columns:
@@ -109,14 +109,14 @@ class _Trees(_Arrays):
     def using(self, columns: inputs.Columns) -> inputs.Columns:
         """Trees that ask about some of the columns."""
         moved = set(columns.tolist())
-        return np.array([k for k, own in enumerate(self.columns) if own & moved], dtype=np.intp)
+        return np.array([k for k, used in enumerate(self.columns) if used & moved], dtype=np.intp)
 
 
 def _task(models: Any, X: Any, y: ArrayLike) -> _LinearModels | _Trees | _Predictors:
-    own = getattr(models, "models", None)
-    if isinstance(own, DecisionTrees):
+    predictors = getattr(models, "models", None)
+    if isinstance(predictors, DecisionTrees):
         return _Trees(models, X, y)
-    fitted = isinstance(own, FittedModels)
+    fitted = isinstance(predictors, FittedModels)
     return _Predictors(models, X, y) if fitted else _LinearModels(models, X, y)
 
 
@@ -188,10 +188,10 @@ def permutation_table(
     rise = np.zeros((len(every), len(groups)))
     for _ in progress(range(n_repeats), "permutation importance"):
         order = rng.permutation(len(task.rows))
-        for place, (name, columns) in enumerate(groups.items()):
+        for group, (name, columns) in enumerate(groups.items()):
             if not len(using[name]):
                 continue
             after = task.losses(task.shuffled(order, columns), using[name])
-            rise[using[name], place] += after - before[using[name]]
+            rise[using[name], group] += after - before[using[name]]
     table = pd.DataFrame(rise / n_repeats, columns=list(groups))
     return table.rename_axis(index="model", columns="feature")

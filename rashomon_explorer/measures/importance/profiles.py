@@ -123,7 +123,7 @@ def partial_dependence(
     True
     """
     check_count(n_points=n_points)
-    transform, models = transform or inputs.earlier_steps(models), inputs.fitted_set(models)
+    transform, models = transform or inputs.preprocessing(models), inputs.fitted_set(models)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if feature not in table.columns:
         raise ValueError(f"X has no column {feature!r}; its columns are {[*table.columns]}")
@@ -140,8 +140,8 @@ def partial_dependence(
         rows = rows if transform is None else transform(rows)
         named = isinstance(X, pd.DataFrame) or transform is not None
         scores = models.scores(rows if named else rows.to_numpy())
-        own = scores[..., -1 if of is None else of] if scores.ndim == 3 else scores
-        means.append(own.mean(axis=1))
+        class_scores = scores[..., -1 if of is None else of] if scores.ndim == 3 else scores
+        means.append(class_scores.mean(axis=1))
     return pd.DataFrame(np.column_stack(means), columns=pd.Index(values, name=str(feature)))
 
 
@@ -170,7 +170,7 @@ def partial_dependence_band(
         One row per value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, for
         a curator's set, ``best``: that of the best model.
     """
-    transform, models = transform or inputs.earlier_steps(models), inputs.fitted_set(models)
+    transform, models = transform or inputs.preprocessing(models), inputs.fitted_set(models)
     options: dict[str, Any] = {"transform": transform, "n_points": n_points, "of": of}
     curves = partial_dependence(models, X, feature, grid=grid, **options)
     return curve_band(curves, models, X, feature, transform=transform, of=of)
@@ -196,7 +196,7 @@ def curve_band(
 
 
 def _values(column: pd.Series, n_points: int) -> list[Any]:
-    known = column.dropna()
-    if pd.api.types.is_numeric_dtype(known) and known.nunique() > n_points:
-        return list(np.linspace(float(known.min()), float(known.max()), n_points))
-    return sorted(known.unique().tolist(), key=lambda value: (str(type(value)), value))
+    present = column.dropna()
+    if pd.api.types.is_numeric_dtype(present) and present.nunique() > n_points:
+        return list(np.linspace(float(present.min()), float(present.max()), n_points))
+    return sorted(present.unique().tolist(), key=lambda value: (str(type(value)), value))

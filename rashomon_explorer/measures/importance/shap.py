@@ -74,7 +74,9 @@ def tree_shap(
             "for linear models"
         )
     rows = _nonempty(forest.rows(X), "X")
-    others = rows if background is None else _nonempty(forest.rows(background), "background")
+    background_rows = (
+        rows if background is None else _nonempty(forest.rows(background), "background")
+    )
     groups = players(features, column_names(forest, rows))
     outputs = 1 if forest.n_classes == 2 else forest.n_classes
     size = len(forest) * len(rows) * len(groups) * outputs
@@ -84,26 +86,27 @@ def tree_shap(
             "use shap_importance for their mean size"
         )
     return np.stack(
-        _of_each_tree(
-            forest, lambda tree: tree_shap_values(tree, rows, others, groups, forest.n_classes)
+        _per_tree(
+            forest,
+            lambda tree: tree_shap_values(tree, rows, background_rows, groups, forest.n_classes),
         )
     )
 
 
-def _of_each_tree(
+def _per_tree(
     forest: trees.DecisionTrees, compute: Callable[[trees.Node], FloatArray]
 ) -> list[FloatArray]:
     """Compute an array of each tree; many draws are equal trees, which are computed once."""
-    known = {tree: compute(tree) for tree in dict.fromkeys(forest.trees)}
-    return [known[tree] for tree in forest.trees]
+    values = {tree: compute(tree) for tree in dict.fromkeys(forest.trees)}
+    return [values[tree] for tree in forest.trees]
 
 
 def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
     """Return the selected groups as players; raise if a column is in two of them."""
     groups = feature_groups(features, names)
     used_columns: set[int] = set()
-    for own in groups.values():
-        for column in own.tolist():
+    for columns in groups.values():
+        for column in columns.tolist():
             if column in used_columns:
                 raise ValueError(
                     f"column {names[column]!r} is in two of the features: players must be disjoint"
@@ -120,19 +123,23 @@ def tree_shap_values(
     n_classes: int,
 ) -> FloatArray:
     """Shapley values (n_rows, groups[, classes]) of one tree."""
-    player = {int(column): place for place, own in enumerate(groups.values()) for column in own}
+    player = {
+        int(column): index for index, members in enumerate(groups.values()) for column in members
+    }
     n_groups = len(groups)
     for column in sorted(trees.tree_columns(tree) - set(player)):
         player[column] = len(player) + n_groups  # not in any group, but a player
     # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
-    own_patterns, place, _ = _patterns(tree, rows)
+    own_patterns, index, _ = _patterns(tree, rows)
     other_patterns, _, counts = _patterns(tree, others)
-    found = np.zeros((len(own_patterns.answers), n_groups, n_classes))
+    totals = np.zeros((len(own_patterns.answers), n_groups, n_classes))
     for path, leaf in _paths(tree, ()):
-        own, values = _of_leaf(path, own_patterns, other_patterns, counts / len(others), player)
-        selected = [place for place, one in enumerate(own) if one < n_groups]
-        found[:, [own[place] for place in selected], leaf.prediction] += values[:, selected]
-    every = found[place]
+        members, values = _leaf_values(
+            path, own_patterns, other_patterns, counts / len(others), player
+        )
+        selected = [index for index, member in enumerate(members) if member < n_groups]
+        totals[:, [members[index] for index in selected], leaf.prediction] += values[:, selected]
+    every = totals[index]
     return every[..., 1] if n_classes == 2 else every
 
 
@@ -145,11 +152,11 @@ class _Patterns:
 
     def meets(self, questions: list[list[tuple[trees.Split, bool]]]) -> Mask:
         """Whether patterns answer all questions of each player as on a path, (U, players)."""
-        found = np.ones((len(self.answers), len(questions)), dtype=bool)
-        for player, own in enumerate(questions):
-            for split, yes in own:
-                found[:, player] &= self.answers[:, self.column[split.question]] == yes
-        return found
+        met = np.ones((len(self.answers), len(questions)), dtype=bool)
+        for player, splits in enumerate(questions):
+            for split, yes in splits:
+                met[:, player] &= self.answers[:, self.column[split.question]] == yes
+        return met
 
 
 def _patterns(tree: trees.Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
@@ -158,24 +165,24 @@ def _patterns(tree: trees.Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np
     answers = np.empty((len(rows), len(questions)), dtype=bool)
     for bit, (column, relation, reference) in enumerate(questions):
         answers[:, bit] = trees.RELATIONS[relation](rows[:, column], reference)
-    different, place = _distinct(answers)
-    counts = np.bincount(place, minlength=len(different))
+    different, index = _distinct(answers)
+    counts = np.bincount(index, minlength=len(different))
     columns = {question: bit for bit, question in enumerate(questions)}
-    return _Patterns(different, columns), place, counts.astype(float)
+    return _Patterns(different, columns), index, counts.astype(float)
 
 
 def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
     """Distinct rows of answers, and the index of each row among them."""
     if answers.shape[1] > _BITS:
-        known, place = np.unique(answers, axis=0, return_inverse=True)
-        return known, place.reshape(-1)
+        distinct, index = np.unique(answers, axis=0, return_inverse=True)
+        return distinct, index.reshape(-1)
     bits = np.arange(answers.shape[1])
     codes = (answers.astype(np.int64) << bits).sum(axis=1)
-    values, place = np.unique(codes, return_inverse=True)
-    return (values[:, None] >> bits & 1).astype(bool), place.reshape(-1)
+    values, index = np.unique(codes, return_inverse=True)
+    return (values[:, None] >> bits & 1).astype(bool), index.reshape(-1)
 
 
-def _of_leaf(
+def _leaf_values(
     path: Path,
     own_patterns: _Patterns,
     other_patterns: _Patterns,
@@ -186,20 +193,20 @@ def _of_leaf(
     by_player: dict[int, list[tuple[trees.Split, bool]]] = {}
     for split, yes in path:
         by_player.setdefault(player[split.feature], []).append((split, yes))
-    own, questions = list(by_player), list(by_player.values())
-    here, place = _distinct(own_patterns.meets(questions))
+    members, questions = list(by_player), list(by_player.values())
+    here, index = _distinct(own_patterns.meets(questions))
     there, which = _distinct(other_patterns.meets(questions))
     share = np.bincount(which, shares, minlength=len(there))
     alive = (here[:, None] | there).all(axis=2)
     only_own, only_other = here[:, None] & ~there, ~here[:, None] & there
     a, b = only_own.sum(axis=2), only_other.sum(axis=2)
-    weights = _weights(len(own))
+    weights = _weights(len(members))
     for_own = np.where(alive, weights[a, b], 0.0) * share
     for_other = np.where(alive, weights[b, a], 0.0) * share
     values = np.einsum("uv,uvq->uq", for_own, only_own) - np.einsum(
         "uv,uvq->uq", for_other, only_other
     )
-    return own, values[place]
+    return members, values[index]
 
 
 @lru_cache
@@ -313,15 +320,15 @@ def shap_importance(
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     if (forest := find_trees(models)) is not None:
         rows = forest.rows(X)
-        others = rows if background is None else forest.rows(background)
+        background_rows = rows if background is None else forest.rows(background)
         groups = players(features, column_names(forest, rows))
 
         def mean_size(tree: trees.Node) -> FloatArray:
-            values = tree_shap_values(tree, rows, others, groups, forest.n_classes)
+            values = tree_shap_values(tree, rows, background_rows, groups, forest.n_classes)
             mean = np.abs(values).mean(axis=0)
             return np.asarray(mean if mean.ndim == 1 else mean.sum(axis=1))
 
-        table = pd.DataFrame(_of_each_tree(forest, mean_size), columns=list(groups))
+        table = pd.DataFrame(_per_tree(forest, mean_size), columns=list(groups))
         return table.rename_axis(index="model", columns="feature")
     models = linear_models(models)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
@@ -342,8 +349,8 @@ def shap_importance(
 
 
 def _row_sums(models: Any, rows: FloatArray, _: Any) -> dict[str | None, Any]:
-    own = _rows("X", rows, models)
-    return {"rows": own.sum(axis=0), None: len(own)}
+    clipped = _rows("X", rows, models)
+    return {"rows": clipped.sum(axis=0), None: len(clipped)}
 
 
 def _size_sums(
@@ -361,8 +368,8 @@ def _size_sums(
         if len(columns) == 1:
             sums[name] = np.abs(away[:, columns]).sum(keepdims=True)
         else:
-            each = [np.abs(one @ away[:, columns].T) for one in coef[:, :, columns]]
-            sums[name] = np.array([one.sum(axis=1) for one in each])
+            each = [np.abs(part @ away[:, columns].T) for part in coef[:, :, columns]]
+            sums[name] = np.array([part.sum(axis=1) for part in each])
     return sums
 
 

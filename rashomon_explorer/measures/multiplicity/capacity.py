@@ -194,8 +194,8 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     values = as_probabilities(scores)
     if values.ndim == 3 and values.shape[2] != 2:
         return _several_classes(values, tolerance)
-    ones = values if values.ndim == 2 else values[:, :, 1]
-    return _two_classes(ones.min(axis=0), ones.max(axis=0))
+    positive = values if values.ndim == 2 else values[:, :, 1]
+    return _two_classes(positive.min(axis=0), positive.max(axis=0))
 
 
 def _two_classes(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -80,8 +80,8 @@ class Measure:
         """Measure for sizes in any order, from the sums over all rows; NaN for 0 models."""
         different = np.unique(sizes[sizes > 0])
         result = np.full(len(sizes), np.nan)
-        found = self.finish(sums, n_rows, different)
-        result[sizes > 0] = found[np.searchsorted(different, sizes[sizes > 0])]
+        values = self.finish(sums, n_rows, different)
+        result[sizes > 0] = values[np.searchsorted(different, sizes[sizes > 0])]
         return result
 
     def own_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def mean_over_rows(sums: FloatArray, n_rows: int, sizes: Sizes) -> FloatArray:
     return np.asarray(sums / n_rows)
 
 
-def mean_of(place: int) -> Callable[[FloatArray, int, Sizes], FloatArray]:
+def mean_from(place: int) -> Callable[[FloatArray, int, Sizes], FloatArray]:
     """Mean from one of several sums a size."""
     return lambda sums, n_rows, sizes: np.asarray(sums[place] / n_rows)
 

@@ -57,18 +57,18 @@ class PairCounts:
         """Largest distance, mean kappa and diversity (3, n_models) of the first 1, 2, … models."""
         if self._statistics is None:
             shares = _class_shares(self.classes, n_rows)
-            largest = total = apart = 0.0
-            pairs, news, found = 0, np.zeros(len(shares), dtype=bool), []
+            largest = total = distances = 0.0
+            pairs, news, rows = 0, np.zeros(len(shares), dtype=bool), []
             for new, differ in enumerate(self._with_earlier()):
                 largest = max(largest, differ.max(initial=0) / n_rows)
                 kappas = _kappas(differ / n_rows, shares[new], shares[:new])
                 total, pairs = total + float(kappas.sum()), pairs + len(kappas)
                 news[new] = differ.all()
                 if news[new]:
-                    apart += 2 * differ[news[:new]].sum()
+                    distances += 2 * differ[news[:new]].sum()
                 mean = total / pairs if pairs else np.nan
-                found.append([largest, mean, apart / (n_rows * news.sum() ** 2.0)])
-            self._statistics = np.transpose(found)
+                rows.append([largest, mean, distances / (n_rows * news.sum() ** 2.0)])
+            self._statistics = np.transpose(rows)
         return self._statistics
 
 
@@ -76,8 +76,8 @@ def _kappas(differ: FloatArray, own: FloatArray, others: FloatArray) -> FloatArr
     """Cohen's kappa of one model with others, from shares of differing rows and of classes."""
     chance = others @ own
     # Class shares are exact row counts: chance agreement is 1 only if both give one class.
-    known = ~((own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0))
-    return np.asarray(1 - differ[known] / (1 - chance[known]))
+    defined = ~((own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0))
+    return np.asarray(1 - differ[defined] / (1 - chance[defined]))
 
 
 def _class_shares(counts: IntArray, n_rows: int) -> FloatArray:
@@ -124,12 +124,12 @@ class Patterns:
 
 def patterns(predictions: Predictions, steps: Steps) -> Patterns:
     """Assign a number to each different label vector of the models."""
-    known: dict[bytes, int] = {}
+    codes: dict[bytes, int] = {}
     numbers = []
     for start, stop, _ in steps:
         block = predictions.values[start:stop]
         for key in np.packbits(block, axis=1) if predictions.n_classes <= 2 else block:
-            numbers.append(known.setdefault(key.tobytes(), len(known)))
+            numbers.append(codes.setdefault(key.tobytes(), len(codes)))
     return Patterns(np.array(numbers))
 
 
@@ -157,12 +157,12 @@ def _distances_of_part(bits: NDArray[np.uint64], first: int) -> IntArray:
     words = np.ascontiguousarray(bits)
     counts = np.zeros((len(words) - first, len(words)), dtype=np.int64)
     digits = np.empty_like(words)
-    ones = np.empty((len(words), words.shape[2]), dtype=np.uint8)
+    buffer = np.empty((len(words), words.shape[2]), dtype=np.uint8)
     for new in range(first, len(words)):
         differ = np.bitwise_xor(words[:new], words[new], out=digits[:new])
         any_digit = differ[:, 0] if differ.shape[1] == 1 else np.bitwise_or.reduce(differ, axis=1)
-        found = np.bitwise_count(any_digit, out=ones[:new])
-        counts[new - first, :new] = found.sum(axis=1, dtype=np.uint16)
+        bit_counts = np.bitwise_count(any_digit, out=buffer[:new])
+        counts[new - first, :new] = bit_counts.sum(axis=1, dtype=np.uint16)
     return counts
 
 

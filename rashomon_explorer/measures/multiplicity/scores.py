@@ -35,13 +35,13 @@ def moved(
     return replace(predictions, values=far, reference=np.zeros(shape[1], dtype=bool))
 
 
-def of_moves(kernel: Callable[[inputs.Predictions, inputs.Steps], Any]) -> Callable[..., Any]:
+def count_moves(kernel: Callable[[inputs.Predictions, inputs.Steps], Any]) -> Callable[..., Any]:
     """Kernel of scores that counts moves as a kernel of labels counts differences."""
     return lambda predictions, steps, tolerance: kernel(moved(predictions, steps, tolerance), steps)
 
 
-ever_moves = of_moves(labels.ever_differs)
-moved_rows = of_moves(labels.differing_rows)
+ever_moves = count_moves(labels.ever_differs)
+moved_rows = count_moves(labels.differing_rows)
 
 
 def extremes(
@@ -93,10 +93,10 @@ class RunningMoments:
         count = self.models + len(block)
         mean = block.mean(axis=0)
         away = block - mean
-        apart = mean - self.mean
+        shift = mean - self.mean
         self.squares = self.squares + np.einsum("i...,i...->...", away, away)
-        self.squares += apart**2 * (self.models * len(block) / count)
-        self.mean = self.mean + apart * (len(block) / count)
+        self.squares += shift**2 * (self.models * len(block) / count)
+        self.mean = self.mean + shift * (len(block) / count)
         self.models = count
 
     def variance(self, ddof: int) -> FloatArray:
@@ -153,7 +153,7 @@ SCORE_VARIANCE = measure.Measure(
     "score_variance",
     "scores",
     spread_sums,
-    measure.mean_of(0),
+    measure.mean_from(0),
     measure.ESTIMATE,
     meaning="variance of a row's scores over models, mean over rows",
     formula="(1/(m − 1)) Σ_f (s_f − s̄)²",
@@ -163,7 +163,7 @@ SCORE_STD = measure.Measure(
     "score_std",
     "scores",
     spread_sums,
-    measure.mean_of(1),
+    measure.mean_from(1),
     measure.ESTIMATE,
     meaning="standard deviation of a row's scores over models, mean over rows",
     formula="√ of the variance, row by row",
@@ -389,12 +389,12 @@ def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
 
 def conflicts(scores: FloatArray, best: FloatArray, codes: FloatArray) -> pd.DataFrame:
     """Conflict ratio, flip and largest change of the score of each person, over some models."""
-    other = likeliest(scores) != codes
+    differs = likeliest(scores) != codes
     move = np.abs(scores - best).max(axis=0)
     return pd.DataFrame(
         {
-            "conflict_ratio": other.mean(axis=0),
-            "flips": other.any(axis=0),
+            "conflict_ratio": differs.mean(axis=0),
+            "flips": differs.any(axis=0),
             "move": move.max(axis=-1) if move.ndim == 2 else move,
         }
     )

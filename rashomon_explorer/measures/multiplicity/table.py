@@ -114,16 +114,16 @@ def multiplicity_table(
         raise ValueError(_empty_set_message(models, inside_only))
     task = _Task(tuple(names), {"tolerance": tolerance, "kappa": kappa}, sizes)
     compute = _chunked_sums if is_chunked(X) else _sums_in_memory
-    sums, found = compute(task, models, X, groups, baseline, order)
-    if _EVERYONE in found:
+    sums, group_names = compute(task, models, X, groups, baseline, order)
+    if _EVERYONE in group_names:
         raise ValueError(f"groups must not contain {_EVERYONE!r}: the name stands for every row")
     frame = pd.DataFrame(
         [
-            (thresholds[place], group, name, value, get_measure(name).sampled, sizes[place], n_rows)
+            (thresholds[index], group, name, value, get_measure(name).sampled, sizes[index], n_rows)
             for name in names
-            for code, group in [(None, _EVERYONE), *enumerate(found)]
+            for code, group in [(None, _EVERYONE), *enumerate(group_names)]
             for n_rows in [int(sums.get((code, _ROWS), 0))]
-            for place, value in enumerate(task.curve(sums, name, code).tolist())
+            for index, value in enumerate(task.curve(sums, name, code).tolist())
         ],
         columns=["psi", "group", "measure", "value", "sampled", "models", "rows"],
     )
@@ -154,10 +154,10 @@ class _Task:
     @property
     def kernels(self) -> dict[Callable[..., Any], list[str]]:
         """Names of the measures with each kernel."""
-        found: dict[Callable[..., Any], list[str]] = {}
+        names_by_kernel: dict[Callable[..., Any], list[str]] = {}
         for name in self.names:
-            found.setdefault(get_measure(name).kernel, []).append(name)
-        return found
+            names_by_kernel.setdefault(get_measure(name).kernel, []).append(name)
+        return names_by_kernel
 
     def sums(
         self,
@@ -172,16 +172,16 @@ class _Task:
             masks |= {int(code): codes == code for code in np.unique(codes)}
         parts = [(code, names) for names in self.kernels.values() for code in masks]
 
-        def of_kernel(code: int | None, names: list[str]) -> Any:
+        def kernel_sums(code: int | None, names: list[str]) -> Any:
             first = get_measure(names[0])
             options: dict[str, Any] = {}
             for name in names:
                 options |= get_measure(name).own_options(self.options)
-            some = predictions[first.of].on_rows(masks[code])
+            some = predictions[first.of].select_rows(masks[code])
             return first.kernel(some, inputs.model_steps(some.values, self.sizes), **options)
 
-        found = run(of_kernel, *zip(*parts, strict=True))
-        sums = {(code, names[0]): total for (code, names), total in zip(parts, found, strict=True)}
+        totals = run(kernel_sums, *zip(*parts, strict=True))
+        sums = {(code, names[0]): total for (code, names), total in zip(parts, totals, strict=True)}
         return sums | {(code, _ROWS): np.count_nonzero(mask) for code, mask in masks.items()}
 
     def curve(self, sums: Sums, name: str, group: int | None) -> FloatArray:
@@ -207,11 +207,11 @@ def _sums_in_memory(
         scores = np.asarray(models.scores(X))
         certain = inputs.only_labels(scores)
         for kind in task.kinds - {"labels"}:
-            predictions[kind] = PREPARE[kind](scores, reference).of_models(order)
+            predictions[kind] = PREPARE[kind](scores, reference).select_models(order)
     if "labels" in task.kinds:
         label = reference if np.ndim(reference) == 0 else likeliest(reference[None])[0]
         coded = inputs.Predictions.from_labels(models.labels(X), label)
-        predictions["labels"] = coded.of_models(order)
+        predictions["labels"] = coded.select_models(order)
     n_rows = next(iter(predictions.values())).values.shape[1]
     codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
     with thread_map(_THREADS) as run:  # NumPy releases the GIL
@@ -267,8 +267,8 @@ def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None)
         if measure.of == "scores" or models.task == "classification"
     ]
     if measures is None:
-        own = [name for name in allowed if "tolerance" not in MEASURES[name].options]
-        return own + [name for name in allowed if name not in own and tolerance is not None]
+        untuned = [name for name in allowed if "tolerance" not in MEASURES[name].options]
+        return untuned + [name for name in allowed if name not in untuned and tolerance is not None]
     if isinstance(measures, str) or not len(measures):
         raise ValueError(f"measures must be a list of names, at least one, got {measures!r}")
     for name in measures:
@@ -377,7 +377,7 @@ def by_group(
         refuse_options(measure, options)
     compute = get_measure(measure) if isinstance(measure, str) else measure
     if hasattr(type(values), "n_draws"):
-        raise inputs.set_refused(
+        raise inputs.set_argument_error(
             values, "labels" if getattr(compute, "of", "") == "labels" else "scores"
         )
     array = np.asarray(values)
@@ -456,10 +456,10 @@ def multiplicity_curve(
         each = [measure(array[order[:k]], **options) if k else float("nan") for k in sizes]
         return np.array(each, dtype=float)
     refuse_options(measure, options)
-    found = get_measure(measure)
-    predictions = PREPARE[found.of](values, options.pop("baseline", 0))
+    named = get_measure(measure)
+    predictions = PREPARE[named.of](values, options.pop("baseline", 0))
     order, sizes = nest(excess, thresholds, len(predictions.values))
-    return found.curve(predictions.of_models(order), sizes, **options)
+    return named.curve(predictions.select_models(order), sizes, **options)
 
 
 def nest(

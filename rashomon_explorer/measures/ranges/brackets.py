@@ -24,7 +24,7 @@ from rashomon_explorer.rows.workers import resolve_workers
 _WIDE = 1e-3
 
 
-def level_set_of(problem: ConvexProblem, psi: float) -> LevelSet:
+def psi_level_set(problem: ConvexProblem, psi: float) -> LevelSet:
     """Level set G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} around the best model."""
     check_positive(psi=psi)
     best, level = problem.minimum, problem.minimum.value + float(psi)
@@ -47,19 +47,19 @@ def brackets(
     decided: search.Decide | None = None,
 ) -> search.Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
-    among = level_set_of(problem, psi)
+    among = psi_level_set(problem, psi)
     if isinstance(problem, PenalisedProblem):
-        return _of_penalised(problem, among, directions, tolerance, decided)
+        return _penalised_brackets(problem, among, directions, tolerance, decided)
     loss = problem.evaluator().loss
     if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
         return _by_cuts(among, directions, tolerance, decided)
-    found = search.furthest(among, directions, tolerance, decided=decided)
+    extents = search.furthest(among, directions, tolerance, decided=decided)
     if not isinstance(loss, ClippedSlopeRisk):
-        return found
-    return _cut_wide_ones(among, directions, found, tolerance, decided)
+        return extents
+    return _cut_wide_ones(among, directions, extents, tolerance, decided)
 
 
-def _of_penalised(
+def _penalised_brackets(
     problem: PenalisedProblem,
     among: LevelSet,
     directions: FloatArray,
@@ -69,11 +69,11 @@ def _of_penalised(
     """Brackets over all of R^p: infinite for directions that are flat in part."""
     finite = np.flatnonzero(problem.row_space.contains(directions))
     subset = search.decided_columns(decided, finite)
-    found = search.furthest(among, directions[:, finite], tolerance, decided=subset)
+    extents = search.furthest(among, directions[:, finite], tolerance, decided=subset)
     ends = np.full((2, directions.shape[1]), np.inf)
-    ends[:, finite] = found.inner, found.outer
+    ends[:, finite] = extents.inner, extents.outer
     points = np.repeat(among.centre[:, None], directions.shape[1], axis=1)
-    points[:, finite] = found.points
+    points[:, finite] = extents.points
     return search.Extents(ends[0], ends[1], points)
 
 
@@ -86,12 +86,12 @@ def _by_cuts(
 ) -> search.Extents:
     """Bracket the directions one after another; each reuses the earlier cuts."""
     pool = level_set.CutPool()
-    found = [
-        level_set.furthest_by_cuts(among, one, _enough(column, tolerance, decided), pool)
-        for column, one in progress(list(enumerate(directions.T)), "exact ranges")
+    results = [
+        level_set.furthest_by_cuts(among, direction, _enough(column, tolerance, decided), pool)
+        for column, direction in progress(list(enumerate(directions.T)), "exact ranges")
     ]
-    points = among.verified(np.column_stack([point for _, point in found]))
-    outer = np.array([outer for outer, _ in found])
+    points = among.verified(np.column_stack([point for _, point in results]))
+    outer = np.array([outer for outer, _ in results])
     return search.Extents(_inner(among, directions, points), outer, points)
 
 
@@ -171,11 +171,11 @@ def bracketed(
     are not searched keep valid brackets: the nearest to their thresholds are searched, or those of
     the widest brackets.
     """
-    workers, most = {"n_jobs": n_jobs, "executor": executor}, affordable(problem, seconds)
-    if decided is None and directions.shape[1] <= most:
+    workers, limit = {"n_jobs": n_jobs, "executor": executor}, affordable(problem, seconds)
+    if decided is None and directions.shape[1] <= limit:
         return _searched(problem, psi, directions, tolerance, None, **workers)
     with one_blas_thread():
-        shared = SharedBrackets.at_best(level_set_of(problem, psi), directions)
+        shared = SharedBrackets.at_best(psi_level_set(problem, psi), directions)
         if isinstance(problem, PenalisedProblem):  # also where no bounded bracket is known
             flat = ~problem.row_space.contains(directions)
             shared.inner[flat] = shared.outer[flat] = np.inf
@@ -190,17 +190,17 @@ def bracketed(
             if len(open_) > affordable(problem, _AT_ONCE) and smooth:
                 shared.share(decided.need)
                 open_ = shared.open(decided.need)
-    chosen, rest = np.sort(open_[:most]), np.sort(open_[most:])
-    if len(chosen):
-        part = None if decided is None else Past(decided.need[chosen])
-        found = _searched(problem, psi, directions[:, chosen], tolerance, part, **workers)
-        better = found.inner > shared.inner[chosen]
-        shared.inner[chosen[better]] = found.inner[better]
-        shared.take_points(chosen[better], found.points[:, better])
-        shared.outer[chosen] = np.minimum(shared.outer[chosen], found.outer)
+    searched, rest = np.sort(open_[:limit]), np.sort(open_[limit:])
+    if len(searched):
+        part = None if decided is None else Past(decided.need[searched])
+        extents = _searched(problem, psi, directions[:, searched], tolerance, part, **workers)
+        better = extents.inner > shared.inner[searched]
+        shared.inner[searched[better]] = extents.inner[better]
+        shared.take_points(searched[better], extents.points[:, better])
+        shared.outer[searched] = np.minimum(shared.outer[searched], extents.outer)
         if len(rest):
             most_models = max(1, min(_COLUMNS, _PAIRS // len(rest)))
-            shared.try_models(rest, found.points[:, :: -(-len(chosen) // most_models)])
+            shared.try_models(rest, extents.points[:, :: -(-len(searched) // most_models)])
     return search.Extents(shared.inner, shared.outer, shared.points)
 
 
@@ -216,7 +216,7 @@ def _searched(
 ) -> search.Extents:
     """Apply :func:`brackets` to the different directions, here or by joblib or an executor."""
     need = np.empty((0, directions.shape[1])) if decided is None else decided.need[None]
-    different, place = _different_columns(np.vstack([directions, need]))
+    different, index = _different_columns(np.vstack([directions, need]))
     directions = directions[:, different]
     decided = None if decided is None else Past(decided.need[different])
     starts = range(0, max(directions.shape[1], 1), _COLUMNS)
@@ -227,14 +227,16 @@ def _searched(
     ]
     what = (psi, tolerance)
     if n_jobs is None and executor is None:
-        found: Iterator[search.Extents] = (_bracket(problem, what, part) for part in parts)
+        results: Iterator[search.Extents] = (_bracket(problem, what, part) for part in parts)
     else:
         _ = problem.minimum  # computed once and sent to the workers
-        found = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
-    found = progress(found, "exact ranges", total=len(parts))
-    inner, outer, points = zip(*((one.inner, one.outer, one.points) for one in found), strict=True)
-    ends = np.concatenate(inner)[place], np.concatenate(outer)[place]
-    return search.Extents(*ends, np.concatenate(points, axis=1)[:, place])
+        results = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
+    results = progress(results, "exact ranges", total=len(parts))
+    inner, outer, points = zip(
+        *((extents.inner, extents.outer, extents.points) for extents in results), strict=True
+    )
+    ends = np.concatenate(inner)[index], np.concatenate(outer)[index]
+    return search.Extents(*ends, np.concatenate(points, axis=1)[:, index])
 
 
 def _different_columns(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -28,15 +28,15 @@ class LevelGroup:
 
     def now(self, person: FloatArray) -> int:
         """Place of a person's level; raise if it is not one of them."""
-        own = [column for column in self.columns if column is not None]
-        on = np.flatnonzero(person[own])
-        if len(on) == 1 and person[own[on[0]]] == 1:
-            return self.columns.index(own[on[0]])
+        columns = [column for column in self.columns if column is not None]
+        on = np.flatnonzero(person[columns])
+        if len(on) == 1 and person[columns[on[0]]] == 1:
+            return self.columns.index(columns[on[0]])
         if not len(on) and None in self.columns:
             return self.columns.index(None)
         raise ValueError(
             f"one indicator of {self.name!r} must be 1 and the others 0, got "
-            f"{person[own].tolist()}: list None among its levels if all may be 0"
+            f"{person[columns].tolist()}: list None among its levels if all may be 0"
         )
 
 
@@ -51,7 +51,7 @@ class Changes:
     high: FloatArray
     rises: Mask
     falls: Mask
-    whole: Mask  # changes by whole units
+    integral: Mask  # changes by whole units
     groups: tuple[LevelGroup, ...]
 
     @classmethod
@@ -67,64 +67,64 @@ class Changes:
         levels: Mapping[str, Sequence[Any]] | None = None,
     ) -> Changes:
         """Check the arguments of :func:`recourse`."""
-        places: dict[Any, int] = {name: place for place, name in enumerate(names)}
-        places |= {place: place for place in range(len(names))}
+        positions: dict[Any, int] = {name: position for position, name in enumerate(names)}
+        positions |= {position: position for position in range(len(names))}
         levels, costs, n = dict(levels or {}), dict(costs or {}), len(names)
-        _check_known([*changeable, *costs], {*places, *levels}, names)
-        _check_known([*(bounds or ()), *(directions or ()), *integers], places, names)
+        _check_known([*changeable, *costs], {*positions, *levels}, names)
+        _check_known([*(bounds or ()), *(directions or ()), *integers], positions, names)
         if isinstance(changeable, str) or not len(changeable):
             raise ValueError(f"changeable must list at least one feature, got {changeable!r}")
-        check_positive(**{f"the cost of {one}": cost for one, cost in costs.items()})
+        check_positive(**{f"the cost of {feature}": cost for feature, cost in costs.items()})
         cost, low, high = np.ones(n), np.full(n, -np.inf), np.full(n, np.inf)
-        rises, falls, whole = np.ones(n, bool), np.ones(n, bool), np.zeros(n, bool)
-        for one, own in costs.items():
-            if one not in levels:
-                cost[places[one]] = own
-        for one, (least, most) in (bounds or {}).items():
-            if not least <= most:
-                raise ValueError(f"bounds of {one!r} must be (low, high), got {(least, most)}")
-            low[places[one]], high[places[one]] = least, most
-        for one, way in (directions or {}).items():
+        rises, falls, integral = np.ones(n, bool), np.ones(n, bool), np.zeros(n, bool)
+        for feature, unit_cost in costs.items():
+            if feature not in levels:
+                cost[positions[feature]] = unit_cost
+        for feature, (lower, upper) in (bounds or {}).items():
+            if not lower <= upper:
+                raise ValueError(f"bounds of {feature!r} must be (low, high), got {(lower, upper)}")
+            low[positions[feature]], high[positions[feature]] = lower, upper
+        for feature, way in (directions or {}).items():
             if way not in ("up", "down"):
-                raise ValueError(f"directions of {one!r} must be 'up' or 'down', got {way!r}")
-            (falls if way == "up" else rises)[places[one]] = False
-        whole[[places[one] for one in integers]] = True
+                raise ValueError(f"directions of {feature!r} must be 'up' or 'down', got {way!r}")
+            (falls if way == "up" else rises)[positions[feature]] = False
+        integral[[positions[feature] for feature in integers]] = True
         groups = tuple(
-            _group(name, levels[name], costs.get(name, 1.0), places, names)
+            _group(name, levels[name], costs.get(name, 1.0), positions, names)
             for name in changeable
             if name in levels
         )
-        numbers = tuple(places[one] for one in changeable if one not in levels)
+        numbers = tuple(positions[feature] for feature in changeable if feature not in levels)
         _check_apart(numbers, groups, names)
-        return cls(tuple(names), numbers, cost, low, high, rises, falls, whole, groups)
+        return cls(tuple(names), numbers, cost, low, high, rises, falls, integral, groups)
 
     def room(self, person: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How far each number may rise and fall; a value outside its bounds may stay or return."""
-        places = list(self.numbers)
+        numbers = list(self.numbers)
         up = np.where(self.rises, np.maximum(self.high - person, 0.0), 0.0)
         down = np.where(self.falls, np.maximum(person - self.low, 0.0), 0.0)
-        both = np.where(self.whole, np.floor([up + _UNMOVED, down + _UNMOVED]), [up, down])
-        return both[0, places], both[1, places]
+        both = np.where(self.integral, np.floor([up + _UNMOVED, down + _UNMOVED]), [up, down])
+        return both[0, numbers], both[1, numbers]
 
     def within_reach(self, person: FloatArray, features: FloatArray) -> FloatArray:
         """Features with their numbers clipped to what a person may reach."""
         low = np.where(self.falls, np.minimum(self.low, person), person)
         high = np.where(self.rises, np.maximum(self.high, person), person)
-        reached, places = features.copy(), list(self.numbers)
-        reached[places] = np.clip(features, low, high)[places]
+        reached, numbers = features.copy(), list(self.numbers)
+        reached[numbers] = np.clip(features, low, high)[numbers]
         return reached
 
     def price(self, person: FloatArray, other: FloatArray) -> float:
         """Cost of the change from a person's features to others."""
-        places = list(self.numbers)
-        moved = float(self.cost[places] @ np.abs(other - person)[places])
+        numbers = list(self.numbers)
+        moved = float(self.cost[numbers] @ np.abs(other - person)[numbers])
         return moved + sum(
             group.cost for group in self.groups if group.now(other) != group.now(person)
         )
 
 
 def _check_known(used: Sequence[Any], known: Any, names: Sequence[str]) -> None:
-    strange = [one for one in used if one not in known]
+    strange = [name for name in used if name not in known]
     if strange:
         raise ValueError(f"unknown feature {strange[0]!r}; the features are {', '.join(names)}")
 
@@ -132,8 +132,8 @@ def _check_known(used: Sequence[Any], known: Any, names: Sequence[str]) -> None:
 def _group(
     name: str, levels: Sequence[Any], cost: float, places: Mapping[Any, int], names: Sequence[str]
 ) -> LevelGroup:
-    _check_known([one for one in levels if one is not None], places, names)
-    columns = tuple(None if one is None else places[one] for one in levels)
+    _check_known([level for level in levels if level is not None], places, names)
+    columns = tuple(None if level is None else places[level] for level in levels)
     if len(set(columns)) < max(2, len(columns)):
         raise ValueError(f"levels of {name!r} must be at least two different ones, got {levels!r}")
     return LevelGroup(name, columns, cost)
@@ -142,8 +142,11 @@ def _group(
 def _check_apart(
     numbers: Sequence[int], groups: Sequence[LevelGroup], names: Sequence[str]
 ) -> None:
-    every = [*numbers, *(one for group in groups for one in group.columns if one is not None)]
-    twice = [one for one in every if every.count(one) > 1]
+    every = [
+        *numbers,
+        *(column for group in groups for column in group.columns if column is not None),
+    ]
+    twice = [column for column in every if every.count(column) > 1]
     if twice:
         raise ValueError(
             f"{names[twice[0]]!r} is named twice among the changeable features: name a number or "
@@ -185,7 +188,7 @@ class Recourse:
     rows: pd.DataFrame
 
     @classmethod
-    def of_people(
+    def from_people(
         cls,
         table: pd.DataFrame,
         old: FloatArray,

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer.data.tables import declared_labels
-from rashomon_explorer.measures.inputs import by_index, earlier_steps, fitted_set, set_and_rows
+from rashomon_explorer.measures.inputs import by_index, fitted_set, preprocessing, set_and_rows
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -119,7 +119,7 @@ def set_problem(
     ValueError
         If a label is not one of its classes, or these are not the rows it was drawn from.
     """
-    source, steps, models = models, earlier_steps(models), fitted_set(models)
+    source, steps, models = models, preprocessing(models), fitted_set(models)
     if not isinstance(models, RashomonSet) or models.plan.radius is None:
         raise TypeError(
             "models must be linear draws whose plan has a ball, got "
@@ -146,11 +146,11 @@ def set_problem(
     vars(problem)["feature_names"] = models.feature_names[:-1]
     vars(problem)["scale"] = models.scale  # the map to apply to evaluation rows
     if steps is not None or models.schema is not None:
-        vars(problem)["encode"] = partial(_rows_of, source)  # for a raw table's evaluation rows
+        vars(problem)["encode"] = partial(_source_rows, source)  # for a raw table's evaluation rows
     return problem
 
 
-def _rows_of(source: Any, X: Any) -> Any:
+def _source_rows(source: Any, X: Any) -> Any:
     return set_and_rows(source, X)[1]
 
 

@@ -60,16 +60,16 @@ def refined_ellipsoid(
     round lowers the d_i, which start from a proved ellipsoid, until they fall by a share of
     ``gain`` or less.
     """
-    found = first
-    own = np.sqrt(first.size) * lengths(rows, first.matrix)
-    away: FloatArray = np.asarray(np.minimum(distance, own), dtype=float)
+    ellipsoid = first
+    bound = np.sqrt(first.size) * lengths(rows, first.matrix)
+    away: FloatArray = np.asarray(np.minimum(distance, bound), dtype=float)
     for _ in range(rounds):
-        least = weights * least_curvature(scores, away)
-        matrix = (rows.T * (2 * least / len(rows))) @ rows + penalty
+        curvatures = weights * least_curvature(scores, away)
+        matrix = (rows.T * (2 * curvatures / len(rows))) @ rows + penalty
         if np.linalg.eigvalsh(matrix)[0] <= _FLAT * np.linalg.norm(matrix):
             break
         closer = np.sqrt(room) * lengths(rows, matrix)
         if (closer >= away * (1 - gain)).all():
             break
-        found, away = Ellipsoid(matrix, room), np.minimum(away, closer)
-    return found
+        ellipsoid, away = Ellipsoid(matrix, room), np.minimum(away, closer)
+    return ellipsoid

@@ -282,8 +282,8 @@ def _signs(table: pd.DataFrame) -> NDArray[Any]:
     """Proved sign over the set of each row's quantity."""
     unbounded = np.isinf(table["low_outer"]) | np.isinf(table["high_outer"])
     zero = (table["low"] <= 0) & (table["high"] >= 0)
-    known = [unbounded, zero, table["low_outer"] > 0, table["high_outer"] < 0]
-    return np.select(known, ["not identified", "can be zero", "+", "-"], "undecided")
+    conditions = [unbounded, zero, table["low_outer"] > 0, table["high_outer"] < 0]
+    return np.select(conditions, ["not identified", "can be zero", "+", "-"], "undecided")
 
 
 def exact_score_ranges(
@@ -391,9 +391,9 @@ def _table(
 ) -> pd.DataFrame:
     check_positive(tolerance=tolerance)
     both = np.vstack([directions, -directions]).T
-    found = bracketed(problem, psi, both, tolerance, **who)
+    extents = bracketed(problem, psi, both, tolerance, **who)
     best = directions @ problem.minimum.theta
-    (up, down), (up_outer, down_outer) = np.split(found.inner, 2), np.split(found.outer, 2)
+    (up, down), (up_outer, down_outer) = np.split(extents.inner, 2), np.split(extents.outer, 2)
     ends = (best - down_outer, best - down, best, best + up, best + up_outer)
     table = pd.DataFrame(dict(zip(COLUMNS, ends, strict=True)), index=index)
     table.attrs.update(view="curator: not private", psi=float(psi))

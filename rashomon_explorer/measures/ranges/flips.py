@@ -47,7 +47,11 @@ def least_crossings(
     if isinstance(problem, PenalisedProblem):  # along the flat, the loss of the minimum suffices
         search.upper[~problem.row_space.contains(directions)] = 0.0
     hessian, l1 = problem.hessian(search.best), getattr(problem, "l1", None)
-    metric = axes(hessian, search.least_curvature) if l1 is None else FaceMetric.of(hessian, l1)
+    metric = (
+        axes(hessian, search.least_curvature)
+        if l1 is None
+        else FaceMetric.from_hessian(hessian, l1)
+    )
     for _ in range(_ROUNDS):
         active = np.flatnonzero(search.open)
         if not len(active):
@@ -228,13 +232,13 @@ def exact_flips(
     """
     _check_classes(problem)
     rows, best = scored_rows(problem, X), problem.minimum.theta
-    directions, label, beyond = _problem_directions(problem, rows, threshold)
-    needed = beyond[:, None] - np.einsum("nkj,j->nk", directions, best)
-    n, others = needed.shape
+    directions, label, thresholds = _problem_directions(problem, rows, threshold)
+    needed = thresholds[:, None] - np.einsum("nkj,j->nk", directions, best)
+    n, n_rivals = needed.shape
     need = needed.ravel()
 
-    columns = directions.reshape(n * others, -1).T
-    found = bracketed(
+    columns = directions.reshape(n * n_rivals, -1).T
+    extents = bracketed(
         problem,
         psi,
         columns,
@@ -244,10 +248,10 @@ def exact_flips(
         n_jobs=n_jobs,
         executor=executor,
     )
-    flips = (found.inner > need).reshape(n, others).any(axis=1)
+    flips = (extents.inner > need).reshape(n, n_rivals).any(axis=1)
     # Scores that are the same for all models, as for a row of zeros, never cross.
     fixed = ~directions.any(axis=2)
-    stays = (fixed | (found.outer < need).reshape(n, others)).all(axis=1)
+    stays = (fixed | (extents.outer < need).reshape(n, n_rivals)).all(axis=1)
     index = row_index(X)
     table = pd.DataFrame({"label": label, "flips": flips, "decided": flips | stays}, index=index)
     table.attrs.update(view="curator: not private", psi=float(psi))
@@ -317,8 +321,8 @@ def flip_directions(
     if reference:
         each = np.vstack([np.zeros(outputs), each])
     label, count = (scores @ each.T).argmax(axis=1), len(each)
-    others = np.array([[c for c in range(count) if c != own] for own in range(count)])
-    differences = each[others[label]] - each[label][:, None, :]
+    rivals = np.array([[c for c in range(count) if c != winner] for winner in range(count)])
+    differences = each[rivals[label]] - each[label][:, None, :]
     directions = np.einsum("nkc,nj->nkcj", differences, rows)
     return directions.reshape(len(rows), count - 1, best.size), label
 
@@ -422,30 +426,32 @@ def flip_psi(
     """
     _check_classes(problem)
     check_inner_share(tolerance=tolerance)
-    one = np.ndim(x) == 1
-    people = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None] if one else x
+    is_single = np.ndim(x) == 1
+    people = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None] if is_single else x
     rows = scored_rows(problem, people)
-    rows, place = np.unique(rows, axis=0, return_inverse=True)
-    directions, _, beyond = _problem_directions(problem, rows, threshold)
-    n, others, p = directions.shape
-    columns, each = directions.reshape(-1, p).T, np.repeat(beyond, others)
+    rows, index = np.unique(rows, axis=0, return_inverse=True)
+    directions, _, thresholds = _problem_directions(problem, rows, threshold)
+    n, n_rivals, p = directions.shape
+    columns, each = directions.reshape(-1, p).T, np.repeat(thresholds, n_rivals)
     zero = _largest_crossing(problem, columns, each, threshold)
     ends = np.column_stack([np.zeros(n), np.where(directions.any(axis=(1, 2)), zero, np.inf)])
-    needed = (each - problem.minimum.theta @ columns).reshape(n, others).min(axis=1)
+    needed = (each - problem.minimum.theta @ columns).reshape(n, n_rivals).min(axis=1)
     share = None if seconds is None else seconds / _CROSSING
-    chosen = np.argsort(needed, kind="stable")[: affordable(problem, share)]
-    asked = (chosen[:, None] * others + np.arange(others)).ravel()
-    found = least_crossings(problem, columns[:, asked], zero, tolerance, each[asked])
-    ends[chosen] = np.stack(found).reshape(2, len(chosen), others).min(axis=2).T
-    for row in progress(chosen.tolist(), "least ψ of flips", total=len(chosen)):
+    searched = np.argsort(needed, kind="stable")[: affordable(problem, share)]
+    searched_columns = (searched[:, None] * n_rivals + np.arange(n_rivals)).ravel()
+    crossings = least_crossings(
+        problem, columns[:, searched_columns], zero, tolerance, each[searched_columns]
+    )
+    ends[searched] = np.stack(crossings).reshape(2, len(searched), n_rivals).min(axis=2).T
+    for row in progress(searched.tolist(), "least ψ of flips", total=len(searched)):
         lower, upper = ends[row]
         if upper <= LEAST * zero:
             ends[row] = 0.0, LEAST * zero
         elif upper > (1 + tolerance) * lower:
-            least = max(lower, LEAST * zero)
-            ends[row] = _bisected(problem, directions[row], beyond[row], least, zero, tolerance)
-    lower, upper = ends[place.ravel()].T
-    return FlipPsi(float(lower[0]), float(upper[0])) if one else FlipPsi(lower, upper)
+            start = max(lower, LEAST * zero)
+            ends[row] = _bisected(problem, directions[row], thresholds[row], start, zero, tolerance)
+    lower, upper = ends[index.ravel()].T
+    return FlipPsi(float(lower[0]), float(upper[0])) if is_single else FlipPsi(lower, upper)
 
 
 def _bisected(
@@ -461,8 +467,8 @@ def _bisected(
 
     def proved(psi: float) -> tuple[bool, bool]:
         """Whether a model is proved to flip the label, and whether none is."""
-        found = bracketed(problem, psi, directions.T, _TOLERANCE, Past(need))
-        return bool((found.inner > need).any()), bool((found.outer < need).all())
+        extents = bracketed(problem, psi, directions.T, _TOLERANCE, Past(need))
+        return bool((extents.inner > need).any()), bool((extents.outer < need).all())
 
     upper = zero
     if proved(lower)[0]:

@@ -235,8 +235,8 @@ def furthest_by_cuts(
         far, bound = _programme(domain, direction, pool)
         before = outer - inner
         outer = min(outer, bound - float(direction @ centre))
-        found = _supported(domain, among, far, pool)
-        best = max(best, found, key=lambda one: float(direction @ one))
+        candidate = _supported(domain, among, far, pool)
+        best = max(best, candidate, key=lambda theta: float(direction @ theta))
         idle = idle + 1 if outer - direction @ (best - centre) >= before * (1 - 1e-9) else 0
     pool.forget(100 + 20 * len(centre))
     return outer, best

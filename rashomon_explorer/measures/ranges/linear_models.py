@@ -36,13 +36,13 @@ def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray
     tol = min(float(getattr(estimator, "tol", 0.0)), _LOOSEST)
     solver = getattr(estimator, "solver_", getattr(estimator, "solver", "auto"))
     if isinstance(problem.loss, _SQUARED):
-        own = _least_squares(problem, solver, tol, theta)
+        slopes = _least_squares(problem, solver, tol, theta)
     elif hasattr(estimator, "dual") and getattr(estimator, "solver", "liblinear") == "liblinear":
-        own = _liblinear(estimator, problem, tol)
+        slopes = _liblinear(estimator, problem, tol)
     else:
-        own = _averaged(problem, tol, theta) if solver in ("sag", "saga") else tol
-    own = np.maximum(own, _rounding(estimator, problem, theta))
-    return np.resize(own, problem.p)  # the same for every class
+        slopes = _averaged(problem, tol, theta) if solver in ("sag", "saga") else tol
+    slopes = np.maximum(slopes, _rounding(estimator, problem, theta))
+    return np.resize(slopes, problem.p)  # the same for every class
 
 
 def _liblinear(estimator: Any, problem: PenalisedProblem, tol: float) -> FloatArray | float:
@@ -195,11 +195,11 @@ def penalised_problem(
     """
     maker = next((make for kind, make in _makers().items() if type(estimator) is kind), None)
     if maker is None:
-        known = ", ".join(kind.__name__ for kind in _makers())
+        kinds = ", ".join(kind.__name__ for kind in _makers())
         steps = ": pass a pipeline's last step and its transformed rows" * isinstance(
             getattr(estimator, "steps", None), list
         )
-        raise TypeError(f"estimator must be one of {known}, got {type(estimator).__name__}{steps}")
+        raise TypeError(f"estimator must be one of {kinds}, got {type(estimator).__name__}{steps}")
     check_is_fitted(estimator)
     names = [str(name) for name in getattr(estimator, "feature_names_in_", column_labels(X) or ())]
     X, y = rows_by_name(X, names) if names else X, np.asarray(y)
@@ -210,22 +210,22 @@ def penalised_problem(
     weights = row_weights(estimator, y, sample_weight)
     if weights is not None:
         rows, y, weights = rows[weights > 0], y[weights > 0], weights[weights > 0]
-    made = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
+    objective = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
     intercept = bool(estimator.fit_intercept)
-    ridges, l1 = (np.full(rows.shape[1], size) for size in (made.ridge, made.l1))
+    ridges, l1 = (np.full(rows.shape[1], size) for size in (objective.ridge, objective.l1))
     if intercept:
-        ridges = np.append(ridges, made.ridge * made.intercept**2)
-        l1 = np.append(l1, made.l1 * made.intercept)
-    several = tuple(estimator.classes_) if made.loss.outputs > 1 else ()
+        ridges = np.append(ridges, objective.ridge * objective.intercept**2)
+        l1 = np.append(l1, objective.l1 * objective.intercept)
+    several = tuple(estimator.classes_) if objective.loss.outputs > 1 else ()
     problem = PenalisedProblem(
         rows=add_intercept(rows) if intercept else rows,
-        targets=made.targets,
-        loss=made.loss,
-        ridges=np.tile(ridges, made.loss.outputs),
+        targets=objective.targets,
+        loss=objective.loss,
+        ridges=np.tile(ridges, objective.loss.outputs),
         intercept=intercept,
         feature_names=tuple(names),
         weights=None if weights is None else weights / weights.mean(),
-        l1=np.tile(l1, made.loss.outputs) if l1.any() else None,
+        l1=np.tile(l1, objective.loss.outputs) if l1.any() else None,
         classes=several,
     )
     _check_fit(problem, estimator, *fit_inputs)
@@ -273,26 +273,28 @@ def row_weights(
     estimator: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> FloatArray | None:
     """Sample weight times class weight (n,) of each row; None without weights."""
-    given = np.ones(len(y))
+    weights = np.ones(len(y))
     if sample_weight is not None:
-        given = np.asarray(sample_weight, dtype=float)
-        if given.shape != y.shape or not np.isfinite(given).all() or (given < 0).any():
+        weights = np.asarray(sample_weight, dtype=float)
+        if weights.shape != y.shape or not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError(
                 f"sample_weight must hold one finite number ≥ 0 per row, shape {y.shape}"
             )
-        if not given.any():
+        if not weights.any():
             raise ValueError("sample_weight must hold a positive weight")
     by_class = getattr(estimator, "class_weight", None)
     if by_class is None:
-        return None if sample_weight is None else given
+        return None if sample_weight is None else weights
     classes = estimator.classes_
     _check_labels(classes, y)
-    known = signature(compute_class_weight).parameters
+    parameters = signature(compute_class_weight).parameters
     # RidgeClassifier balances the rows, the other classifiers their weights.
-    weighed = "sample_weight" in known and (hasattr(estimator, "C") or hasattr(estimator, "Cs"))
-    more = {"sample_weight": given} if weighed and by_class == "balanced" else {}
+    weighed = "sample_weight" in parameters and (
+        hasattr(estimator, "C") or hasattr(estimator, "Cs")
+    )
+    more = {"sample_weight": weights} if weighed and by_class == "balanced" else {}
     per_class = compute_class_weight(by_class, classes=classes, y=y, **more)
-    return np.asarray(given * per_class[np.searchsorted(classes, y)])
+    return np.asarray(weights * per_class[np.searchsorted(classes, y)])
 
 
 def _signs(estimator: Any, y: NDArray[Any]) -> FloatArray:
@@ -481,15 +483,15 @@ def _stops_again(
             refit = clone(estimator).fit(X, y, **weights)
     except Exception:  # it cannot be fitted again, so nothing shows where its solver stops
         return False
-    chosen = [name for name in ("C_", "alpha_", "l1_ratio_") if hasattr(estimator, name)]
-    if any(np.any(getattr(estimator, name) != getattr(refit, name)) for name in chosen):
+    tuned = [name for name in ("C_", "alpha_", "l1_ratio_") if hasattr(estimator, name)]
+    if any(np.any(getattr(estimator, name) != getattr(refit, name)) for name in tuned):
         return False
     both = np.stack([fitted_parameters(model, problem) for model in (estimator, refit)], axis=1)
     excess = problem.value(both) - problem.minimum.value
     scores = problem.rows @ both.T.reshape(2, problem.loss.outputs, -1).transpose(0, 2, 1)
     spread = float(scores[1].std(axis=0).max())
-    apart = float(np.sqrt(((scores[1] - scores[0]) ** 2).mean(axis=0)).max())
-    return bool(apart <= _SAME_SCORES * spread and excess[0] <= _SAME_EXCESS * excess[1])
+    distance = float(np.sqrt(((scores[1] - scores[0]) ** 2).mean(axis=0)).max())
+    return bool(distance <= _SAME_SCORES * spread and excess[0] <= _SAME_EXCESS * excess[1])
 
 
 def _proved_gap(estimator: Any, problem: PenalisedProblem) -> float:
@@ -501,7 +503,7 @@ def _proved_gap(estimator: Any, problem: PenalisedProblem) -> float:
 
 def solver_advice(estimator: Any) -> str:
     """Return where the solver stopped, and what leads it to the minimum."""
-    steps, most = getattr(estimator, "n_iter_", None), getattr(estimator, "max_iter", None)
-    if steps is not None and most is not None and np.max(steps) >= most:
-        return f"it stopped after max_iter={most:,} steps: scale the columns or raise max_iter"
+    steps, max_iter = getattr(estimator, "n_iter_", None), getattr(estimator, "max_iter", None)
+    if steps is not None and max_iter is not None and np.max(steps) >= max_iter:
+        return f"it stopped after max_iter={max_iter:,} steps: scale the columns or raise max_iter"
     return "a smaller tol and scaled columns help"

@@ -136,24 +136,24 @@ def recourse(
     check_inner_share(tolerance=tolerance)
     people, names = _people(problem, X, design, feature_names)
     changes = Changes.declared(names, changeable, **declared)
-    model_set = WorstScores.of(problem, float(psi), design, wanted, float(margin))
+    model_set = WorstScores.from_problem(problem, float(psi), design, wanted, float(margin))
     _check_norms(model_set, people)
-    programmes = [_Programme.of(changes, person, model_set) for person in people]
+    programmes = [_Programme.for_person(changes, person, model_set) for person in people]
     best = model_set.functionals(problem.minimum.theta[:, None])
-    one = _of_best(programmes, best, model_set.margin)
+    best_answers = _best_model_changes(programmes, best, model_set.margin)
     every = _Search(model_set, programmes, tolerance, _Pool(best)).run()
     table = pd.DataFrame(
         {
             "status": every.status,
             "cost": every.costs,
-            "cost_at_least": every.least,
+            "cost_at_least": every.cost_bound,
             "worst_score": every.worst,
-            "one_cost": one.costs,
-            "one_worst_score": model_set.worst(one.rows)[1],
+            "one_cost": best_answers.costs,
+            "one_worst_score": model_set.worst(best_answers.rows)[1],
         },
         index=row_index(X),
     )
-    return Recourse.of_people(table, people, every.rows, one.rows, names, psi)
+    return Recourse.from_people(table, people, every.rows, best_answers.rows, names, psi)
 
 
 def _tree_set(source: Any, psi: float, wanted: int, design: Any, margin: float) -> TreeSet | None:
@@ -224,7 +224,7 @@ class WorstScores:
     margin: float
 
     @classmethod
-    def of(
+    def from_problem(
         cls, problem: ConvexProblem, psi: float, design: Any, wanted: int, margin: float
     ) -> WorstScores:
         """Check the map and the class."""
@@ -246,8 +246,8 @@ class WorstScores:
             matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
             offset = np.append(offset, 1.0)
         # A penalised problem of several classes has a score of each; others have none of the first.
-        own = outputs > 1 and isinstance(problem, PenalisedProblem)
-        each = np.eye(outputs) if own else np.vstack([np.zeros(outputs), np.eye(outputs)])
+        scores_all = outputs > 1 and isinstance(problem, PenalisedProblem)
+        each = np.eye(outputs) if scores_all else np.vstack([np.zeros(outputs), np.eye(outputs)])
         if wanted not in range(len(each)):
             raise ValueError(f"wanted must be the code of a class, got {wanted!r}")
         leads = each[wanted] - np.delete(each, wanted, axis=0)
@@ -269,21 +269,21 @@ class WorstScores:
 
         With a needed score the search ends where a bracket is on one side of it.
         """
-        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        answered = np.flatnonzero(~np.isnan(rows).any(axis=1))
         proved, attained = np.full((2, len(rows)), np.nan)
-        if not len(known):
+        if not len(answered):
             return proved, attained, np.empty((self.problem.p, 0))
-        design = self.design(rows[known])
+        design = self.design(rows[answered])
         directions = -np.einsum("lo,nw->nlow", self.leads, design)
-        directions = directions.reshape(len(known) * len(self.leads), -1).T
+        directions = directions.reshape(len(answered) * len(self.leads), -1).T
         best = -(self.problem.minimum.theta @ directions)
         decided = None if need is None else Past(best - need)
         accuracy = _COARSE if need is None else _FINE
-        found = bracketed(self.problem, self.psi, directions, accuracy, decided)
-        shape = len(known), len(self.leads)
-        proved[known] = (best - found.outer).reshape(shape).min(axis=1)
-        attained[known] = (best - found.inner).reshape(shape).min(axis=1)
-        return proved, attained, found.points
+        extents = bracketed(self.problem, self.psi, directions, accuracy, decided)
+        shape = len(answered), len(self.leads)
+        proved[answered] = (best - extents.outer).reshape(shape).min(axis=1)
+        attained[answered] = (best - extents.inner).reshape(shape).min(axis=1)
+        return proved, attained, extents.points
 
     @property
     def n_columns(self) -> int:
@@ -339,28 +339,28 @@ class _Programme:
     start: FloatArray  # (q,): features without the levels of the groups
     steps: FloatArray  # (q, k): change of the features by each variable
     upper: FloatArray
-    whole: NDArray[np.int_]
+    integral: NDArray[np.int_]
     equal: FloatArray  # (groups, k): one level of each group
     used: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, changes: Changes, person: FloatArray, model_set: WorstScores) -> _Programme:
+    def for_person(cls, changes: Changes, person: FloatArray, model_set: WorstScores) -> _Programme:
         """Variables: rise and fall of each number, then a 0 or 1 of each level."""
         eye, numbers = np.eye(len(person)), list(changes.numbers)
         up, down = changes.room(person)
         steps = [eye[:, numbers], -eye[:, numbers]]
         cost: list[FloatArray] = [changes.cost[numbers]] * 2
-        upper, whole = [up, down], [changes.whole[numbers]] * 2
+        upper, integral = [up, down], [changes.integral[numbers]] * 2
         start, owner = person.copy(), [-1] * (2 * len(numbers))
-        for place, group in enumerate(changes.groups):
-            own = [column for column in group.columns if column is not None]
-            start[own] = 0.0
+        for index, group in enumerate(changes.groups):
+            columns_on = [column for column in group.columns if column is not None]
+            start[columns_on] = 0.0
             columns = [np.zeros(len(person)) if c is None else eye[:, c] for c in group.columns]
             steps.append(np.column_stack(columns))
             cost.append(np.where(np.arange(len(columns)) == group.now(person), 0.0, group.cost))
             upper.append(np.ones(len(columns)))
-            whole.append(np.ones(len(columns), dtype=bool))
-            owner += [place] * len(columns)
+            integral.append(np.ones(len(columns), dtype=bool))
+            owner += [index] * len(columns)
         equal = np.array(owner) == np.arange(len(changes.groups))[:, None]
         return cls(
             changes=changes,
@@ -370,7 +370,7 @@ class _Programme:
             start=start,
             steps=np.hstack(steps),
             upper=np.concatenate(upper),
-            whole=np.concatenate(whole).astype(int),
+            integral=np.concatenate(integral).astype(int),
             equal=equal.astype(float),
         )
 
@@ -380,30 +380,30 @@ class _Programme:
         None and ∞ if there are none. Half-spaces are taken from the pool as they are needed.
         """
         while True:
-            found = milp(
+            solution = milp(
                 self.cost,
-                integrality=self.whole,
+                integrality=self.integral,
                 bounds=Bounds(0.0, self.upper),
                 constraints=self._rules(pool, margin),
             )
-            if found.x is None:
+            if solution.x is None:
                 return None, np.inf
-            features = self._features(found.x)
+            features = self._features(solution.x)
             if not self._add_missing(pool, margin, features):
-                whole = self.whole.any()
-                return features, float(found.mip_dual_bound if whole else found.fun)
+                mixed = self.integral.any()
+                return features, float(solution.mip_dual_bound if mixed else solution.fun)
 
     def best_reachable(self, pool: _Pool) -> float:
         """Upper bound on the worst score of the models in the pool after any change."""
         self.used = np.flatnonzero(~np.isnan(pool.norms)).tolist()
-        rules = [(np.asarray(one.A), one.lb, one.ub) for one in self._rules(pool, -np.inf)]
+        rules = [(np.asarray(rule.A), rule.lb, rule.ub) for rule in self._rules(pool, -np.inf)]
         models = pool.normals[np.isnan(pool.norms)]
         self.used += np.flatnonzero(np.isnan(pool.norms)).tolist()
         through, base = self._columns
         none = np.zeros(len(self.cost))
-        found = milp(
+        solution = milp(
             np.append(none, -1.0),
-            integrality=np.append(self.whole, 0),
+            integrality=np.append(self.integral, 0),
             bounds=Bounds(np.append(none, -np.inf), np.append(self.upper, np.inf)),
             constraints=[
                 *(LinearConstraint(np.pad(a, ((0, 0), (0, 1))), low, up) for a, low, up in rules),
@@ -414,9 +414,9 @@ class _Programme:
                 ),
             ],
         )
-        if found.x is None:
+        if solution.x is None:
             return np.inf
-        return -float(found.mip_dual_bound if self.whole.any() else found.fun)
+        return -float(solution.mip_dual_bound if self.integral.any() else solution.fun)
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
@@ -449,7 +449,7 @@ class _Programme:
         return bool((missing[worst] > 0).any())
 
     def _features(self, values: FloatArray) -> FloatArray:
-        values = np.where(self.whole, np.rint(values), values)
+        values = np.where(self.integral, np.rint(values), values)
         features = self.start + self.steps @ np.clip(values, 0.0, self.upper)
         return snapped(self.person, self.changes.within_reach(self.person, features))
 
@@ -460,7 +460,7 @@ class _Answers:
 
     rows: FloatArray
     costs: FloatArray
-    least: FloatArray
+    cost_bound: FloatArray
     worst: FloatArray
     status: NDArray[Any]
 
@@ -473,15 +473,17 @@ class _Answers:
         return cls(rows, nothing, np.zeros(n), nothing.copy(), status)
 
 
-def _of_best(programmes: Sequence[_Programme], best: FloatArray, margin: float) -> _Answers:
+def _best_model_changes(
+    programmes: Sequence[_Programme], best: FloatArray, margin: float
+) -> _Answers:
     """Change of each person that is enough for the best model."""
-    answers = _Answers.none(np.array([one.person for one in programmes]))
-    for place, one in enumerate(programmes):
-        found, least = one.solve(_Pool(best), margin)
-        one.used.clear()
-        if found is not None:
-            answers.rows[place], answers.least[place] = found, least
-            answers.costs[place] = one.changes.price(one.person, found)
+    answers = _Answers.none(np.array([programme.person for programme in programmes]))
+    for index, programme in enumerate(programmes):
+        features, bound = programme.solve(_Pool(best), margin)
+        programme.used.clear()
+        if features is not None:
+            answers.rows[index], answers.cost_bound[index] = features, bound
+            answers.costs[index] = programme.changes.price(programme.person, features)
     return answers
 
 
@@ -496,7 +498,7 @@ class _Search:
 
     def run(self) -> _Answers:
         """Search until every person has a change that is proved, or none."""
-        people = np.array([one.person for one in self.programmes])
+        people = np.array([programme.person for programme in self.programmes])
         self.answers = _Answers.none(people)
         margin = self.model_set.margin
         missing = margin - self._ask(people)[1]
@@ -513,31 +515,35 @@ class _Search:
     def _round(self, active: list[int]) -> list[int]:
         """Ask the set about the cheapest changes; returns the people who are still open."""
         margin, tried, rows = self.model_set.margin, [], []
-        for place in active:
-            found = self.programmes[place].solve(self.pool, margin + self.raised[place])[0]
-            if found is not None:
-                tried.append(place)
-                rows.append(found)
-            elif not self._is_impossible(place):
-                self.raised[place] /= 4
+        for index in active:
+            raised = margin + self.raised[index]
+            features = self.programmes[index].solve(self.pool, raised)[0]
+            if features is not None:
+                tried.append(index)
+                rows.append(features)
+            elif not self._is_impossible(index):
+                self.raised[index] /= 4
         if tried:
             cheap, between = np.array(rows), self._between(tried, np.array(rows))
             proved, inner = np.split(self._ask(np.vstack([cheap, between]))[0], 2)
-            for place, *ends in zip(tried, rows, proved, between, inner, strict=True):
-                self._take(place, *ends)
-        return [one for one in active if self._is_open(one)]
+            for index, *ends in zip(tried, rows, proved, between, inner, strict=True):
+                self._take(index, *ends)
+        return [index for index in active if self._is_open(index)]
 
     def _take(
         self, place: int, cheap: FloatArray, worst: float, between: FloatArray, inner: float
     ) -> None:
         """Keep accepted features, and end the search where they are nearly the cheapest."""
-        one, margin = self.programmes[place], self.model_set.margin
+        programme, margin = self.programmes[place], self.model_set.margin
         if worst >= margin:
             self._accept(place, cheap, worst)
         if inner >= margin:
             self.inner[place] = between
-            near = (1 + self.tolerance) * one.changes.price(one.person, cheap)
-            if not one.whole.any() and one.changes.price(one.person, between) <= near:
+            near = (1 + self.tolerance) * programme.changes.price(programme.person, cheap)
+            if (
+                not programme.integral.any()
+                and programme.changes.price(programme.person, between) <= near
+            ):
                 self._accept(place, between, inner)
 
     def _between(self, places: list[int], rows: FloatArray) -> FloatArray:
@@ -545,15 +551,15 @@ class _Search:
 
         Without accepted ones yet, features beyond the cheapest, as far as the person may go.
         """
-        found = []
-        for place, cheap in zip(places, rows, strict=True):
-            one, inner = self.programmes[place], self.inner[place]
+        between = []
+        for index, cheap in zip(places, rows, strict=True):
+            programme, inner = self.programmes[index], self.inner[index]
             if np.isnan(inner).any():
                 # A longer row might exceed the norm, and then nothing between is allowed.
-                beyond = np.isinf(self.model_set.problem.row_norm) * (cheap - one.person)
-                inner = one.changes.within_reach(one.person, cheap + beyond)
-            found.append(snapped(one.person, cheap + _BETWEEN * (inner - cheap)))
-        return np.array(found)
+                step = np.isinf(self.model_set.problem.row_norm) * (cheap - programme.person)
+                inner = programme.changes.within_reach(programme.person, cheap + step)
+            between.append(snapped(programme.person, cheap + _BETWEEN * (inner - cheap)))
+        return np.array(between)
 
     def _is_open(self, place: int) -> bool:
         undecided = self.answers.status[place] == "undecided"
@@ -565,9 +571,9 @@ class _Search:
         proved, attained, models = self.model_set.worst(rows)
         near = np.flatnonzero((proved < margin) & (attained >= margin))
         if len(near):
-            fine, low, others = self.model_set.worst(rows[near], margin)
+            fine, low, more_models = self.model_set.worst(rows[near], margin)
             proved[near], attained[near] = fine, low
-            models = np.hstack([models, others])
+            models = np.hstack([models, more_models])
         self.pool.add_refusing(
             self.model_set.functionals(models), self.model_set.design(rows), margin
         )
@@ -575,14 +581,14 @@ class _Search:
 
     def _accept(self, place: int, features: FloatArray, worst: float) -> None:
         """Store a proved change, and end the person's search if it is nearly the cheapest."""
-        one, answers = self.programmes[place], self.answers
-        cost = one.changes.price(one.person, features)
-        least = min(one.solve(self.pool, self.model_set.margin)[1], cost)
-        answers.least[place] = max(answers.least[place], least)
+        programme, answers = self.programmes[place], self.answers
+        cost = programme.changes.price(programme.person, features)
+        bound = min(programme.solve(self.pool, self.model_set.margin)[1], cost)
+        answers.cost_bound[place] = max(answers.cost_bound[place], bound)
         if not cost >= answers.costs[place]:
             answers.rows[place], answers.costs[place] = features, cost
             answers.worst[place] = worst
-        close = answers.costs[place] <= (1 + self.tolerance) * answers.least[place] + _ROUNDING
+        close = answers.costs[place] <= (1 + self.tolerance) * answers.cost_bound[place] + _ROUNDING
         if close:
             answers.status[place] = "found"
         self.raised[place] /= 4
@@ -593,5 +599,5 @@ class _Search:
         impossible = best < self.model_set.margin - _ROUNDING
         if impossible:
             self.answers.status[place], self.answers.worst[place] = "impossible", best
-            self.answers.costs[place] = self.answers.least[place] = np.inf
+            self.answers.costs[place] = self.answers.cost_bound[place] = np.inf
         return bool(impossible)

@@ -58,7 +58,7 @@ class RowSpace:
     curved: FloatArray  # (p, r): orthonormal, orthogonal to ``flat``
 
     @classmethod
-    def of(cls, rows: FloatArray, penalised: Mask) -> RowSpace:
+    def from_rows(cls, rows: FloatArray, penalised: Mask) -> RowSpace:
         """Split for a loss of the scores of ``rows`` (n, p) and a penalty of some parameters."""
         scale = np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
         scale = np.where(scale > 0, scale, 1.0)
@@ -71,14 +71,14 @@ class RowSpace:
         basis = np.linalg.qr(flat, mode="complete")[0]
         return cls(scale, flat, basis[:, flat.shape[1] :])
 
-    def of_classes(self, classes: int, penalised: Mask, shift: bool) -> RowSpace:
+    def for_classes(self, classes: int, penalised: Mask, shift: bool) -> RowSpace:
         """Split for one score per class, where a common shift of all scores may be flat too."""
-        scale, same = np.tile(self.scale, classes), np.full((classes, 1), classes**-0.5)
+        scale, constant = np.tile(self.scale, classes), np.full((classes, 1), classes**-0.5)
         flat: FloatArray = np.kron(np.eye(classes), self.flat).astype(float)
         if shift:
-            centred = np.linalg.qr(same, mode="complete")[0][:, 1:]
+            centred = np.linalg.qr(constant, mode="complete")[0][:, 1:]
             each = np.eye(len(self.scale))[:, ~penalised]
-            flat = np.hstack([np.kron(centred, self.flat), np.kron(same, each)])
+            flat = np.hstack([np.kron(centred, self.flat), np.kron(constant, each)])
         basis = np.linalg.qr(flat, mode="complete")[0]
         return RowSpace(scale, flat, basis[:, flat.shape[1] :])
 
@@ -237,10 +237,10 @@ class PenalisedProblem:
     def row_space(self) -> RowSpace:
         """Directions along which the objective is flat, and their complement."""
         penalised = self._penalties[: self.rows.shape[1]] > 0  # the same for every class
-        space = RowSpace.of(self.rows, penalised)
+        space = RowSpace.from_rows(self.rows, penalised)
         if self.loss.outputs == 1:
             return space
-        return space.of_classes(self.loss.outputs, penalised, self._shift)
+        return space.for_classes(self.loss.outputs, penalised, self._shift)
 
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``.
@@ -314,7 +314,7 @@ class PenalisedProblem:
     def _certified(self) -> _Certified | SparseMinimum:
         frame = self.row_space.frame
         if self.l1 is not None:
-            return SparseMinimum.of(self._objective, self.l1, frame)
+            return SparseMinimum.minimise(self._objective, self.l1, frame)
         evaluation = self._objective.evaluate(np.zeros(self.p))
         for _ in range(_MOST_STEPS):
             hessian = frame.T @ self.hessian(evaluation.theta) @ frame
@@ -354,12 +354,12 @@ class PenalisedProblem:
         """Rows (m, p) whose products with a model are the margins by which labels win."""
         if self.loss.outputs == 1:
             return self.targets[:, None] * self.rows
-        every, own = np.eye(self.loss.outputs), self.targets.astype(int)
-        others = [
-            np.kron(every[own[i]] - np.delete(every, own[i], 0), row)
+        every, codes = np.eye(self.loss.outputs), self.targets.astype(int)
+        margins = [
+            np.kron(every[codes[i]] - np.delete(every, codes[i], 0), row)
             for i, row in enumerate(self.rows)
         ]
-        return np.vstack(others)
+        return np.vstack(margins)
 
 
 ConvexProblem = Problem | PenalisedProblem
@@ -373,10 +373,10 @@ def _separating(margins: FloatArray) -> NDArray[np.intp]:
     """
     size = np.abs(margins).max(axis=0)
     signed = margins / np.where(size > 0, size, 1.0)
-    found = linprog(-signed.mean(axis=0), -signed, np.zeros(len(signed)), bounds=(-1, 1))
-    if found.x is None or (signed @ found.x).max() < _SEPARATES:
+    solution = linprog(-signed.mean(axis=0), -signed, np.zeros(len(signed)), bounds=(-1, 1))
+    if solution.x is None or (signed @ solution.x).max() < _SEPARATES:
         return np.empty(0, dtype=np.intp)
-    return np.flatnonzero(np.abs(found.x) > _SEPARATES)
+    return np.flatnonzero(np.abs(solution.x) > _SEPARATES)
 
 
 @dataclass(frozen=True)
@@ -422,8 +422,8 @@ def _metric(
     Without a bound of the loss, its convexity and the curvature of the penalty are left.
     """
     summed = type(objective.loss) in SUMS
-    known = summed or isinstance(objective.loss, SquaredRisk)
-    metric = objective.hessian(theta) if known else np.diag(objective.ridges)
+    has_curvature = summed or isinstance(objective.loss, SquaredRisk)
+    metric = objective.hessian(theta) if has_curvature else np.diag(objective.ridges)
     metric = metric + np.diag(added)
     scale = 1 / np.sqrt(np.maximum(np.diag(metric), 1e-300))
     # The frame leaves out flat directions, and its columns get the scale 1.
@@ -461,7 +461,7 @@ class SparseMinimum:
     frame: FloatArray  # (p, r)
 
     @classmethod
-    def of(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
+    def minimise(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
         """Minimise, and record the optimality conditions there."""
         evaluation = objective.evaluate(minimise_l1(objective, l1))
         free = np.where(evaluation.theta == 0, l1, 0.0)
@@ -485,8 +485,8 @@ class SparseMinimum:
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
         objective, theta = self.objective, self.evaluation.theta
-        most = self.evaluation.value + psi + float(self.l1 @ np.abs(theta))
-        added = 2 * psi * (self.l1 / most) ** 2
+        largest = self.evaluation.value + psi + float(self.l1 @ np.abs(theta))
+        added = 2 * psi * (self.l1 / largest) ** 2
         whiten, bound = _metric(objective, theta, self.frame, added)
         pull = float(np.linalg.norm(whiten.T @ self.residual))
         extent = radius_beyond(bound, pull, 2 * psi)

@@ -65,10 +65,10 @@ def people_ranges(
     if not inside.n_draws:
         raise ValueError("no model lies inside psi: raise epsilon or psi")
     scores, best = np.asarray(inside.scores(rows)), np.asarray(models.best_scores(rows))
-    answers, own = (scores[..., -1], best[..., -1]) if scores.ndim == 3 else (scores, best)
-    index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(own))
+    answers, best_answers = (scores[..., -1], best[..., -1]) if scores.ndim == 3 else (scores, best)
+    index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(best_answers))
     table = pd.DataFrame(
-        {"best": own, "drawn_low": answers.min(axis=0), "drawn_high": answers.max(axis=0)},
+        {"best": best_answers, "drawn_low": answers.min(axis=0), "drawn_high": answers.max(axis=0)},
         index=index,
     )
     if models.task == "classification":
@@ -116,8 +116,8 @@ def proved_people(
     classes = problem.loss.task != "regression"
     table = pd.DataFrame(index=X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X)))
     if classes:
-        found = exact_flips(problem, psi, X, threshold=threshold)
-        table["flips"] = np.where(found["flips"], "yes", np.where(found["decided"], "no", _NOT))
+        flips = exact_flips(problem, psi, X, threshold=threshold)
+        table["flips"] = np.where(flips["flips"], "yes", np.where(flips["decided"], "no", _NOT))
     if problem.loss.outputs == 1:
         ends = exact_score_ranges(problem, psi, X, tolerance=tolerance)
         for name, end in _ENDS.items():

@@ -27,16 +27,16 @@ class SharedMetric:
         self, at: Points, room: FloatArray, stiff: FloatArray, radius: float
     ) -> FloatArray:
         """Maximiser of a·ϑ over {g·(ϑ − θ) + ½·stiff·(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
-        a, start, g = (self.vectors.T @ one for one in at)
-        own = self.curvature[:, None] * stiff
-        square = np.maximum(2 * room + (g * g / own).sum(axis=0), 0.0)
-        centre, along = start - g / own, a / own
+        a, start, g = (self.vectors.T @ part for part in at)
+        stiffness = self.curvature[:, None] * stiff
+        square = np.maximum(2 * room + (g * g / stiffness).sum(axis=0), 0.0)
+        centre, along = start - g / stiffness, a / stiffness
         length = np.maximum((a * along).sum(axis=0), 1e-300)
         point = centre + along * np.sqrt(square / length)
         out = np.flatnonzero(np.linalg.norm(point, axis=0) > radius)
         if len(out):
             room = square[out] / 2
-            x = _in_axes(a[:, out].T, centre[:, out].T, own[:, out].T, room, radius)
+            x = _in_axes(a[:, out].T, centre[:, out].T, stiffness[:, out].T, room, radius)
             point[:, out] = x.T
         return np.asarray(self.vectors @ point)
 
@@ -44,9 +44,9 @@ class SharedMetric:
         self, at: Points, level: FloatArray, stiff: FloatArray, radius: float
     ) -> FloatArray:
         """Minimiser of g·ϑ + ½·stiff·(ϑ − θ)ᵀB(ϑ − θ) over {a·ϑ = level, ‖ϑ‖ ≤ radius}."""
-        a, start, slope = (self.vectors.T @ one for one in at)
-        own = self.curvature[:, None] * stiff
-        x = least_on_hyperplanes(own, own * start - slope, a, level, radius)
+        a, start, slope = (self.vectors.T @ part for part in at)
+        stiffness = self.curvature[:, None] * stiff
+        x = least_on_hyperplanes(stiffness, stiffness * start - slope, a, level, radius)
         return np.asarray(self.vectors @ x)
 
 
@@ -152,10 +152,10 @@ def furthest(
     wide = search.run(metric, _SHARED_ROUNDS, tolerance, decided)
     for column in progress(wide.tolist(), "exact ranges"):
         # Restart from θ*: a shared metric that did not converge may have led far away.
-        place = np.array([column])
-        again = _Search(among, directions[:, place])
-        again.run(None, _MOST_ROUNDS, tolerance, decided_columns(decided, place))
-        search.take(place, again)
+        single = np.array([column])
+        again = _Search(among, directions[:, single])
+        again.run(None, _MOST_ROUNDS, tolerance, decided_columns(decided, single))
+        search.take(single, again)
     search.verify()
     return Extents(search.inner, search.outer, search.points)
 
@@ -257,7 +257,7 @@ def _metric(among: LevelSet, theta: FloatArray) -> Metric:
         # Faces may be corners of the set, where the loss alone has no curvature.
         around = among.objective.hessian(among.centre)
         hessian = hessian + _CORNER * np.diag(np.diag(around))
-        return FaceMetric.of(hessian, among.l1)
+        return FaceMetric.from_hessian(hessian, among.l1)
     return axes(hessian, _least_curvature(among))
 
 

@@ -70,8 +70,8 @@ class SharedBrackets:
             columns = self.open(need)
             if len(columns) <= _MODELS:
                 return
-            chosen = columns[:: len(columns) // _MODELS][:_MODELS]
-            self.try_models(columns, self._boundary(metric, self.directions[:, chosen]))
+            selected = columns[:: len(columns) // _MODELS][:_MODELS]
+            self.try_models(columns, self._boundary(metric, self.directions[:, selected]))
             if len(columns) - len(self.open(need)) < _MODELS:
                 return
 

@@ -32,7 +32,7 @@ class FaceMetric:
     l1: FloatArray  # (p,): ≥ 0
 
     @classmethod
-    def of(cls, hessian: FloatArray, l1: FloatArray) -> FaceMetric:
+    def from_hessian(cls, hessian: FloatArray, l1: FloatArray) -> FaceMetric:
         """Metric of a Hessian that may be singular."""
         diagonal = np.diag(hessian)
         floor = _FLOOR * np.where(diagonal > 0, diagonal, max(float(diagonal.max()), 1e-300))
@@ -68,12 +68,12 @@ class FaceMetric:
 
     def least(self, theta: FloatArray, gradient: FloatArray) -> FloatArray:
         """Minimiser (p,) of the quadratic objective around one model (p,)."""
-        start, slope, one = theta[:, None], gradient[:, None], np.ones(1)
+        start, slope, unit = theta[:, None], gradient[:, None], np.ones(1)
 
         def length(some: Any, *_: FloatArray) -> FloatArray:
             return np.zeros(len(some))
 
-        return self._optimum((np.zeros_like(start), start, slope), one, length)[:, 0]
+        return self._optimum((np.zeros_like(start), start, slope), unit, length)[:, 0]
 
     def _optimum(
         self, at: Points, stiff: FloatArray, length: Callable[..., FloatArray]
@@ -87,9 +87,9 @@ class FaceMetric:
         some = np.arange(theta.shape[1])
         for change in range(_MOST_CHANGES):
             on, signs, a = used[:, some], sign[:, some], direction[:, some]
-            least, along = self._on_faces(on, pull[:, some] - l1 * signs, a) / stiff[some]
-            t = length(some, least, along, signs)
-            point[:, some] = x = least + t * along
+            base, along = self._on_faces(on, pull[:, some] - l1 * signs, a) / stiff[some]
+            t = length(some, base, along, signs)
+            point[:, some] = x = base + t * along
             force = pull[:, some] + t * a - stiff[some] * (self.bend @ x)
             wrong = np.where(on, x * signs < 0, np.abs(force) > l1 * _VIOLATED)
             if change >= _ALL_AT_ONCE:  # the least index: finite for a fixed t (Murty 1974)
@@ -107,12 +107,12 @@ class FaceMetric:
         _, first, kind = np.unique(
             np.packbits(used, axis=0), axis=1, return_index=True, return_inverse=True
         )
-        for face, place in enumerate(first):
-            columns, on = np.flatnonzero(kind.ravel() == face), np.flatnonzero(used[:, place])
+        for face, index in enumerate(first):
+            columns, on = np.flatnonzero(kind.ravel() == face), np.flatnonzero(used[:, index])
             here = np.ix_(on, columns)
             both = np.concatenate([pull[here], direction[here]], axis=1)
-            found = np.linalg.solve(self.bend[np.ix_(on, on)], both)
-            solved[0][here], solved[1][here] = np.split(found, 2, axis=1)
+            solution = np.linalg.solve(self.bend[np.ix_(on, on)], both)
+            solved[0][here], solved[1][here] = np.split(solution, 2, axis=1)
         return solved
 
 
@@ -130,8 +130,8 @@ def matched_subgradient(
     free = np.where(theta == 0, l1[:, None], 0.0)
     fixed = np.where(free == 0, weight[:, None] * direction, 0.0)
     multiple = _dots(fixed, gradient) / np.maximum(_dots(fixed, direction), 1e-300)
-    wanted = np.maximum(multiple, 0.0) * direction - gradient
-    return np.asarray(gradient + np.clip(wanted, -free, free))
+    desired = np.maximum(multiple, 0.0) * direction - gradient
+    return np.asarray(gradient + np.clip(desired, -free, free))
 
 
 _MOST_STEPS = 200
@@ -148,7 +148,7 @@ def minimise_l1(objective: Any, l1: FloatArray) -> FloatArray:
     value, gradient = _at(objective, theta)
     scale, damping = np.diag(np.diag(objective.hessian(theta))), 0.0
     for _ in range(_MOST_STEPS):
-        metric = FaceMetric.of(objective.hessian(theta) + damping * scale, l1)
+        metric = FaceMetric.from_hessian(objective.hessian(theta) + damping * scale, l1)
         move = metric.least(theta, gradient) - theta
         fall = float((l1 * np.sign(theta) - gradient) @ move)
         fall -= float(l1 @ (np.abs(theta + move) - np.abs(theta)))

@@ -38,8 +38,8 @@ class TreeSet:
 
         best = trees.as_set([trees.best()], psi=psi).models
         names = trees.feature_names if trees.questions is None else trees.questions.names
-        plain = tuple((column, None) for column in range(len(names)))
-        splits = plain if trees.questions is None else trees.questions.splits
+        binary = tuple((column, None) for column in range(len(names)))
+        splits = binary if trees.questions is None else trees.questions.splits
         no, yes = Leaf(0), Leaf(1)
         questions = tuple(
             Split(column, yes, no) if cut is None else Split(column, yes, no, ">", cut)
@@ -50,7 +50,7 @@ class TreeSet:
             possible = possible_labels(trees, psi, rows)
             return np.asarray(possible[:, wanted] & (possible.sum(axis=1) == 1))
 
-        return cls(tuple(names), questions, accepts, _of_labels(best, wanted))
+        return cls(tuple(names), questions, accepts, _unanimous(best, wanted))
 
     @classmethod
     def listed(cls, models: Any, psi: float, wanted: int) -> TreeSet:
@@ -60,12 +60,12 @@ class TreeSet:
         questions = {split.question: split for tree in both for split in tree_questions(tree)}
         width = 1 + max((column for column, *_ in questions), default=0)
         names = inside.feature_names or tuple(f"x{j}" for j in range(width))
-        best = _of_labels(models.reference, wanted)
-        every = tuple(questions[one] for one in sorted(questions))
-        return cls(tuple(names), every, _of_labels(inside, wanted), best)
+        best = _unanimous(models.reference, wanted)
+        every = tuple(questions[question] for question in sorted(questions))
+        return cls(tuple(names), every, _unanimous(inside, wanted), best)
 
 
-def _of_labels(trees: Any, wanted: int) -> Callable[[FloatArray], Mask]:
+def _unanimous(trees: Any, wanted: int) -> Callable[[FloatArray], Mask]:
     return lambda rows: np.asarray((trees.labels(rows) == wanted).all(axis=0))
 
 
@@ -73,18 +73,20 @@ def tree_recourse(
     trees: TreeSet, changes: Changes, people: FloatArray, index: pd.Index, psi: float
 ) -> Recourse:
     """Cheapest change of each person after which all trees accept, exact over all cells."""
-    known: dict[bytes, bool] = {}
-    found = [_cheapest(trees, changes, one, known) for one in progress(list(people), "recourse")]
-    alone: dict[bytes, bool] = {}
+    verdicts: dict[bytes, bool] = {}
+    answers = [
+        _cheapest(trees, changes, person, verdicts) for person in progress(list(people), "recourse")
+    ]
+    best_verdicts: dict[bytes, bool] = {}
     single = TreeSet(trees.names, trees.questions, trees.best_accepts, trees.best_accepts)
-    ones = [_cheapest(single, changes, one, alone) for one in people]
+    best_answers = [_cheapest(single, changes, person, best_verdicts) for person in people]
     nothing = np.full(people.shape[1], np.nan)
-    rows = np.array([nothing if row is None else row for row, _ in found])
-    one_rows = np.array([nothing if row is None else row for row, _ in ones])
-    accepted = np.array([row is not None for row, _ in found])
-    costs = np.array([cost for _, cost in found])
+    rows = np.array([nothing if row is None else row for row, _ in answers])
+    one_rows = np.array([nothing if row is None else row for row, _ in best_answers])
+    accepted = np.array([row is not None for row, _ in answers])
+    costs = np.array([cost for _, cost in answers])
     one_worst = np.array(
-        [np.nan if row is None else float(trees.accepts(row[None])[0]) for row, _ in ones]
+        [np.nan if row is None else float(trees.accepts(row[None])[0]) for row, _ in best_answers]
     )
     table = pd.DataFrame(
         {
@@ -92,12 +94,12 @@ def tree_recourse(
             "cost": costs,
             "cost_at_least": costs,
             "worst_score": accepted.astype(float),
-            "one_cost": np.array([np.nan if row is None else cost for row, cost in ones]),
+            "one_cost": np.array([np.nan if row is None else cost for row, cost in best_answers]),
             "one_worst_score": one_worst,
         },
         index=index,
     )
-    return Recourse.of_people(table, people, rows, one_rows, changes.names, psi)
+    return Recourse.from_people(table, people, rows, one_rows, changes.names, psi)
 
 
 def _cheapest(
@@ -106,16 +108,16 @@ def _cheapest(
     """Cheapest features in a cell that all trees accept, and their cost; None and ∞ if none."""
     rows, costs = _cells(trees, changes, person)
     for some in _in_parts(np.argsort(costs, kind="stable")):
-        each = [one.answers(rows[some][:, one.feature]) for one in trees.questions]
+        each = [entry.answers(rows[some][:, entry.feature]) for entry in trees.questions]
         answers = np.packbits(np.column_stack(each), axis=1)
-        keys = [one.tobytes() for one in answers]
-        new = {key: place for key, place in zip(keys, some, strict=True) if key not in known}
+        keys = [entry.tobytes() for entry in answers]
+        new = {key: index for key, index in zip(keys, some, strict=True) if key not in known}
         if new:
             verdicts = trees.accepts(rows[list(new.values())])
             known |= dict(zip(new, verdicts.tolist(), strict=True))
-        for key, place in zip(keys, some, strict=True):
+        for key, index in zip(keys, some, strict=True):
             if known[key]:
-                return rows[place], float(costs[place])
+                return rows[index], float(costs[index])
     return None, np.inf
 
 
@@ -130,16 +132,23 @@ def _in_parts(order: Any) -> Iterator[Any]:
 def _cells(trees: TreeSet, changes: Changes, person: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Cheapest features in each cell that a person can reach, and their costs."""
     parts = [
-        [({place: value}, changes.cost[place] * abs(value - person[place])) for value in values]
-        for place in changes.numbers
-        for values in [_values(trees.questions, changes, person, place)]
+        [
+            ({position: value}, changes.cost[position] * abs(value - person[position]))
+            for value in values
+        ]
+        for position in changes.numbers
+        for values in [_values(trees.questions, changes, person, position)]
     ]
     for group in changes.groups:
-        own, now = [one for one in group.columns if one is not None], group.now(person)
+        indicators = [column for column in group.columns if column is not None]
+        now = group.now(person)
         parts.append(
             [
-                ({one: float(one == column) for one in own}, group.cost * (place != now))
-                for place, column in enumerate(group.columns)
+                (
+                    {indicator: float(indicator == column) for indicator in indicators},
+                    group.cost * (position != now),
+                )
+                for position, column in enumerate(group.columns)
             ]
         )
     count = int(np.prod([len(part) for part in parts], dtype=float))
@@ -160,12 +169,12 @@ def _values(
     questions: tuple[Split, ...], changes: Changes, person: FloatArray, place: int
 ) -> list[float]:
     """Value nearest to a person's in each interval between the questions about one feature."""
-    own = [one for one in questions if one.feature == place]
-    now, cuts = float(person[place]), np.array([one.reference for one in own])
-    if changes.whole[place]:
+    relevant = [question for question in questions if question.feature == place]
+    now, cuts = float(person[place]), np.array([question.reference for question in relevant])
+    if changes.integral[place]:
         steps = np.floor(cuts - now)
         near = now + np.concatenate([steps - 1, steps, steps + 1])
-    elif any(one.is_binary for one in own):
+    elif any(question.is_binary for question in relevant):
         near = np.array([0.0, 1.0])
     else:
         near = np.concatenate([cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)])
@@ -173,6 +182,10 @@ def _values(
     up, down = (room[numbers.index(place)] for room in changes.room(person))
     near = near[(near - now <= up) & (now - near <= down)]
     near = np.append(now, near[np.argsort(np.abs(near - now), kind="stable")])
-    answers = np.column_stack([one.answers(near) for one in own]) if own else near[:, None] * 0
+    answers = (
+        np.column_stack([question.answers(near) for question in relevant])
+        if relevant
+        else near[:, None] * 0
+    )
     _, first = np.unique(answers, axis=0, return_index=True)
     return [float(value) for value in near[np.sort(first)]]

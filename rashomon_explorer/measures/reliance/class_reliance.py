@@ -40,8 +40,8 @@ class SquareClass:
     # rise, original: e_switch − e_orig and e_orig
     rise: Quadratic
     original: Quadratic
-    # plain, within, ball: the set's constraints, ≤ 0; the first without an L1 penalty
-    plain: Quadratic
+    # smooth, within, ball: the set's constraints, ≤ 0; the first without an L1 penalty
+    smooth: Quadratic
     within: Quadratic
     ball: Quadratic
     floor: float  # smallest e_orig of any linear model
@@ -49,14 +49,16 @@ class SquareClass:
     seconds: ClassVar[float] = 1e-6  # nominal, of one range
 
     @classmethod
-    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> SquareClass:
+    def from_problem(
+        cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool
+    ) -> SquareClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         best = problem.minimum.theta
         task = set_reliance.problem_task(problem, best[None])
-        moments = level_set.SquareMoments.of(task.rows, task.targets)
+        moments = level_set.SquareMoments.from_rows(task.rows, task.targets)
         original, eye = moments.original(), np.eye(problem.p)
         level, root = problem.minimum.value + psi, np.sqrt(row_weights(problem))
-        weighted = level_set.SquareMoments.of(root[:, None] * task.rows, root * task.targets)
+        weighted = level_set.SquareMoments.from_rows(root[:, None] * task.rows, root * task.targets)
         ridge = Quadratic(eye * problem.ridge / 2, np.zeros(problem.p), -level)
         fit, *_ = np.linalg.lstsq(moments.gram, moments.cross, rcond=None)
         floor = float(original(np.asarray(fit, dtype=float)[:, None])[0])
@@ -66,26 +68,26 @@ class SquareClass:
                 "exist: use form='difference'"
             )
         within = (1 / psi) * (weighted.original() + ridge)
-        found = cls(
+        models = cls(
             problem=problem,
             level=level,
             ratio=ratio,
             moments=moments,
             rise=moments.rise(columns),
             original=original,
-            plain=within,
+            smooth=within,
             within=within,
             ball=Quadratic(eye / problem.domain.radius**2, np.zeros(problem.p), -1.0),
             floor=floor,
         )
-        return found._around(best, np.zeros(problem.p))
+        return models._around(best, np.zeros(problem.p))
 
     def _around(self, theta: FloatArray, rise: FloatArray) -> SquareClass:
         """Models whose loss, by a subgradient of an L1 penalty at a model (p,), is within."""
         psi = self.level - self.problem.minimum.value
         slope = level_set.l1_slope(self.problem, psi, theta, rise) / (2 * psi)
         linear = Quadratic(np.zeros((len(slope), len(slope))), slope, 0.0)
-        return replace(self, within=self.plain + linear)
+        return replace(self, within=self.smooth + linear)
 
     def on(self, columns: Columns) -> SquareClass:
         """Reliance of the same models on other columns."""
@@ -104,9 +106,9 @@ class SquareClass:
 
     def _bracket(self, sign: int, theta: FloatArray) -> Extreme:
         if not self.ratio:
-            least = self._least(sign, 0.0)
-            theta = self._best(sign, least, theta)
-            return Extreme(theta, self._value(sign, theta), -least.bound + self._pad)
+            minimum = self._least(sign, 0.0)
+            theta = self._best(sign, minimum, theta)
+            return Extreme(theta, self._value(sign, theta), -minimum.bound + self._pad)
         for _ in range(_STEPS):
             share = self._value(sign, theta)
             theta = self._best(sign, self._least(sign, share), theta)
@@ -127,7 +129,7 @@ class SquareClass:
         """Best of a model and the candidates, each projected into the set."""
         inside = level_set.project_to_level_set(self.problem, self.level, least.points)
         every = np.column_stack([theta, inside])
-        return every[:, int(np.argmax([self._value(sign, one) for one in every.T]))]
+        return every[:, int(np.argmax([self._value(sign, model) for model in every.T]))]
 
     def _value(self, sign: int, theta: FloatArray) -> float:
         rise = sign * float(self.rise(theta[:, None])[0])
@@ -155,8 +157,8 @@ class SquareClass:
 
 
 _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
-    "squared": SquareClass.of,
-    "logistic": LogisticClass.of,
+    "squared": SquareClass.from_problem,
+    "logistic": LogisticClass.from_problem,
 }
 
 
@@ -256,8 +258,8 @@ def model_class_reliance(
         make, first = _CLASSES[problem.loss.name], next(iter(groups.values()))
         models = make(problem, psi, first, ratio=form == "ratio")
         order = best.iloc[0].abs().sort_values(ascending=False, kind="stable").index
-        most = len(order) if seconds is None else int(seconds / models.seconds)
-        quick = set(order[most:])
+        n_searched = len(order) if seconds is None else int(seconds / models.seconds)
+        quick = set(order[n_searched:])
         ranges = {
             name: _range(replace(models.on(columns), quick=name in quick), form)
             for name, columns in progress(groups.items(), "class reliance")
@@ -280,10 +282,10 @@ def _names(problem: Problem, feature_names: Sequence[str] | None) -> list[str]:
 
 def _range(models: SquareClass | LogisticClass, form: str) -> dict[str, float]:
     none = 1.0 if form == "ratio" else 0.0
-    least, greatest = models.extreme(-1), models.extreme(1)
+    lowest, greatest = models.extreme(-1), models.extreme(1)
     return {
-        "lower": none - least.bound,
-        "lower_attained": none - least.attained,
+        "lower": none - lowest.bound,
+        "lower_attained": none - lowest.attained,
         "upper_attained": none + greatest.attained,
         "upper": none + greatest.bound,
     }

@@ -43,10 +43,10 @@ def project_to_level_set(problem: Problem, level: float, points: FloatArray) -> 
         wide = (high - low)[open_]
         chord = wide * under[open_] / (under - over)[open_]
         share = low[open_] + np.where(halve[open_], wide / 2, chord)
-        found = problem.value(best + share * move[:, open_]) - level
-        below = found <= 0
-        low[open_[below]], under[open_[below]] = share[below], found[below]
-        high[open_[~below]], over[open_[~below]] = share[~below], found[~below]
+        excess = problem.value(best + share * move[:, open_]) - level
+        below = excess <= 0
+        low[open_[below]], under[open_[below]] = share[below], excess[below]
+        high[open_[~below]], over[open_[~below]] = share[~below], excess[~below]
         halve[open_] = (high - low)[open_] > wide / 2
     return best + low * move
 
@@ -86,8 +86,8 @@ def l1_slope(problem: Any, psi: float, theta: FloatArray, rise: FloatArray) -> F
     square, smooth = problem.reach(psi).weight, at_model(problem, theta)[1] - l1 * np.sign(theta)
     kinked = np.where(np.abs(theta) < _KINK * np.sqrt(square), 0.0, theta)[:, None]
     start = smooth[:, None] + l1[:, None] * np.sign(kinked)
-    found = matched_subgradient(start, kinked, l1, rise[:, None], square)
-    return np.asarray(np.clip(found[:, 0] - smooth, -l1, l1))
+    subgradient = matched_subgradient(start, kinked, l1, rise[:, None], square)
+    return np.asarray(np.clip(subgradient[:, 0] - smooth, -l1, l1))
 
 
 def ascend_in_level_set(
@@ -126,7 +126,7 @@ def ascend_in_level_set(
     with warnings.catch_warnings():
         # A step may round beyond the bounds; the result is projected into the set anyway.
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = search(
+        result = search(
             down,
             np.linalg.solve(whiten, start - best),
             jac=True,
@@ -135,9 +135,9 @@ def ascend_in_level_set(
             constraints=[{"type": "ineq", "fun": slack, "jac": slope}],
             options={"maxiter": 60, "ftol": _ASCENDED},
         )
-    end = best + whiten @ found.x if np.isfinite(found.x).all() else start
+    end = best + whiten @ result.x if np.isfinite(result.x).all() else start
     ends = project_to_level_set(problem, level, np.column_stack([start, end]))
-    return np.asarray(ends[:, int(np.argmax([function(one)[0] for one in ends.T]))])
+    return np.asarray(ends[:, int(np.argmax([function(model)[0] for model in ends.T]))])
 
 
 class Extreme(NamedTuple):
@@ -192,14 +192,14 @@ class SquareMoments:
     target_mean: float
 
     @classmethod
-    def of(cls, rows: FloatArray, targets: FloatArray) -> "SquareMoments":
+    def from_rows(cls, rows: FloatArray, targets: FloatArray) -> "SquareMoments":
         """Moments of rows (n, p) and targets (n,)."""
         return cls.from_sums(len(rows), *moment_sums(rows, targets))
 
     @classmethod
     def from_sums(cls, n: int, *sums: FloatArray) -> "SquareMoments":
         """Moments of n rows from :func:`moment_sums`, added over chunks."""
-        gram, cross, energy, row_mean, target_mean = (one / n for one in sums)
+        gram, cross, energy, row_mean, target_mean = (total / n for total in sums)
         return cls(n, gram, cross, float(energy), row_mean, float(target_mean))
 
     def original(self) -> Quadratic:
@@ -267,19 +267,19 @@ def least_on_intersection(
     objective: Quadratic, first: Quadratic, second: Quadratic
 ) -> CertifiedMinimum:
     """Minimise any quadratic subject to two convex quadratics ≤ 0, with a certified bound."""
-    search, found = _Weight(), []
+    search, minima = _Weight(), []
     for _ in range(_LOOKS):
         w = search.next()
         try:
-            least = least_on_ellipsoid(objective, (1 - w) * first + w * second)
+            minimum = least_on_ellipsoid(objective, (1 - w) * first + w * second)
         except LinAlgError:  # a single constraint may leave directions unbounded
             continue
-        found.append(least)
-        broken = np.stack([first(least.points), second(least.points)])
-        if (broken <= _HELD).all(axis=0).any() or search.add(w, least, broken[1] - broken[0]):
+        minima.append(minimum)
+        broken = np.stack([first(minimum.points), second(minimum.points)])
+        if (broken <= _HELD).all(axis=0).any() or search.add(w, minimum, broken[1] - broken[0]):
             break
-    best = max(found, key=lambda one: one.bound)
-    return replace(best, points=np.concatenate([one.points for one in found], axis=1))
+    best = max(minima, key=lambda candidate: candidate.bound)
+    return replace(best, points=np.concatenate([candidate.points for candidate in minima], axis=1))
 
 
 class _Weight:
@@ -334,13 +334,13 @@ def _rounding(objective: Quadratic, reach: float) -> float:
 def _trust_region(curvature: FloatArray, pull: FloatArray) -> tuple[FloatArray, float, float]:
     """Minimisers (p, k), dual bound and multiplier of Σ λ_i u_i² + 2 h_i u_i on the unit ball."""
     scale = max(float(np.abs(curvature).max()), float(np.linalg.norm(pull)), 1e-300)
-    least = max(0.0, -float(curvature[0])) + 1e-14 * scale
+    smallest = max(0.0, -float(curvature[0])) + 1e-14 * scale
 
-    multiplier = _multiplier(curvature, pull, least)
+    multiplier = _multiplier(curvature, pull, smallest)
     step = -pull / (curvature + multiplier)
     bound = float(pull @ step) - multiplier
-    if curvature[0] > 0 and multiplier == least:
-        return step[:, None], float(pull @ step) - least, multiplier
+    if curvature[0] > 0 and multiplier == smallest:
+        return step[:, None], float(pull @ step) - smallest, multiplier
     return _completed(step, float(step @ step)), bound, multiplier
 
 

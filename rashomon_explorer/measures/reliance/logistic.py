@@ -41,7 +41,7 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     """Quadratic that is ≤ 0 on {L ≤ min L + ψ}, from another certified bound."""
     best, rows = problem.minimum, problem.rows
     matrix, reach, slack = _first(problem, psi)
-    found = refined_ellipsoid(
+    ellipsoid = refined_ellipsoid(
         Ellipsoid(matrix, reach**2),
         rows,
         rows @ best.theta,
@@ -50,7 +50,7 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
         2 * (psi + slack) + _ROUNDING,
         distance=np.linalg.norm(rows, axis=1) * problem.domain.diameter,
     )
-    matrix = found.matrix / found.size
+    matrix = ellipsoid.matrix / ellipsoid.size
     turned = matrix @ best.theta
     return Quadratic(matrix, -turned, float(best.theta @ turned) - 1.0)
 
@@ -65,12 +65,12 @@ def _first(problem: Problem, psi: float) -> tuple[FloatArray, float, float]:
     """Metric and radius of a certified excess bound, and the slack of the best model's slopes."""
     best = problem.minimum
     if isinstance(problem, PenalisedProblem):
-        found, slope = problem.reach(psi), problem.value_and_gradient(best.theta[:, None])[1][:, 0]
+        reach, slope = problem.reach(psi), problem.value_and_gradient(best.theta[:, None])[1][:, 0]
         if problem.l1 is not None:
             free = np.where(best.theta == 0, problem.l1, 0.0)
             slope = slope + np.clip(-slope, -free, free)
-        slack = best.gap + found.extent * float(np.linalg.norm(found.whiten.T @ slope))
-        return np.linalg.inv(found.whiten @ found.whiten.T), found.extent, slack
+        slack = best.gap + reach.extent * float(np.linalg.norm(reach.whiten.T @ slope))
+        return np.linalg.inv(reach.whiten @ reach.whiten.T), reach.extent, slack
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
     stretched = envelope.vectors * (envelope.curvature + envelope.least_pad)
     return stretched @ envelope.vectors.T, envelope.outer_radius(psi), best.slack + best.gap
@@ -110,13 +110,13 @@ class SwitchedLogistic:
     def weighted(self, theta: FloatArray, weight: pair_losses.Function) -> FloatArray:
         """Mean over i ≠ j of weight(s_ij)·z_ij z_ijᵀ, with z_ij the switched row; (p, p)."""
         kernel, scores = self._kernel(theta)
-        own = weight(scores)
+        diagonal = weight(scores)
         moved, rest = self.columns, self._rest
         stay, move = self._stay, self._move
         total = np.zeros((self.p, self.p))
-        total[np.ix_(rest, rest)] = (stay.T * (kernel.of_left(weight) - own)) @ stay
-        total[np.ix_(moved, moved)] = (move.T * (kernel.of_right(weight) - own)) @ move
-        across = kernel.between(weight, stay, move) - (stay.T * own) @ move
+        total[np.ix_(rest, rest)] = (stay.T * (kernel.left_sums(weight) - diagonal)) @ stay
+        total[np.ix_(moved, moved)] = (move.T * (kernel.right_sums(weight) - diagonal)) @ move
+        across = kernel.between(weight, stay, move) - (stay.T * diagonal) @ move
         total[np.ix_(rest, moved)], total[np.ix_(moved, rest)] = across, across.T
         return total / self._pairs
 
@@ -149,14 +149,14 @@ class SwitchedLogistic:
     def _kernel(self, theta: FloatArray) -> tuple[SoftplusKernel, FloatArray]:
         move = self._move @ theta[self.columns]
         stay = self._stay @ theta[self._rest]
-        return SoftplusKernel.of(stay, move), stay + move
+        return SoftplusKernel.from_scores(stay, move), stay + move
 
     def _one(self, theta: FloatArray) -> tuple[float, FloatArray]:
         kernel, scores = self._kernel(theta)
         total = kernel.total(pair_losses.softplus) - float(pair_losses.softplus(scores).sum())
-        gradient, own = np.zeros(self.p), slope(scores)
-        gradient[self._rest] = (kernel.of_left(slope) - own) @ self._stay
-        gradient[self.columns] = (kernel.of_right(slope) - own) @ self._move
+        gradient, diagonal = np.zeros(self.p), slope(scores)
+        gradient[self._rest] = (kernel.left_sums(slope) - diagonal) @ self._stay
+        gradient[self.columns] = (kernel.right_sums(slope) - diagonal) @ self._move
         value = total - float(self._linear @ theta)
         return value / self._pairs, (gradient - self._linear) / self._pairs
 
@@ -183,7 +183,9 @@ class LogisticClass:
         return self.problem.p**2 * (2e-3 + 5e-7 * self.problem.n)
 
     @classmethod
-    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> LogisticClass:
+    def from_problem(
+        cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool
+    ) -> LogisticClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         task = problem_task(problem, problem.minimum.theta[None])
         switched = SwitchedLogistic(task.rows, task.targets, columns)
@@ -201,7 +203,7 @@ class LogisticClass:
         """
         starts = [self.problem.minimum.theta, *self._steps()]
         if self.quick:
-            values = [self.value_and_gradient(sign, one)[0] for one in starts]
+            values = [self.value_and_gradient(sign, model)[0] for model in starts]
             theta, attained = starts[int(np.argmax(values))], max(values)
         else:
             theta, attained = self._climb(sign, starts)
@@ -232,12 +234,13 @@ class LogisticClass:
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
         whiten = np.linalg.cholesky(np.linalg.inv(self.outer.matrix))
         around = (partial(self.value_and_gradient, sign), whiten, self.loss)
-        found = [
-            level_set.ascend_in_level_set(self.problem, self.level, one, *around) for one in starts
+        ends = [
+            level_set.ascend_in_level_set(self.problem, self.level, model, *around)
+            for model in starts
         ]
-        values = [self.value_and_gradient(sign, one)[0] for one in found]
-        place = int(np.argmax(values))
-        return found[place], values[place]
+        values = [self.value_and_gradient(sign, model)[0] for model in ends]
+        highest = int(np.argmax(values))
+        return ends[highest], values[highest]
 
     def _steps(self) -> list[FloatArray]:
         """Models at the ends of the set along the steepest rise and its reverse."""
@@ -255,17 +258,17 @@ class LogisticClass:
         best, longest = self.problem.minimum, self.problem.domain.radius
         value, slope = self._original(best.theta)
         # Of e_orig: by its tangent over the ellipsoid, and by the minimum of L.
-        least = value - float(np.sqrt(slope @ np.linalg.solve(self.outer.matrix, slope)))
+        smallest_loss = value - float(np.sqrt(slope @ np.linalg.solve(self.outer.matrix, slope)))
         if getattr(self.problem, "l1", None) is None and (row_weights(self.problem) == 1).all():
             penalty = float(np.max(self.problem.ridge)) / 2 * longest**2
-            least = max(least, best.value - best.gap - penalty)
+            smallest_loss = max(smallest_loss, best.value - best.gap - penalty)
         bound, share = 1.0 if sign < 0 else np.inf, attained  # losses are nonnegative
         for _ in range(_RATIOS):
             over = _greatest_rise(self, sign, 1 + sign * share, theta)
             if over <= 0:
                 return min(bound, share)
-            if least > 0:
-                bound = min(bound, share + (over + _ROUNDING) / least)
+            if smallest_loss > 0:
+                bound = min(bound, share + (over + _ROUNDING) / smallest_loss)
             if over <= _NEAR * self.level:
                 break
             share += 1.01 * over / self._original(theta)[0]
@@ -293,8 +296,8 @@ def _greatest_rise(models: LogisticClass, sign: int, weight: float, theta: Float
     enough = math.inf if models.quick else attained + _ENOUGH * models.level
     bound = first.greatest(theta, enough)
     if bound > attained + _NEAR * models.level:
-        other = np.array([0.0 if sign > 0 else weight, first.multipliers[1]])
-        second = replace(first, multipliers=other)
+        multipliers = np.array([0.0 if sign > 0 else weight, first.multipliers[1]])
+        second = replace(first, multipliers=multipliers)
         bound = min(bound, second.greatest(theta, enough))
     return bound
 
@@ -318,18 +321,18 @@ class _Lagrangian:
     @classmethod
     def at(cls, models: LogisticClass, sign: int, weight: float, theta: FloatArray) -> _Lagrangian:
         """Lagrangian with the multipliers of a local maximum (p,)."""
-        plain = cls(models, sign, weight, np.zeros(2), np.zeros(len(theta)))
-        rise = plain.objective(theta)[1]
-        own = level_set.l1_slope(models.problem, models.psi, theta, rise)
-        plain = replace(plain, l1_slope=own)
+        lagrangian = cls(models, sign, weight, np.zeros(2), np.zeros(len(theta)))
+        rise = lagrangian.objective(theta)[1]
+        subgradient = level_set.l1_slope(models.problem, models.psi, theta, rise)
+        lagrangian = replace(lagrangian, l1_slope=subgradient)
         root = np.linalg.cholesky(np.linalg.inv(models.outer.matrix))
-        loss, slope = models.loss(theta)[0], plain._loss(theta)[1]
+        loss, slope = models.loss(theta)[0], lagrangian._loss(theta)[1]
         binds = models.level - loss < _BINDS * models.psi
         longest = models.problem.domain.radius * (1 - _BINDS)
         touches = float(np.linalg.norm(theta)) > longest
         constraints = np.column_stack([binds * slope, touches * theta])
         multipliers, _ = nnls(root.T @ constraints, root.T @ rise)
-        return replace(plain, multipliers=multipliers)
+        return replace(lagrangian, multipliers=multipliers)
 
     def objective(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient of the first term at one model (p,)."""
@@ -360,8 +363,8 @@ class _Lagrangian:
         """Second derivatives (p, p) at one model (p,)."""
         switched = self.models.switched
         bent = self.kappas * curvature(switched.rows @ theta) / switched.n
-        own = self.sign * switched.hessian(theta) - (switched.rows.T * bent) @ switched.rows
-        return np.asarray(own - np.diag(self.stiff))
+        curved = self.sign * switched.hessian(theta) - (switched.rows.T * bent) @ switched.rows
+        return np.asarray(curved - np.diag(self.stiff))
 
     @cached_property
     def kappas(self) -> FloatArray:
@@ -379,7 +382,7 @@ class _Lagrangian:
         if self.sign < 0 and self.kappas.min() >= 0:
             return self._concave(theta)
         best = self.models.problem.minimum.theta
-        bound = min(self._around(one) for one in (best, (best + theta) / 2, theta))
+        bound = min(self._around(centre) for centre in (best, (best + theta) / 2, theta))
         if bound <= enough or len(self.models.switched.columns) > 1:
             return bound
         return min(bound, _Slabs(self, theta).greatest(enough))
@@ -390,16 +393,16 @@ class _Lagrangian:
         # The minimiser only uses the loss's value, gradient and Hessian.
         objective = minimisation.MinimisedObjective(cast(EmpiricalLoss, _Negative(self)), 0.0)
         ball = cast(Ball, problem.domain)
-        least = minimisation.minimise_on_ball(objective, ball, tolerance, start)
-        return least.gap - least.value
+        minimum = minimisation.minimise_on_ball(objective, ball, tolerance, start)
+        return minimum.gap - minimum.value
 
     def _around(self, centre: FloatArray) -> float:
         """Bound by a quadratic that touches G at a model (p,) and is above it on the ellipsoid."""
         models, rows = self.models, self.models.switched.rows
         scores = rows @ centre
         away = np.abs(scores - rows @ models.problem.minimum.theta)
-        least = 2 * least_curvature(scores, away + lengths(rows, models.outer.matrix))
-        curved = np.where(self.kappas > 0, least, pair_losses.majorant(scores))
+        curvatures = 2 * least_curvature(scores, away + lengths(rows, models.outer.matrix))
+        curved = np.where(self.kappas > 0, curvatures, pair_losses.majorant(scores))
         above = -(rows.T * (self.kappas / len(rows) * curved)) @ rows
         if self.sign > 0:
             above += models.switched.weighted(centre, pair_losses.majorant)
@@ -438,9 +441,9 @@ class _Slabs:
         for _ in range(_MOST_SLABS - _SLABS):
             if -slabs[0][0] <= enough:
                 break
-            least, low, high = heapq.heappop(slabs)
+            parent, low, high = heapq.heappop(slabs)
             for pair in ((low, (low + high) / 2), ((low + high) / 2, high)):
-                heapq.heappush(slabs, (max(least, -self._on_slab(*pair, enough)), *pair))
+                heapq.heappush(slabs, (max(parent, -self._on_slab(*pair, enough)), *pair))
         return -slabs[0][0]
 
     def _on_slab(self, low: float, high: float, enough: float) -> float:
@@ -472,17 +475,17 @@ class _Slabs:
         step = self._theta[rest] - centre
         step = step + (coefficient - self._theta[self._column]) * self._shift
         # The second derivative is bounded within the region alone.
-        others = centre + step * min(1.0, (1 - 1e-9) * size / max(self._length(step), 1e-300))
+        point = centre + step * min(1.0, (1 - 1e-9) * size / max(self._length(step), 1e-300))
         bound = np.inf
         for _ in range(2):
-            value, gradient = g(np.insert(others, self._column, coefficient))
-            touching = _quadratic(above, value, gradient[rest], others)
-            least = level_set.least_on_ellipsoid(-1.0 * touching, region)
-            bound = min(bound, -least.bound)
+            value, gradient = g(np.insert(point, self._column, coefficient))
+            touching = _quadratic(above, value, gradient[rest], point)
+            minimum = level_set.least_on_ellipsoid(-1.0 * touching, region)
+            bound = min(bound, -minimum.bound)
             if bound <= enough:
                 break
-            step = least.points[:, 0] - centre
-            others = centre + step * min(1.0, (1 - 1e-9) * size / max(self._length(step), 1e-300))
+            step = minimum.points[:, 0] - centre
+            point = centre + step * min(1.0, (1 - 1e-9) * size / max(self._length(step), 1e-300))
         return bound
 
     def _length(self, step: FloatArray) -> float:
@@ -505,37 +508,37 @@ def largest_weights(
     width = max(float(np.ptp(values)), 1e-300) / _BINS
     bins = np.minimum((values - values.min()) / width, _BINS - 1).astype(int)
     cell = max(_CELL, float(high.max() - low.min()) / _CELLS)
-    first, last = (((one - low.min()) / cell).astype(int) for one in intervals)
+    first, last = (((part - low.min()) / cell).astype(int) for part in intervals)
     centres = low.min() + (np.arange(last.max() + 1) + 0.5) * cell
     moves = coefficient * (values.min() + (np.arange(_BINS) + 0.5) * width)
-    own = curvature(moves[:, None] + centres)
+    curvatures = curvature(moves[:, None] + centres)
     factor = math.exp(cell / 2 + abs(coefficient) * width / 2 + 1e-9)
-    mean = sign * (np.bincount(bins, minlength=_BINS) @ own / (n - 1)) * factor**sign
-    step, found = max(float(np.ptp(kappas)), 1e-300) / _KAPPAS, np.empty(n)
+    mean = sign * (np.bincount(bins, minlength=_BINS) @ curvatures / (n - 1)) * factor**sign
+    step, largest = max(float(np.ptp(kappas)), 1e-300) / _KAPPAS, np.empty(n)
     kind = np.floor((kappas - kappas.min()) / step + 1e-6).astype(int)
-    for one in np.unique(kind):
-        some = np.flatnonzero(kind == one)
+    for part in np.unique(kind):
+        some = np.flatnonzero(kind == part)
         # The mean over j ≠ i is that over all j less the own term.
         kappa = float(kappas[some].min()) + sign / (n - 1)
-        weights = mean - kappa * own * factor ** (-1 if kappa > 0 else 1)
-        found[some] = _largest_in_intervals(weights, bins[some], first[some], last[some])
-    return found
+        weights = mean - kappa * curvatures * factor ** (-1 if kappa > 0 else 1)
+        largest[some] = _largest_in_intervals(weights, bins[some], first[some], last[some])
+    return largest
 
 
 def _largest_in_intervals(
     table: FloatArray, rows: NDArray[np.int_], first: NDArray[np.int_], last: NDArray[np.int_]
 ) -> FloatArray:
     """Largest entry (n,) of ``table[row, first : last + 1]`` for each of n rows and intervals."""
-    found = np.empty(len(rows))
+    largest = np.empty(len(rows))
     power = np.log2(last - first + 1).astype(int)
     for k in range(power.max() + 1):
         here = np.flatnonzero(power == k)
         ends = first[here], last[here] - 2**k + 1
-        found[here] = np.maximum(*(table[rows[here], end] for end in ends))
+        largest[here] = np.maximum(*(table[rows[here], end] for end in ends))
         table = (
             np.maximum(table[:, : -(2**k)], table[:, 2**k :]) if 2**k < table.shape[1] else table
         )
-    return found
+    return largest
 
 
 class _Negative:

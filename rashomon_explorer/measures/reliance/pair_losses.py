@@ -31,17 +31,17 @@ class SoftplusKernel:
     arguments: FloatArray  # (m, m'): t_k + u_l
 
     @classmethod
-    def of(cls, b: FloatArray, a: FloatArray) -> "SoftplusKernel":
+    def from_scores(cls, b: FloatArray, a: FloatArray) -> "SoftplusKernel":
         """Kernel of the unswitched scores b (n,) and the switched scores a (n,)."""
         reach = float(np.abs(b).max() + np.abs(a).max())
-        left, right = Side.of(b, reach), Side.of(a, reach)
+        left, right = Side.from_points(b, reach), Side.from_points(a, reach)
         return cls(left, right, left.nodes[:, None] + right.nodes)
 
     @staticmethod
     def nodes(b: FloatArray, a: FloatArray) -> int:
         """Count the nodes of both sides; if it exceeds the rows, all pairs are cheaper."""
         reach = float(np.abs(b).max() + np.abs(a).max())
-        return sum(_degree(float(np.ptp(one)) / 2, reach) + 1 for one in (b, a))
+        return sum(_degree(float(np.ptp(side)) / 2, reach) + 1 for side in (b, a))
 
     def total(self, g: Function) -> float:
         """Σ_ij g(b_i + a_j)."""
@@ -57,11 +57,11 @@ class SoftplusKernel:
         values = g(self.arguments) @ self.right.gathered(beta)
         return np.asarray(alpha.T @ self.left.at_points(values))
 
-    def of_left(self, g: Function) -> FloatArray:
+    def left_sums(self, g: Function) -> FloatArray:
         """Σ_j g(b_i + a_j) for each i, shape (n,)."""
         return self.left.at_points(g(self.arguments) @ self.right.sums)
 
-    def of_right(self, g: Function) -> FloatArray:
+    def right_sums(self, g: Function) -> FloatArray:
         """Σ_i g(b_i + a_j) for each j, shape (n,)."""
         return self.right.at_points(g(self.arguments).T @ self.left.sums)
 
@@ -76,12 +76,12 @@ class Side:
     to_coefficients: FloatArray  # (m, m): from values at the nodes
 
     @classmethod
-    def of(cls, points: FloatArray, reach: float) -> "Side":
+    def from_points(cls, points: FloatArray, reach: float) -> "Side":
         """Side of points (n,), where ``reach`` bounds the sum of both sides' absolute values."""
         middle, half = float(points.max() + points.min()) / 2, float(np.ptp(points)) / 2
         if half <= _FLAT:
-            one = np.ones((1, len(points)))
-            return cls(np.array([middle]), one, one, np.ones((1, 1)))
+            constant = np.ones((1, len(points)))
+            return cls(np.array([middle]), constant, constant, np.ones((1, 1)))
         nodes, to_coefficients = _nodes(_degree(half, reach) + 1)
         x = np.clip((points - middle) / half, -1.0, 1.0)
         step = max(2, math.isqrt(len(nodes)))
@@ -102,7 +102,7 @@ class Side:
     def at_points(self, values: FloatArray) -> FloatArray:
         """Evaluate the function (n,) or (n, k) at the points, from (m,) or (m, k) at the nodes."""
         if values.ndim == 2:
-            return np.column_stack([self.at_points(one) for one in values.T])
+            return np.column_stack([self.at_points(column) for column in values.T])
         steps, width = len(self.high), len(self.low)
         c = np.zeros(steps * width)
         c[: len(values)] = self.to_coefficients @ values
@@ -199,11 +199,11 @@ def row_losses(loss: str, scores: FloatArray, targets: FloatArray) -> FloatArray
     With several outputs, class 0 has the score 0; ties of ``"zero_one"`` go to the first class.
     """
     if loss not in ("zero_one", "softmax"):
-        known: Any = LOSSES[loss]()
-        own = scores[..., 0]
-        of_errors = known.task == "regression"
-        a = own - targets if of_errors else known.shift - (2 * targets - 1) * own
-        return np.asarray(known.function.value(a))
+        margin_loss: Any = LOSSES[loss]()
+        score = scores[..., 0]
+        of_errors = margin_loss.task == "regression"
+        a = score - targets if of_errors else margin_loss.shift - (2 * targets - 1) * score
+        return np.asarray(margin_loss.function.value(a))
     rivals = np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
     if loss == "zero_one":
         return np.asarray(rivals.argmax(axis=-1) != targets).astype(float)
@@ -223,8 +223,8 @@ def _zero_one_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     n = len(a)
     positive = n - np.searchsorted(np.sort(a), -b, side="right")
     wrong = np.where(codes == 1, n - positive, positive).sum()
-    own = ((b + a > 0) != (codes == 1)).sum()
-    return float(wrong - own) / (n * (n - 1))
+    diagonal = ((b + a > 0) != (codes == 1)).sum()
+    return float(wrong - diagonal) / (n * (n - 1))
 
 
 def _absolute_pairs(b: FloatArray, a: FloatArray, y: FloatArray) -> float:
@@ -245,7 +245,7 @@ def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     if SoftplusKernel.nodes(b, a) > n / 2:
         scores = (b[None, :, None], a[None, :, None])
         return float(_every_pair(*scores, codes, "logistic")[0])
-    total = SoftplusKernel.of(b, a).total(softplus)
+    total = SoftplusKernel.from_scores(b, a).total(softplus)
     total -= float((n * b + a.sum()) @ codes)  # log(1 + e^{−s}) = log(1 + eˢ) − s
     return _off_diagonal(total, row_losses("logistic", (b + a)[:, None], codes))
 
@@ -280,11 +280,11 @@ def _every_pair(base: FloatArray, moving: FloatArray, targets: FloatArray, loss:
             f"{MOST_PAIRS:,}: pass fewer rows or models, or estimate by divided_loss"
         )
     total = np.zeros(models)
-    for b, a, place in zip(base, moving, range(models), strict=True):
+    for b, a, model in zip(base, moving, range(models), strict=True):
         for rows in _blocks(n, n * a.shape[1]):
             each = row_losses(loss, b[rows, None, :] + a[None, :, :], targets[rows, None])
-            total[place] += each.sum()
-        total[place] -= row_losses(loss, b + a, targets).sum()
+            total[model] += each.sum()
+        total[model] -= row_losses(loss, b + a, targets).sum()
     return total / (n * (n - 1))
 
 

@@ -82,9 +82,9 @@ class LinearTask:
         n_features = len(models.feature_names) - 1
         if rows.shape[1] != n_features:
             raise ValueError(f"X must have shape (n_rows, {n_features}), got {rows.shape}")
-        own = LOSS_OF_LINK[models.link]
-        allowed = (own, *_OTHER_LOSSES[models.link])
-        loss = own if loss is None else loss
+        link_loss = LOSS_OF_LINK[models.link]
+        allowed = (link_loss, *_OTHER_LOSSES[models.link])
+        loss = link_loss if loss is None else loss
         if loss not in allowed:
             raise ValueError(f"loss must be one of {allowed} for these models, got {loss!r}")
         scale = 1.0
@@ -139,11 +139,11 @@ Question = tuple[int, str, float]
 
 def find_trees(models: Any) -> DecisionTrees | None:
     """Trees of a set or of an estimator's set; None for any other object."""
-    own = getattr(models, "rashomon_set_", models)
-    if not isinstance(own, PredictorModels):
+    model_set = getattr(models, "rashomon_set_", models)
+    if not isinstance(model_set, PredictorModels):
         return None
     try:
-        return own.decision_trees
+        return model_set.decision_trees
     except TypeError:
         return None
 
@@ -170,9 +170,9 @@ class TreeTask:
             raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
         if X is None or y is None:
             raise ValueError("X and y are required: sets hold no rows")
-        own, X = set_and_rows(models, X)
-        trees = own.decision_trees
-        rows, codes = trees.rows(X), class_codes(np.asarray(y), tuple(own.classes), "y")
+        model_set, X = set_and_rows(models, X)
+        trees = model_set.decision_trees
+        rows, codes = trees.rows(X), class_codes(np.asarray(y), tuple(model_set.classes), "y")
         if codes.shape != (len(rows),):
             raise ValueError(
                 f"y must have one target per row of X, got {rows.shape}, {codes.shape}"
@@ -189,8 +189,8 @@ class TreeTask:
         n, n_classes = len(self.targets), self.trees.n_classes
         if n < 2:
             raise ValueError(f"switching needs at least two rows, got {n}")
-        different, place = np.unique(self.rows, axis=0, return_inverse=True)
-        codes = place.reshape(-1) * n_classes + self.targets
+        different, index = np.unique(self.rows, axis=0, return_inverse=True)
+        codes = index.reshape(-1) * n_classes + self.targets
         counts = np.bincount(codes, minlength=len(different) * n_classes).astype(float)
         table = _Table(different, counts.reshape(len(different), -1))
         before, rises = [], []
@@ -209,9 +209,11 @@ def _switched(tree: Node, table: _Table, columns: Sequence[int] | Columns, own: 
     questions, n = sorted(splits), table.n
     if not questions:
         return own / n
-    answers = [splits[one].answers(table.rows[:, splits[one].feature]) for one in questions]
-    patterns, place = np.unique(np.column_stack(answers), axis=0, return_inverse=True)
-    many = np.bincount(place.reshape(-1), table.weights)
+    answers = [
+        splits[question].answers(table.rows[:, splits[question].feature]) for question in questions
+    ]
+    patterns, index = np.unique(np.column_stack(answers), axis=0, return_inverse=True)
+    many = np.bincount(index.reshape(-1), table.weights)
     total = sum(
         count * table.errors(tree, dict(zip(questions, pattern, strict=True)))
         for count, pattern in zip(many, patterns, strict=True)
@@ -347,8 +349,10 @@ def bounded_problem(problem: penalised.PenalisedProblem, psi: float) -> BoundedP
     reach = problem.reach(psi)
     wide = reach.extent * float(np.linalg.norm(reach.whiten, 2))
     radius = (float(np.linalg.norm(problem.minimum.theta)) + wide) * (1 + 1e-9)
-    own = {one.name: getattr(problem, one.name) for one in fields(penalised.PenalisedProblem)}
-    return BoundedProblem(**own, radius=radius)
+    settings = {
+        field.name: getattr(problem, field.name) for field in fields(penalised.PenalisedProblem)
+    }
+    return BoundedProblem(**settings, radius=radius)
 
 
 def default_names(problem: penalised.ConvexProblem) -> list[str]:
@@ -461,13 +465,13 @@ def model_reliance(
     if is_chunked(X) and _has_draws(models_or_problem):
         models_or_problem, X = set_and_rows(models_or_problem, X)
     if is_chunked(X) and find_trees(models_or_problem) is None:
-        return _of_chunks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
+        return _chunked_reliance(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
 
 
-def _of_chunks(
+def _chunked_reliance(
     models: Any, table: ChunkedRows, features: Features, form: str, loss: str | None
 ) -> pd.DataFrame:
     """Reliance under squared loss from moments, which are sums over chunks."""
@@ -511,7 +515,7 @@ def reliance_rises(
         raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
     before = original_loss(task)
     if task.loss == "squared":
-        moments = SquareMoments.of(task.rows, task.targets)
+        moments = SquareMoments.from_rows(task.rows, task.targets)
         return _frame(_square_rises(task, groups, moments)), before
     return _frame(_rises(task, groups, before)), before
 
@@ -521,9 +525,9 @@ def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
     if form not in FORMS:
         raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
     if form == "ratio" and not before.all():
-        place = int(np.flatnonzero(before == 0)[0])
+        model = int(np.flatnonzero(before == 0)[0])
         raise ValueError(
-            f"model {place} has zero loss, so a ratio to its loss does not exist: use "
+            f"model {model} has zero loss, so a ratio to its loss does not exist: use "
             "form='difference'"
         )
     return FORMS[form](rise, before)

@@ -90,10 +90,10 @@ def switching_loss(
     total = 0.0
     step = max(1, _ROWS_AT_ONCE // n)
     for start in progress(range(0, n, step), "switching loss"):
-        own = np.arange(start, min(n, start + step))
-        mixed = _mixed(rows, np.repeat(own, n), np.tile(np.arange(n), len(own)), moved)
-        each = _losses(predict, mixed, np.repeat(targets[own], n), loss).reshape(len(own), n)
-        each[np.arange(len(own)), own] = 0.0
+        block = np.arange(start, min(n, start + step))
+        mixed = _mixed(rows, np.repeat(block, n), np.tile(np.arange(n), len(block)), moved)
+        each = _losses(predict, mixed, np.repeat(targets[block], n), loss).reshape(len(block), n)
+        each[np.arange(len(block)), block] = 0.0
         total += float(each.sum())
     return total / (n * (n - 1))
 
@@ -130,8 +130,8 @@ def divided_loss(
     half = len(rows) // 2
     first, second = order[:half], order[half : 2 * half]
     both = [
-        _losses(predict, _mixed(rows, own, other, moved), targets[own], loss)
-        for own, other in ((first, second), (second, first))
+        _losses(predict, _mixed(rows, receivers, donors, moved), targets[receivers], loss)
+        for receivers, donors in ((first, second), (second, first))
     ]
     pairs = (both[0] + both[1]) / 2
     error = float(pairs.std(ddof=1)) / math.sqrt(half) if half > 1 else math.nan
@@ -143,8 +143,8 @@ def _mixed(
 ) -> Rows:
     if isinstance(rows, pd.DataFrame):
         table = rows.take(own).reset_index(drop=True)
-        for place in moved.tolist():
-            table.isetitem(place, rows.iloc[:, place].take(other).array)
+        for column in moved.tolist():
+            table.isetitem(column, rows.iloc[:, column].take(other).array)
         return table
     mixed = rows[own]
     mixed[:, moved] = rows[np.ix_(other, moved)]
