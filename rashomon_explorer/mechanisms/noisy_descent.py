@@ -9,7 +9,7 @@ which the newest has the share a_t. y is the state z or, with momentum, x + a_t 
 read in g alone, so that everything is computed from the noisy gradients. Given the earlier ones
 each is a Gaussian mechanism, and a record that moves g by Δ costs μ² = Σ (Δ/σ_t)².
 
-A Langevin chain θ ← Π(θ − hβ∇L + √(2h) ξ) is the descent of g = β∇L with η = h and σ = √(2/h).
+A Langevin chain θ ← Π(θ − hβ∇L + √(2h) ξ) is the descent of g = β∇L with η = h and σ = −√(2/h).
 """
 
 import math
@@ -35,7 +35,7 @@ class Schedule:
     """Numbers of each step, fixed before a row is read."""
 
     step_sizes: FloatArray  # (N,): η_t
-    noise: FloatArray  # (N,): σ_t, per coordinate of a gradient
+    noise: FloatArray  # (N,): σ_t, per coordinate of a gradient; its sign is that of the seed's ξ
     shares: FloatArray | None = None  # (N,): a_t of the newest state; None: the last state alone
     momentum: bool = False  # whether gradients are taken at the average
     lagged: bool = False  # whether the average is of the states before the steps
@@ -65,7 +65,7 @@ class Schedule:
         cls, step_size: float, n_steps: int, shares: FloatArray | None = None, batch: int = 0
     ) -> Self:
         """Schedule of a Langevin chain; its averages are of the states before the steps."""
-        steps = cls.constant(step_size, math.sqrt(2 / step_size), n_steps, shares, lagged=True)
+        steps = cls.constant(step_size, chain_noise(step_size), n_steps, shares, lagged=True)
         return replace(steps, batch=batch)
 
     @classmethod
@@ -83,6 +83,11 @@ class Schedule:
         rise = 1 / first_step + m * np.arange(n_steps) / 2
         steps = cls.constant(first_step, noise, n_steps, newest_shares(rise - m / 2), lagged=lagged)
         return replace(steps, step_sizes=1 / rise, batch=batch)
+
+
+def chain_noise(step_size: float) -> float:
+    """σ of a Langevin chain: it enters the gradient, whose step of size h subtracts it."""
+    return -math.sqrt(2 / step_size)
 
 
 def newest_shares(weights: FloatArray) -> FloatArray:

@@ -212,6 +212,8 @@ def test_every_use_has_its_law_on_a_quadratic_and_half_of_the_noise_is_caught(na
     start = (problem.minimum.theta, LOCAL.scale) if name == "localised" else (np.zeros(2), 0.0)
     numbers = 2 * (STEPS + (name == "localised"))
     mean, covariance = law_by_responses(partial(USES[name], problem), numbers)
+    moved = USES[name](problem, Silent(0.01)) - mean
+    assert name == "localised" or (moved > 0).all() == ("chain" in name or "path" in name)  # seeds
     sizes, deviations, shares = expected_steps(name, problem)
     shape = {
         "momentum": name in ("path", "clipped path", "accelerated centre"),

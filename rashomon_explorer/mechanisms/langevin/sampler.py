@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.noisy_descent import (
     Schedule,
     Step,
+    chain_noise,
     fading_shares,
     noisy_descent,
     watched,
@@ -330,7 +330,7 @@ class PlannedPath(Mechanism):
     def _schedule(self) -> Schedule:
         assert isinstance(self.plan, plans.PathPlan)
         size = self.plan.step_size
-        return Schedule.accelerated(size, math.sqrt(2 / size), self.plan.n_steps)
+        return Schedule.accelerated(size, chain_noise(size), self.plan.n_steps)
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         """Gradient that the chains follow."""
