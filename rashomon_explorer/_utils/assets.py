@@ -37,12 +37,12 @@ def plotly_module() -> bytes:
 
 def as_module(code: bytes) -> bytes:
     r"""Return the source of plotly.js as a module."""
-    bare, heads = _HEAD.subn(b"", code, count=1)
-    bare, tails = _TAIL.subn(b"", bare, count=1)
+    unwrapped, heads = _HEAD.subn(b"", code, count=1)
+    unwrapped, tails = _TAIL.subn(b"", unwrapped, count=1)
     if not (heads and tails):
         return _INSIDE + code + _OUTSIDE + _DEFAULT
-    lazy, lists = _REGISTERED.subn(_with_defer, bare)
-    return _ALONE + (lazy + _KINDS if lists == 1 else bare) + _DEFAULT
+    lazy, lists = _REGISTERED.subn(_with_defer, unwrapped)
+    return _ALONE + (lazy + _KINDS if lists == 1 else unwrapped) + _DEFAULT
 
 
 def _with_defer(match: re.Match[bytes]) -> bytes:

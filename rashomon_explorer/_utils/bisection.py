@@ -16,8 +16,8 @@ def bisect(
 ) -> float:
     """Return the number closest to the change of a condition, on the side of ``good``."""
     if about is not None:
-        apart = _ABOUT * abs(about) * (1 if good < bad else -1)
-        near, far = about - apart, about + apart
+        gap = _ABOUT * abs(about) * (1 if good < bad else -1)
+        near, far = about - gap, about + gap
         inside = min(good, bad) < min(near, far) and max(near, far) < max(good, bad)
         if inside and holds(near) and not holds(far):
             good, bad = near, far

@@ -126,23 +126,25 @@ def select_column(frame: Any, label: Any) -> Any:
 
 def column_order(labels: Sequence[Any], names: Sequence[str]) -> list[int] | None:
     """Position of each name among a frame's labels; None unless they are the same set of names."""
-    places = {str(label): place for place, label in enumerate(labels)}
-    if len(places) < len(labels):
-        twice = next(label for place, label in enumerate(labels) if places[str(label)] != place)
+    positions = {str(label): position for position, label in enumerate(labels)}
+    if len(positions) < len(labels):
+        twice = next(
+            label for position, label in enumerate(labels) if positions[str(label)] != position
+        )
         raise ValueError(f"X has two columns named {twice!s}: give every column a name of its own")
-    if places.keys() != set(names):
+    if positions.keys() != set(names):
         return None
-    return [places[name] for name in names]
+    return [positions[name] for name in names]
 
 
-def columns_at(frame: Any, places: Sequence[int]) -> Any:
+def columns_at(frame: Any, positions: Sequence[int]) -> Any:
     """Return the columns of a frame at the given positions; the frame itself if they are all."""
     labels = column_labels(frame) or []
-    if list(places) == list(range(len(labels))):
+    if list(positions) == list(range(len(labels))):
         return frame
     if isinstance(frame, pd.DataFrame):
-        return frame.iloc[:, list(places)]
-    return select_columns(frame, [labels[place] for place in places])
+        return frame.iloc[:, list(positions)]
+    return select_columns(frame, [labels[position] for position in positions])
 
 
 def rows_like(X: Any, name: str, values: Any, other: str = "X") -> Any:
@@ -163,19 +165,19 @@ def rows_like(X: Any, name: str, values: Any, other: str = "X") -> Any:
             f"{name} and {other} have different indexes that name rows twice, so that their rows "
             f"cannot be matched: {cure}"
         )
-    places = values.index.get_indexer(index)
-    if (places < 0).any():
-        label = index[int(np.argmax(places < 0))]
+    positions = values.index.get_indexer(index)
+    if (positions < 0).any():
+        label = index[int(np.argmax(positions < 0))]
         raise ValueError(
             f"{name} has another index than {other}, such as no row {label!r}: rows are matched "
             f"by index. Pass {name}.loc[{other}.index], or {cure}"
         )
-    return values.iloc[places]
+    return values.iloc[positions]
 
 
-def take_rows(table: Any, places: Any) -> Any:
+def take_rows(table: Any, positions: Any) -> Any:
     """Rows of a frame, column or array by position."""
-    return table.iloc[places] if hasattr(table, "iloc") else np.asarray(table)[places]
+    return table.iloc[positions] if hasattr(table, "iloc") else np.asarray(table)[positions]
 
 
 def as_pandas(data: Any) -> Any:

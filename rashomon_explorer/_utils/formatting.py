@@ -98,8 +98,8 @@ def _rounded(value: float, rounding: str) -> str:
     rounded = Context(prec=_DIGITS, rounding=rounding).plus(as_written(value)).normalize()
     if not rounded:
         return "0"
-    least, most = _PLAIN
-    if least <= abs(rounded) < most:
+    low, high = _PLAIN
+    if low <= abs(rounded) < high:
         return f"{rounded:f}"
     mantissa, power = f"{rounded:e}".split("e")
     return f"{mantissa}e{int(power):+03d}"
@@ -126,9 +126,9 @@ class ReprMixin:
 
 def as_text(title: str, facts: Iterable[Fact]) -> str:
     """Return a title and one line for each fact, with aligned values."""
-    known = list(facts)
-    width = max((len(name) for name, _ in known), default=0)
-    return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in known)])
+    rows = list(facts)
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in rows)])
 
 
 def as_html(title: str, facts: Iterable[Fact]) -> str:

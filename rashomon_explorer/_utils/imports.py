@@ -65,8 +65,8 @@ def lazy_names(
 
     @cache
     def module_with(name: str) -> str | None:
-        single = (module for known, module in imports() if known == name)
-        starred = (module for known, module in imports() if known == "*" and name in names)
+        single = (module for imported, module in imports() if imported == name)
+        starred = (module for imported, module in imports() if imported == "*" and name in names)
         return next(single, None) or next((m for m in starred if _defines(m, name)), None)
 
     def get(name: str) -> Any:

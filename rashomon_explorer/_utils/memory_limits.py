@@ -64,10 +64,10 @@ def _of_process() -> Iterator[MemoryLimit]:
 
 
 def _of_container() -> Iterator[MemoryLimit]:
-    for root, most, current, files in _GROUPS:
+    for root, limit_file, current, files in _GROUPS:
         for folder in _groups_within(root):
             try:
-                limit = (folder / most).read_text().strip()
+                limit = (folder / limit_file).read_text().strip()
                 if not limit.isdigit() or int(limit) >= _NOBODY_SAYS:
                     continue
                 used = int((folder / current).read_text())

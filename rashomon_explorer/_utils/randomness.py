@@ -94,6 +94,6 @@ def uniform_below(total: int, rng: np.random.Generator) -> int:
     bits = total.bit_length()
     n_bytes = (bits + 7) // 8
     while True:
-        place = int.from_bytes(rng.bytes(n_bytes), "little") >> (8 * n_bytes - bits)
-        if place < total:
-            return place
+        candidate = int.from_bytes(rng.bytes(n_bytes), "little") >> (8 * n_bytes - bits)
+        if candidate < total:
+            return candidate

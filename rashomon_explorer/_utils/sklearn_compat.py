@@ -121,8 +121,10 @@ if TYPE_CHECKING or not has_parts(_callback):
 
         def set_callbacks(self, *callbacks: Any) -> Self:
             """Set the callbacks of subsequent fits; without arguments, remove them."""
-            for one in callbacks:
-                if isinstance(one, type) or not all(hasattr(one, hook) for hook in _HOOKS):
+            for callback in callbacks:
+                if isinstance(callback, type) or not all(
+                    hasattr(callback, hook) for hook in _HOOKS
+                ):
                     raise TypeError(f"callbacks must be instances with {', '.join(_HOOKS)}")
             if callbacks:
                 self._skl_callbacks = list(callbacks)
@@ -187,11 +189,11 @@ def input_names(estimator: BaseEstimator, names: Any) -> NDArray[Any]:
     return np.asarray(_check_feature_names_in(estimator, names), dtype=object)
 
 
-def select_rows(data: Any, places: NDArray[np.int_]) -> Any:
+def select_rows(data: Any, positions: NDArray[np.int_]) -> Any:
     """Rows of an array, list or frame at the given positions."""
     from sklearn.utils import _safe_indexing
 
-    return _safe_indexing(data, places)
+    return _safe_indexing(data, positions)
 
 
 def search_base() -> type:

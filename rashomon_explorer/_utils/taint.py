@@ -21,9 +21,9 @@ class LeakyArray(np.ndarray):
 
     leak: str
 
-    def __array_finalize__(self, other: Any) -> None:
+    def __array_finalize__(self, source: Any) -> None:
         """Copy the reason from the source array."""
-        self.leak = getattr(other, "leak", "")
+        self.leak = getattr(source, "leak", "")
 
     def __array_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any

@@ -22,9 +22,9 @@ def cores() -> int:
 
 
 @contextmanager
-def thread_map(most: int) -> Iterator[Callable[..., Iterator[Any]]]:
+def thread_map(max_threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield `map` on at most so many threads; on one core, as in a browser, that of Python."""
-    workers = min(most, cores())
+    workers = min(max_threads, cores())
     if workers == 1:
         yield map
         return

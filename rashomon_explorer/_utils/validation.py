@@ -109,8 +109,8 @@ def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
     """Shape stated by data, or given by the lengths of lists; None if unknown."""
     shape = getattr(data, "shape", None)
     if shape is not None:
-        known = all(isinstance(length, Integral) for length in shape)
-        return tuple(map(int, shape)) if known else None  # Dask lengths may be unknown
+        counted = all(isinstance(length, Integral) for length in shape)
+        return tuple(map(int, shape)) if counted else None  # Dask lengths may be unknown
     if not isinstance(data, list | tuple):
         return None
     inner = public_shape(data[0], dimensions - 1) if data and dimensions > 1 else None

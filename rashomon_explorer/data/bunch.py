@@ -33,21 +33,21 @@ def declared_schema(
     bounds, categories = bounds or {}, categories or {}
     uses: dict[str, Iterable[str]] = {"target": [target], "sensitive": sensitive}
     uses |= {"bounds": bounds, "categories": categories}
-    for (one, names), (other, others) in combinations(uses.items(), 2):
-        both = [name for name in names if name in others]
-        if both and (one, other) != ("sensitive", "categories"):
+    for (first_use, names), (second_use, second_names) in combinations(uses.items(), 2):
+        both = [name for name in names if name in second_names]
+        if both and (first_use, second_use) != ("sensitive", "categories"):
             hint = "; a regression target is bounded by target_bounds"
             raise DataError(
-                f"column {both[0]!r} is in {one} and in {other}: take it out of one of the two"
-                f"{hint * ((one, other) == ('target', 'bounds'))}"
+                f"column {both[0]!r} is in {first_use} and in {second_use}: take it out of one of "
+                f"the two{hint * ((first_use, second_use) == ('target', 'bounds'))}"
             )
     strict: dict[str, Any] = {"missing": "refuse", "unknown": "refuse"}
     roles = {name: "sensitive" if name in sensitive else "feature" for name in categories}
     columns: list[Column] = [_target_column(target, target_bounds, classes)]
     columns += (Categorical(name, categories[name], role=roles[name], **strict) for name in roles)
     columns += (Numeric(name, pair, missing="refuse") for name, pair in bounds.items())
-    plain = [name for name in sensitive if name not in categories]
-    return TableSchema([*columns, *(IgnoredColumn(name, role="sensitive") for name in plain)])
+    unlevelled = [name for name in sensitive if name not in categories]
+    return TableSchema([*columns, *(IgnoredColumn(name, role="sensitive") for name in unlevelled)])
 
 
 def _target_column(
@@ -101,35 +101,35 @@ def infer_task(labels: pd.Series, schema: TableSchema, task: str | None) -> str:
 
 
 def encode_classes(
-    labels: pd.Series, classes: Sequence[Any], positive: Any, place: messages.Place
+    labels: pd.Series, classes: Sequence[Any], positive: Any, row_name: messages.RowName
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Code class labels as 0, 1, ...; or the positive class as 1 and all others as 0."""
-    codes = cells.level_codes(labels, classes, place).astype(np.int64)
+    codes = cells.level_codes(labels, classes, row_name).astype(np.int64)
     if positive is None:
         return codes, list(classes)
-    found = [k for k, label in enumerate(classes) if str(label) == str(positive)]
-    if not found:
+    positive_codes = [k for k, label in enumerate(classes) if str(label) == str(positive)]
+    if not positive_codes:
         raise DataError(
             f"positive={positive!r} is not a class of target column {labels.name!r}; "
             f"the classes are {messages.quoted(classes)}"
         )
-    one = classes[found[0]]
-    others = [label for label in classes if label != one]
-    rest = others[0] if len(others) == 1 else f"not {one}"
-    return (codes == found[0]).astype(np.int64), [rest, one]
+    positive_class = classes[positive_codes[0]]
+    negative_classes = [label for label in classes if label != positive_class]
+    rest = negative_classes[0] if len(negative_classes) == 1 else f"not {positive_class}"
+    return (codes == positive_codes[0]).astype(np.int64), [rest, positive_class]
 
 
-def labels_that_occur(labels: pd.Series, place: messages.Place) -> list[Any]:
+def labels_that_occur(labels: pd.Series, row_name: messages.RowName) -> list[Any]:
     """Distinct labels in sorted order; they are data-dependent."""
-    cells.refuse_missing_text(labels, place)
-    found = sorted({_label(value) for value in labels.unique()})
-    if len(found) < 2:
+    cells.refuse_missing_text(labels, row_name)
+    labels_found = sorted({_label(value) for value in labels.unique()})
+    if len(labels_found) < 2:
         raise _constant(labels, "label")
-    return found
+    return labels_found
 
 
 def encode_numbers(
-    labels: pd.Series, bounds: messages.Bounds | None, place: messages.Place
+    labels: pd.Series, bounds: messages.Bounds | None, row_name: messages.RowName
 ) -> npt.NDArray[np.float64]:
     """Clip a regression target to its declared bounds."""
     if bounds is None:
@@ -137,7 +137,7 @@ def encode_numbers(
             f"regression on {labels.name!r} needs target_bounds=(low, high): declare the range "
             "of the target from knowledge of the domain, not from the rows"
         )
-    values = cells.to_numbers(labels, place)
+    values = cells.to_numbers(labels, row_name)
     if (values == values[0]).all():
         raise _constant(labels, "value")
     clipped = np.clip(values, *bounds)
@@ -154,10 +154,10 @@ def _constant(labels: pd.Series, what: str) -> DataError:
 
 def _label(value: Any) -> Any:
     """Plain Python label: whole floats become int, text is stripped."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, float) and plain.is_integer():
-        return int(plain)
-    return plain.strip() if isinstance(plain, str) else plain
+    label = value.item() if isinstance(value, np.generic) else value
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    return label.strip() if isinstance(label, str) else label
 
 
 def make_bunch(
@@ -169,7 +169,7 @@ def make_bunch(
     name: str,
     description: str,
     source: str,
-    place: messages.Place = messages.row_place,
+    row_name: messages.RowName = messages.numbered_row,
 ) -> Bunch:
     """Check a raw table against its schema and encode it."""
     if schema.target is None:
@@ -179,23 +179,23 @@ def make_bunch(
     if len(frame) < 2:
         raise DataError(f"the table has {len(frame)} row(s), but at least 2 are needed: add rows")
     frame, target = frame.reset_index(drop=True), schema.target.name
-    sensitive = _sensitive(frame, schema, place)
-    features, bounds = _features(frame, schema, place)
+    sensitive = _sensitive(frame, schema, row_name)
+    features, bounds = _features(frame, schema, row_name)
     task = infer_task(frame[target], schema, task)
     labels: np.ndarray
     classes = None
     if task == "classification":
         if schema.classes is None:  # data-dependent, and marked as such
-            found = labels_that_occur(frame[target], place)
-            schema = schema.declare(target, kind="categorical", levels=found, learnt=("levels",))
-        labels, classes = encode_classes(frame[target], schema.classes or (), positive, place)
+            levels = labels_that_occur(frame[target], row_name)
+            schema = schema.declare(target, kind="categorical", levels=levels, learnt=("levels",))
+        labels, classes = encode_classes(frame[target], schema.classes or (), positive, row_name)
     elif positive is not None:
         raise DataError(
             f"positive={positive!r} is for classification, but target {target!r} is regressed on: "
             "take it out"
         )
     else:
-        labels = encode_numbers(frame[target], schema.target_bounds, place)
+        labels = encode_numbers(frame[target], schema.target_bounds, row_name)
     return Bunch(
         name=name,
         X=features,
@@ -216,14 +216,14 @@ def make_bunch(
 
 
 def _features(
-    frame: pd.DataFrame, schema: TableSchema, place: messages.Place
+    frame: pd.DataFrame, schema: TableSchema, row_name: messages.RowName
 ) -> tuple[pd.DataFrame, dict[str, messages.Bounds]]:
     """Encode numbers and levels in their own units, in the schema's order."""
     parts: list[pd.DataFrame] = []
     bounds: dict[str, messages.Bounds] = {}
     undeclared = {}
     for column in schema.features:
-        _refuse_strictly(column, frame[column.name], place)
+        _refuse_strictly(column, frame[column.name], row_name)
         reading = column.read(frame[column.name])
         if isinstance(column, Numeric):
             cells.warn_if_out_of_range(column.name, reading.outside, column.bounds)
@@ -234,17 +234,19 @@ def _features(
     return pd.concat(parts, axis=1), bounds
 
 
-def _refuse_strictly(column: Column, values: pd.Series, place: messages.Place) -> None:
+def _refuse_strictly(column: Column, values: pd.Series, row_name: messages.RowName) -> None:
     """Raise an error that locates a refused cell; the curator, who may see the rows, reads it."""
     if isinstance(column, Levelled) and column.unknown == "refuse":
-        cells.level_codes(values, column.levels, place)
+        cells.level_codes(values, column.levels, row_name)
     if isinstance(column, Numeric) and column.missing == "refuse":
-        cells.to_numbers(values, place)
+        cells.to_numbers(values, row_name)
     if column.refused(column.read(values)):
-        cells.refuse_missing_text(values, place)
+        cells.refuse_missing_text(values, row_name)
 
 
-def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: messages.Place) -> pd.DataFrame:
+def _sensitive(
+    frame: pd.DataFrame, schema: TableSchema, row_name: messages.RowName
+) -> pd.DataFrame:
     """Return sensitive columns unchanged, or as text if levels are declared."""
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
@@ -252,9 +254,9 @@ def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: messages.Place) 
             continue
         values = frame[column.name]
         if isinstance(column, Levelled):
-            _refuse_strictly(column, values, place)
+            _refuse_strictly(column, values, row_name)
             values = cells.as_text(values)
-        cells.refuse_missing_text(values, place)
+        cells.refuse_missing_text(values, row_name)
         columns[column.name] = values
     return pd.DataFrame(columns, index=frame.index)
 

@@ -68,13 +68,17 @@ class CatalogEntry:
         declared = declared_schema(
             self.target, self.sensitive, bounds, self.categories, self.target_bounds, self.classes
         )
-        others = [column_from_values(name, values) for name, values in self.columns.items()]
-        return TableSchema([*declared.columns, *others]).in_order(columns)
+        further_columns = [
+            column_from_values(name, values) for name, values in self.columns.items()
+        ]
+        return TableSchema([*declared.columns, *further_columns]).in_order(columns)
 
     @property
     def levels(self) -> dict[str, Sequence[Any]]:
         """Declared levels of every column that has some."""
-        described = {n: one["levels"] for n, one in self.columns.items() if "levels" in one}
+        described = {
+            n: values["levels"] for n, values in self.columns.items() if "levels" in values
+        }
         return {**self.categories, **described, self.target: self.classes or ()}
 
     @property
@@ -95,8 +99,8 @@ def _read(path: Path) -> Mapping[str, CatalogEntry]:
 
 
 def _entry(name: str, table: Mapping[str, Any]) -> CatalogEntry:
-    known = {f.name for f in fields(CatalogEntry)} - {"name"}
-    if unknown := sorted(set(table) - known):
+    settings = {f.name for f in fields(CatalogEntry)} - {"name"}
+    if unknown := sorted(set(table) - settings):
         raise DataError(f"catalogue entry {name!r} has unknown keys {quoted(unknown)}")
     prepared = {
         **table,
@@ -232,11 +236,11 @@ def load_shipped(entry: CatalogEntry) -> pd.DataFrame:
 
 def _with_ranges(frame: pd.DataFrame, entry: CatalogEntry) -> pd.DataFrame:
     """Add columns whose levels are ranges of a number; a missing number stays missing."""
-    for name, one in entry.options.get("ranges", {}).items():
-        numbers = frame[one["column"]]
-        places = np.searchsorted(one["starts"], numbers, side="right") - 1
+    for name, ranges in entry.options.get("ranges", {}).items():
+        numbers = frame[ranges["column"]]
+        positions = np.searchsorted(ranges["starts"], numbers, side="right") - 1
         levels = np.asarray([*entry.levels[name], None], dtype=object)
-        frame[name] = levels[np.where(numbers >= one["starts"][0], places, -1)]
+        frame[name] = levels[np.where(numbers >= ranges["starts"][0], positions, -1)]
     return frame
 
 
@@ -253,12 +257,16 @@ def load_acs(entry: CatalogEntry) -> pd.DataFrame:
     read = {*entry.columns, *entry.sensitive, *ACS_ADULTS}
     try:
         with zipfile.ZipFile(path) as archive:
-            (name,) = [one for one in archive.namelist() if one.startswith("psam_p")]
+            (name,) = [
+                file_name for file_name in archive.namelist() if file_name.startswith("psam_p")
+            ]
             frame = pd.read_csv(archive.open(name), usecols=lambda column: column in read)
     except (zipfile.BadZipFile, ValueError) as error:
         raise DataError(f"{path} is not a file of persons of 2018: delete it ({error})") from error
     _check_columns(frame, read, f"{path}, the file of {entry.name!r},", "Delete it")
-    adult = np.logical_and.reduce([frame[name] > least for name, least in ACS_ADULTS.items()])
+    adult = np.logical_and.reduce(
+        [frame[name] > lower_bound for name, lower_bound in ACS_ADULTS.items()]
+    )
     frame = _with_ranges(frame[adult].copy(), entry)
     frame[entry.target] = np.where(frame["PINCP"] > ACS_INCOME, ">50K", "<=50K")
     for column, labels in entry.options["labels"].items():
@@ -356,11 +364,11 @@ def _fetch_pinned(entry: CatalogEntry) -> Bunch:
     )
     for key, option in (("id", "data_id"), ("version", "version")):
         pinned = entry.options.get(option)
-        found = fetched.details.get(key, pinned)
-        if pinned is not None and str(found) != str(pinned):
+        fetched_value = fetched.details.get(key, pinned)
+        if pinned is not None and str(fetched_value) != str(pinned):
             raise DataError(
-                f"OpenML returned {key} {found} for {entry.name!r}, which is pinned to {pinned}: "
-                "empty scikit-learn's cache, sklearn.datasets.clear_data_home()"
+                f"OpenML returned {key} {fetched_value} for {entry.name!r}, which is pinned to "
+                f"{pinned}: empty scikit-learn's cache, sklearn.datasets.clear_data_home()"
             )
     return fetched
 

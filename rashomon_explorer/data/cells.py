@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.data.messages import Level, Place, quoted
+from rashomon_explorer.data.messages import Level, RowName, quoted
 from rashomon_explorer.data.numerals import hold_codes, plain_number
 from rashomon_explorer.exceptions import DataError, RowsClippedWarning, warn_stacklevel
 
@@ -101,12 +101,12 @@ MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", 
 """Texts that denote a missing value."""
 
 
-def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
+def to_numbers(values: pd.Series, row_name: RowName) -> npt.NDArray[np.float64]:
     """Convert a column to finite floats."""
     numbers, strange = read_numbers(values)
-    _refuse_text(values.name, strange, place)
-    _refuse_missing(values, np.isnan(numbers), place)
-    _refuse_infinite(values.name, np.isinf(numbers), place)
+    _refuse_text(values.name, strange, row_name)
+    _refuse_missing(values, np.isnan(numbers), row_name)
+    _refuse_infinite(values.name, np.isinf(numbers), row_name)
     return numbers
 
 
@@ -141,7 +141,9 @@ def warn_if_out_of_range(
     )
 
 
-def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.NDArray[np.intp]:
+def level_codes(
+    values: pd.Series, levels: Sequence[Any], row_name: RowName
+) -> npt.NDArray[np.intp]:
     """Position of each value among the declared levels; an undeclared one raises a DataError."""
     text = as_text(values)
     codes = pd.Index([cell_text(level) for level in levels]).get_indexer(pd.Index(text))
@@ -149,12 +151,12 @@ def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.N
     if unseen.size:
         first = int(unseen[0])
         value = text.iloc[first]
-        # `place` names the line; the message quotes the cell, for the curator
+        # `row_name` names the line; the message quotes the cell, for the curator
         what = f"level {value!r}"
         if value in MISSING:
             what = f"a missing value ({value!r})" if value else "a missing value"
         raise DataError(
-            f"column {values.name!r} has {what} at {place(first)}, which is not among its "
+            f"column {values.name!r} has {what} at {row_name(first)}, which is not among its "
             f"declared levels {quoted(levels)}: add it to the categories or correct the value"
         )
     return codes
@@ -164,8 +166,8 @@ def as_text(values: pd.Series) -> pd.Series:
     """Values as stripped text, ``""`` if missing; integer-valued floats lose their ``.0``."""
     if isinstance(values.dtype, pd.StringDtype) or pd.api.types.is_any_real_numeric_dtype(values):
         codes, words = pd.factorize(values)  # columns with few distinct values
-        known = np.array([*map(cell_text, words), ""], dtype=object)
-        cells: Any = known[codes]
+        texts = np.array([*map(cell_text, words), ""], dtype=object)
+        cells: Any = texts[codes]
     else:  # value by value: factorize would merge True and 1
         blank = values.isna().to_numpy()
         cells = [
@@ -192,37 +194,37 @@ def is_missing(text: pd.Series) -> npt.NDArray[np.bool_]:
     return text.isin(MISSING).to_numpy(dtype=bool)
 
 
-def refuse_missing_text(values: pd.Series, place: Place) -> None:
+def refuse_missing_text(values: pd.Series, row_name: RowName) -> None:
     """Raise a DataError if a text or numeric column has a missing value."""
     numeric = pd.api.types.is_numeric_dtype(values)
     where = values.isna().to_numpy() if numeric else is_missing(as_text(values))
-    _refuse_missing(values, where, place)
+    _refuse_missing(values, where, row_name)
 
 
-def _refuse_text(column: object, where: npt.NDArray[np.bool_], place: Place) -> None:
+def _refuse_text(column: object, where: npt.NDArray[np.bool_], row_name: RowName) -> None:
     if where.any():
         raise DataError(
-            f"column {column!r} is not numeric: {place(int(where.argmax()))} is not a number "
+            f"column {column!r} is not numeric: {row_name(int(where.argmax()))} is not a number "
             f"({where.sum()} such values in all). Correct it, declare its levels with "
             f"categories={{{column!r}: [...]}}, or leave the column out"
         )
 
 
-def _refuse_missing(values: pd.Series, where: npt.NDArray[np.bool_], place: Place) -> None:
+def _refuse_missing(values: pd.Series, where: npt.NDArray[np.bool_], row_name: RowName) -> None:
     if where.any():
         first = int(where.argmax())
         token = _token(as_text(values.iloc[[first]]).iloc[0])
         raise DataError(
-            f"column {values.name!r} has no value at {place(first)}{token} ({where.sum()} "
+            f"column {values.name!r} has no value at {row_name(first)}{token} ({where.sum()} "
             "missing in all). Rows are never dropped silently: fill the values in, remove those "
             "lines, or leave the column out"
         )
 
 
-def _refuse_infinite(column: object, where: npt.NDArray[np.bool_], place: Place) -> None:
+def _refuse_infinite(column: object, where: npt.NDArray[np.bool_], row_name: RowName) -> None:
     if where.any():
         raise DataError(
-            f"column {column!r} is infinite at {place(int(where.argmax()))} ({where.sum()} "
+            f"column {column!r} is infinite at {row_name(int(where.argmax()))} ({where.sum()} "
             "such values in all): replace them by finite numbers"
         )
 
@@ -249,9 +251,9 @@ class Reading:
     undeclared: Mask
 
 
-def indicators(places: FloatArray, how_many: int) -> FloatArray:
+def indicators(codes: FloatArray, how_many: int) -> FloatArray:
     """0/1 columns (n_rows, how_many) with a 1 at each position; all 0 for NaN."""
-    table: NDArray[np.bool_] = places[:, None] == np.arange(how_many)
+    table: NDArray[np.bool_] = codes[:, None] == np.arange(how_many)
     return table.astype(float)
 
 
@@ -274,10 +276,12 @@ def looks_like_dates(cells: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(cells):
         return False
     words = as_text(cells)
-    found = pd.Series(words[~is_missing(words)].unique())
-    if np.isfinite(read_numbers(found)[0]).any():  # 1.2019 is a number
+    distinct = pd.Series(words[~is_missing(words)].unique())
+    if np.isfinite(read_numbers(distinct)[0]).any():  # 1.2019 is a number
         return False
-    return len(found) > 2 and any(all(form.fullmatch(one) for one in found) for form in _FORMS)
+    return len(distinct) > 2 and any(
+        all(form.fullmatch(text) for text in distinct) for form in _FORMS
+    )
 
 
 _MOST_CLASSES = 20
@@ -311,15 +315,17 @@ class ColumnSample:
     @cached_property
     def levels(self) -> list[Level]:
         """Distinct values in order, as plain Python: 1.0 in a column with missing values is 1."""
-        found: dict[str, Level] = {}
+        levels: dict[str, Level] = {}
         values = self.present.drop_duplicates()
         for value, text in zip(values, as_text(values), strict=True):
-            plain = value.item() if isinstance(value, np.generic) else value
-            if isinstance(plain, float) and plain.is_integer():
-                plain = int(plain)
-            found.setdefault(text, plain if isinstance(plain, bool | int | float) else text)
-        numbers = all(isinstance(level, int | float) for level in found.values())
-        return sorted(found.values()) if numbers else [found[text] for text in sorted(found)]
+            level_value = value.item() if isinstance(value, np.generic) else value
+            if isinstance(level_value, float) and level_value.is_integer():
+                level_value = int(level_value)
+            levels.setdefault(
+                text, level_value if isinstance(level_value, bool | int | float) else text
+            )
+        numbers = all(isinstance(level, int | float) for level in levels.values())
+        return sorted(levels.values()) if numbers else [levels[text] for text in sorted(levels)]
 
     @property
     def has_numbers(self) -> bool:

@@ -43,11 +43,11 @@ class Column:
             raise DataError(f"a column must have a name, got {self.name!r}")
         check_among(self.role, ROLES, f"role of {self._called}")
         check_among(self.missing, MISSING_RULES, f"missing of {self._called}")
-        for one in ("missing_values", "learnt"):
-            object.__setattr__(self, one, self._listed(one))
-        for one in self.learnt:
-            settings = ["kind", *(field.name for field in fields(self))]
-            check_among(one, settings, f"learnt of {self._called}")
+        for name in ("missing_values", "learnt"):
+            object.__setattr__(self, name, self._listed(name))
+        settings = ["kind", *(field.name for field in fields(self))]
+        for setting in self.learnt:
+            check_among(setting, settings, f"learnt of {self._called}")
         self._check()
 
     def _check(self) -> None:
@@ -143,7 +143,7 @@ class Column:
         """Kind and all settings that differ from the defaults, as plain values."""
         values: dict[str, Any] = {"kind": self.kind}
         shared = [field.name for field in fields(Column)]  # written last
-        for field in sorted(fields(self), key=lambda one: one.name in shared):
+        for field in sorted(fields(self), key=lambda setting: setting.name in shared):
             value = getattr(self, field.name)
             if field.name != "name" and value != field.default:
                 values[field.name] = list(value) if isinstance(value, tuple) else value
@@ -152,17 +152,21 @@ class Column:
     @classmethod
     def from_dict(cls, name: str, values: Mapping[str, Any]) -> Self:
         """Create a column from plain values."""
-        known = [field.name for field in fields(cls) if field.name != "name"]
+        settings = [field.name for field in fields(cls) if field.name != "name"]
         for field in values:
-            if field not in known:
+            if field not in settings:
                 raise DataError(
                     f"column {name!r} of kind {cls.kind!r} has no setting {field!r}"
-                    f"{suggestion(field, known)}; the settings are {quoted(known, limit=20)}"
+                    f"{suggestion(field, settings)}; the settings are {quoted(settings, limit=20)}"
                 )
         try:
             return cls(name, **values)
         except TypeError:
-            needed = [one for one in known if one in cls.__match_args__ and one not in values]
+            needed = [
+                setting
+                for setting in settings
+                if setting in cls.__match_args__ and setting not in values
+            ]
             raise DataError(
                 f"column {name!r} of kind {cls.kind!r} must declare its {quoted(needed)}"
             ) from None

@@ -85,12 +85,12 @@ class Levelled(Column):
         """Parse level codes; NaN for unknown values, and for missing ones without a fill."""
         text = cells.as_text(column)
         codes, words = pd.factorize(text)
-        place = {level: float(code) for code, level in enumerate(self.texts)}
+        code_of_level = {level: float(code) for code, level in enumerate(self.texts)}
         absent = np.array([word in self.tokens for word in words], dtype=bool)[codes]
-        values = np.array([place.get(word, np.nan) for word in words], dtype=float)[codes]
+        values = np.array([code_of_level.get(word, np.nan) for word in words], dtype=float)[codes]
         unknown = np.isnan(values) & ~absent
         if self.fill is not None:
-            values[absent] = place[cells.cell_text(self.fill)]
+            values[absent] = code_of_level[cells.cell_text(self.fill)]
         undeclared = unknown | absent if self.missing == "unexpected" else unknown
         return cells.Reading(values, absent, np.zeros(len(values), dtype=bool), undeclared)
 
@@ -147,9 +147,9 @@ class Categorical(Levelled):
     @property
     def encoded_names(self) -> tuple[str, ...]:
         """One name per level, followed by those of unknown and missing values."""
-        other = [OTHER] if self.unknown == "other" else []
+        unknown = [OTHER] if self.unknown == "other" else []
         missing = [NO_VALUE] if self.missing == "indicator" else []
-        return tuple(f"{self.name}={level}" for level in [*self.levels, *other, *missing])
+        return tuple(f"{self.name}={level}" for level in [*self.levels, *unknown, *missing])
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
@@ -158,19 +158,19 @@ class Categorical(Levelled):
 
     def in_units(self, reading: cells.Reading) -> FloatArray:
         """0/1 columns with at most one 1 per row."""
-        places = reading.values.copy()
+        codes = reading.values.copy()
         if self.unknown == "other":
-            places[self.unknown_in(reading)] = len(self.levels)
+            codes[self.unknown_in(reading)] = len(self.levels)
         if self.missing == "indicator":
-            places[reading.missing] = len(self.encoded_names) - 1
-        return cells.indicators(places, len(self.encoded_names))
+            codes[reading.missing] = len(self.encoded_names) - 1
+        return cells.indicators(codes, len(self.encoded_names))
 
     def in_unit_size(self, reading: cells.Reading) -> FloatArray:
         """Vertices of a simplex centred at 0, at distance 1 from it."""
         table = self.in_units(reading)
         many = table.shape[1]
-        known = table.sum(axis=1, keepdims=True) > 0
-        return np.where(known, (table - 1 / many) / math.sqrt(1 - 1 / many), 0.0)
+        has_level = table.sum(axis=1, keepdims=True) > 0
+        return np.where(has_level, (table - 1 / many) / math.sqrt(1 - 1 / many), 0.0)
 
 
 _FARTHEST = 1e100  # largest ratio that is allowed, so that squares do not overflow
@@ -246,17 +246,17 @@ class Numeric(Column):
 
     def _check_thresholds(self) -> None:
         thresholds = self._listed("thresholds")
-        plain = all(
-            isinstance(one, Real) and not isinstance(one, bool) and is_finite(one)
-            for one in thresholds
+        all_finite = all(
+            isinstance(threshold, Real) and not isinstance(threshold, bool) and is_finite(threshold)
+            for threshold in thresholds
         )
-        if not plain or len(set(thresholds)) < len(thresholds):
+        if not all_finite or len(set(thresholds)) < len(thresholds):
             raise DataError(
                 f"thresholds of {self._called} must be finite numbers, each once, got "
                 f"{thresholds!r}"
             )
         low, high = self.bounds
-        out_of_bounds = [one for one in thresholds if not low <= one < high]
+        out_of_bounds = [threshold for threshold in thresholds if not low <= threshold < high]
         if out_of_bounds:
             raise DataError(
                 f"thresholds of {self._called} must lie within its bounds ({low:g}, {high:g}), "
@@ -331,7 +331,7 @@ class Numeric(Column):
     def _values_text(self) -> str:
         text = f"{_span(self.bounds)} {self.unit}".rstrip()
         text += "" if self.typical is None else f", typically {_span(self.typical)}"
-        thresholds = ", ".join(f"{one:,.6g}" for one in self.thresholds)
+        thresholds = ", ".join(f"{threshold:,.6g}" for threshold in self.thresholds)
         return f"{text}, thresholds {thresholds}" if thresholds else text
 
 

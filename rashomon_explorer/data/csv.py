@@ -26,7 +26,7 @@ from rashomon_explorer.data.cells import MISSING, read_numbers, to_numbers
 from rashomon_explorer.data.column import IgnoredColumn
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.encoder import warn_unconfirmed
-from rashomon_explorer.data.messages import Bounds, Place, check_unique, listed_columns
+from rashomon_explorer.data.messages import Bounds, RowName, check_unique, listed_columns
 from rashomon_explorer.data.numerals import (
     NumberColumn,
     NumberMarks,
@@ -55,7 +55,7 @@ def detect_separator(text: str) -> str:
     """Separator for which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
     # A comma in each line may be a decimal mark; any other separator in each line is none.
-    return max(reversed(SEPARATORS), key=lambda one: _fit(_widths(start, one)))
+    return max(reversed(SEPARATORS), key=lambda separator: _fit(_widths(start, separator)))
 
 
 def _fit(widths: list[int]) -> tuple[int, int]:
@@ -103,7 +103,7 @@ class CsvTable:
     # description of the separator if it is not a comma, because it was inferred
     written: str = ""
 
-    def place(self, position: int) -> str:
+    def row_name(self, position: int) -> str:
         """File line of a row, as text."""
         return f"line {self.lines[position]}"
 
@@ -159,19 +159,19 @@ def _typed(
     columns: dict[str, pd.Series] = {}
     undecided: dict[str, NumberColumn] = {}
     for name, values in cells.items():
-        plain = None if name in text_columns else plain_numbers(values)
-        if plain is None and name not in text_columns:
+        parsed = None if name in text_columns else plain_numbers(values)
+        if parsed is None and name not in text_columns:
             undecided[name] = NumberColumn(values, marks or NumberMarks(), MISSING)
-            plain = truths(values)
-        columns[name] = pd.Series(values) if plain is None else plain
+            parsed = truths(values)
+        columns[name] = pd.Series(values) if parsed is None else parsed
     numeric = {
         name: column
         for name, column in undecided.items()
         if column.has_numbers and (name in number_columns or not hold_codes(column.counts))
     }
-    shown = [column.shown for column in numeric.values()]
+    column_marks = [column.shown for column in numeric.values()]
     floats = any(pd.api.types.is_float_dtype(column) for column in columns.values())
-    file_marks = set().union({"."} if floats else set(), *shown)
+    file_marks = set().union({"."} if floats else set(), *column_marks)
     # Among commas a decimal comma is rare: one decimal point shows what the points are.
     file_marks = {"."} if separator == "," and file_marks == {"."} else set()
     decimals = set()
@@ -238,10 +238,10 @@ def _rows(
     return rows, np.array(lines, dtype=np.int64)
 
 
-def _refuse_ragged(line: int, found: int, width: int, separator: str) -> None:
+def _refuse_ragged(line: int, n_values: int, width: int, separator: str) -> None:
     word = SEPARATORS[separator].removesuffix("s")
     raise DataError(
-        f"line {line} has {found} values, but the header names {width} columns: correct the "
+        f"line {line} has {n_values} values, but the header names {width} columns: correct the "
         f"line, and put a value that contains a {word} in double quotes"
     )
 
@@ -465,7 +465,7 @@ def load_csv(
     table = parse_csv(
         read_text(source),
         text_columns=[*levelled, *unread],  # 01 must not become 1
-        number_columns=[one.name for one in declared.columns if isinstance(one, Numeric)],
+        number_columns=[each.name for each in declared.columns if isinstance(each, Numeric)],
         marks=NumberMarks(decimal, thousands),
     )
     columns = list(table.frame.columns)
@@ -473,7 +473,7 @@ def load_csv(
     if schema is None:
         check_columns(declared, list(frame.columns))
         if learn_bounds:
-            declared = _learn(frame, declared, task, table.place)
+            declared = _learn(frame, declared, task, table.row_name)
         _refuse_undeclared(frame, declared)
         declared = declared.in_order(list(frame.columns))
     data = make_bunch(
@@ -485,7 +485,7 @@ def load_csv(
         description=f"Rows of a CSV file{', ' * bool(table.written)}{table.written}, declared by "
         "the user.",
         source="your own CSV",
-        place=table.place,
+        row_name=table.row_name,
     )
     if data.bounds_learnt:
         for part in (data.X, data.y):
@@ -540,15 +540,17 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: TableSchema) -> None:
 
 
 def _learn(
-    frame: pd.DataFrame, declared: TableSchema, task: str | None, place: Place
+    frame: pd.DataFrame, declared: TableSchema, task: str | None, row_name: RowName
 ) -> TableSchema:
     """Compute undeclared bounds from the rows, and mark them."""
     columns = {column.name: column for column in declared.columns}
     for name in _undeclared(frame, declared)[0]:
-        columns[name] = Numeric(name, _range(frame[name], place), missing="refuse", learnt=_BOUNDS)
+        columns[name] = Numeric(
+            name, _range(frame[name], row_name), missing="refuse", learnt=_BOUNDS
+        )
     target = declared.target
     if task == "regression" and isinstance(target, IgnoredColumn):
-        pair = _range(frame[target.name], place)
+        pair = _range(frame[target.name], row_name)
         columns[target.name] = Numeric(
             target.name, pair, role="target", missing="refuse", learnt=_BOUNDS
         )
@@ -558,8 +560,8 @@ def _learn(
 _BOUNDS = ("bounds",)
 
 
-def _range(values: pd.Series, place: Place) -> Bounds:
-    numbers = to_numbers(values, place)
+def _range(values: pd.Series, row_name: RowName) -> Bounds:
+    numbers = to_numbers(values, row_name)
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
         raise DataError(

@@ -52,16 +52,18 @@ def encoded_units(schema: TableSchema, row_norm: float) -> dict[str, tuple[float
     scale, units = row_norm / math.sqrt(len(schema.features)), {}
     for column in schema.features:
         levelled = isinstance(column, columns.Levelled)
-        known = column.levels if isinstance(column, columns.Levelled) else column.value_bounds
-        reading = column.read(pd.Series([*known, "\0", None], dtype=object))
-        own, encoded = column.in_units(reading), scale * column.in_unit_size(reading)
+        declared_cells = (
+            column.levels if isinstance(column, columns.Levelled) else column.value_bounds
+        )
+        reading = column.read(pd.Series([*declared_cells, "\0", None], dtype=object))
+        unscaled, encoded = column.in_units(reading), scale * column.in_unit_size(reading)
         unit = "level" if levelled else getattr(column, "unit", "")
-        for name, cell, value in zip(column.encoded_names, own.T, encoded.T, strict=True):
+        for name, cell, value in zip(column.encoded_names, unscaled.T, encoded.T, strict=True):
             low, high = cell.argmin(), cell.argmax()
             size = float((cell[high] - cell[low]) / (value[high] - value[low]))
             indicator = name != column.name and not levelled
-            found = "missing" if indicator else unit
-            units[name] = float(cell[low] - size * value[low]), size, found
+            unit_name = "missing" if indicator else unit
+            units[name] = float(cell[low] - size * value[low]), size, unit_name
     return units
 
 
@@ -69,10 +71,10 @@ def read_features(
     schema: TableSchema, X: Any, *, quiet: bool = False
 ) -> list[tuple[Column, cells.Reading]]:
     """Parse every feature; raise for refused cells, and warn of undeclared ones unless quiet."""
-    places, reader = tables.find_features(schema, X), tables.cell_reader(X)
+    labels, reader = tables.find_features(schema, X), tables.cell_reader(X)
     read: list[tuple[Column, cells.Reading]] = []
-    for column, place in zip(schema.features, places, strict=True):
-        reading = column.read(reader(column, place))
+    for column, label in zip(schema.features, labels, strict=True):
+        reading = column.read(reader(column, label))
         if column.refused(reading):
             raise exceptions.DataError(
                 f"column {column.name!r} holds a value that its declaration does not allow "
@@ -282,13 +284,13 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         )
         return np.asarray(rows)
 
-    def _note_columns(self, X: Any, places: list[Any]) -> None:
+    def _note_columns(self, X: Any, positions: list[Any]) -> None:
         labels = column_labels(X)
         if labels is not None:
-            self.feature_names_in_ = tables.feature_names(labels, places)
+            self.feature_names_in_ = tables.feature_names(labels, positions)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.n_features_in_ = len(places)
+        self.n_features_in_ = len(positions)
 
     def _leak(self) -> str:
         return self.schema_.leak
@@ -334,12 +336,12 @@ _RAW = (
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     """Raise if a table is encoded differently from the schema's declaration."""
     reader = tables.cell_reader(X)
-    places = tables.find_features(schema, X)
-    for column, place in zip(schema.features, places, strict=True):
-        found = _foreign(column, reader(column, place), named=is_frame(X))
-        if found:
+    labels = tables.find_features(schema, X)
+    for column, label in zip(schema.features, labels, strict=True):
+        content = _foreign(column, reader(column, label), named=is_frame(X))
+        if content:
             raise exceptions.DataError(
-                f"column {column.name!r} holds {found}, and the schema declares "
+                f"column {column.name!r} holds {content}, and the schema declares "
                 f"{column.summary}. {_RAW}"
             )
 

@@ -9,18 +9,18 @@ from typing import Any
 
 from rashomon_explorer.exceptions import DataError
 
-Place = Callable[[int], str]
+RowName = Callable[[int], str]
 """Function that converts a row position (0-based) to text such as ``"line 7"``."""
 
 
-def row_place(position: int) -> str:
+def numbered_row(position: int) -> str:
     """Row by its 1-based number, for tables without file lines."""
     return f"row {position + 1}"
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, candidates: Iterable[str]) -> str:
     """Return ``" (did you mean ...?)"`` if a known name is similar, else empty text."""
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    close = difflib.get_close_matches(str(name), [str(k) for k in candidates], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -39,13 +39,13 @@ def listed_columns(names: Any, what: str, columns: Collection[str] | None = None
     """Names in the argument ``what``; raise for text, or for one that is not among the columns."""
     if isinstance(names, str):
         raise DataError(f"{what} must be a list of column names, got the str {names!r}")
-    for name in (found := list(names)):
+    for name in (listed := list(names)):
         if columns is not None and name not in columns:
             raise DataError(
                 f"{what} names {name!r}, which is not a column{suggestion(name, columns)}; the "
                 f"columns are {quoted(columns)}"
             )
-    return found
+    return listed
 
 
 def check_unique(columns: Iterable[str]) -> None:
@@ -70,9 +70,10 @@ def check_bounds(pair: Any, what: str) -> Bounds:
     return low, high
 
 
-def check_among(value: object, known: Sequence[str], what: str) -> None:
+def check_among(value: object, allowed: Sequence[str], what: str) -> None:
     """Raise unless a value is one of the known words."""
-    if not isinstance(value, str) or value not in known:
+    if not isinstance(value, str) or value not in allowed:
         raise DataError(
-            f"{what} must be one of {quoted(known)}, got {value!r}{suggestion(str(value), known)}"
+            f"{what} must be one of {quoted(allowed)}, got {value!r}"
+            f"{suggestion(str(value), allowed)}"
         )

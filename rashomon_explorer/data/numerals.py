@@ -149,7 +149,7 @@ class NumberColumn:
             mark
             for mark in self.readings
             for word in self.counts
-            if [one for one, reading in self.readings.items() if reading[word] is not None]
+            if [decimal for decimal, reading in self.readings.items() if reading[word] is not None]
             == [mark]
         }
 
@@ -171,12 +171,12 @@ class NumberColumn:
         if None in reading.values() or sum(self.counts.values()) < len(self.cells):
             return pd.Series(written)
         if all(map(_WHOLE.fullmatch, written)):
-            return pd.Series([int(one) for one in written])
+            return pd.Series([int(text) for text in written])
         return pd.Series(np.array(written, dtype=float))
 
 
 def _two_readings(name: object, word: str, read: Mapping[str, str | None]) -> str:
-    mark = next(one for one in word if one in _OTHER)
+    mark = next(character for character in word if character in _OTHER)
     point = _NAMES[mark]
     return (
         f"column {name!r} has numbers that can be read two ways: {word} is {read[_OTHER[mark]]} "

@@ -89,8 +89,8 @@ def propose_schema(
     return schema
 
 
-def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict[str, str]:
-    columns = {role: listed_columns(listed, role, names) for role, listed in others.items()}
+def _roles(names: list[str], target: str | None, by_role: dict[str, Any]) -> dict[str, str]:
+    columns = {role: listed_columns(listed, role, names) for role, listed in by_role.items()}
     columns["target"] = listed_columns([] if target is None else [target], "target", names)
     roles: dict[str, str] = {}
     for role, listed in columns.items():

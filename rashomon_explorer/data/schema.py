@@ -163,7 +163,7 @@ class TableSchema(ReprMixin):
             If no column is named, or a name is unknown.
         """
         if not names:
-            waiting = quoted(one.name for one in self.columns if one.learnt) or "none"
+            waiting = quoted(each.name for each in self.columns if each.learnt) or "none"
             raise DataError(f"name the columns that you have checked; unconfirmed are {waiting}")
         changed = self
         for name in names:
@@ -190,10 +190,14 @@ class TableSchema(ReprMixin):
         """
         column = self[name]
         kind = KINDS.get(values.get("kind", column.kind), type(column))
-        known = kind.__dataclass_fields__
-        settings = {key: value for key, value in column.to_dict().items() if key in known}
+        settings_of_kind = kind.__dataclass_fields__
+        settings = {
+            key: value for key, value in column.to_dict().items() if key in settings_of_kind
+        }
         learnt = [
-            one for one in column.learnt if one in known and one != "kind" and one not in values
+            setting
+            for setting in column.learnt
+            if setting in settings_of_kind and setting != "kind" and setting not in values
         ]
         merged = {"kind": column.kind, **settings, "learnt": learnt, **values}
         return self._with(column_from_values(name, merged))
@@ -206,12 +210,12 @@ class TableSchema(ReprMixin):
         names : sequence of str
             Names of the table's columns.
         """
-        order = {name: place for place, name in enumerate(names)}
-        columns = sorted(self.columns, key=lambda one: order.get(one.name, len(order)))
+        order = {name: position for position, name in enumerate(names)}
+        columns = sorted(self.columns, key=lambda column: order.get(column.name, len(order)))
         return replace(self, columns=columns)
 
     def _with(self, changed: Column) -> Self:
-        columns = [changed if one.name == changed.name else one for one in self.columns]
+        columns = [changed if column.name == changed.name else column for column in self.columns]
         return replace(self, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,13 +21,15 @@ def toml_text(values: Mapping[str, Any]) -> str:
     return "\n".join(_tables(values, ()))
 
 
-def _tables(values: Mapping[str, Any], place: tuple[str, ...]) -> list[str]:
-    own = [f"{_key(key)} = {_value(one)}" for key, one in values.items() if not _is_table(one)]
-    inner = [(key, one) for key, one in values.items() if _is_table(one)]
-    header = [f"[{'.'.join(map(_key, place))}]"] if place and (own or not inner) else []
-    texts = ["\n".join([*header, *own]) + "\n"] if header or own else []
-    for key, one in inner:
-        texts += _tables(one, (*place, key))
+def _tables(values: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    entries = [
+        f"{_key(key)} = {_value(value)}" for key, value in values.items() if not _is_table(value)
+    ]
+    inner = [(key, value) for key, value in values.items() if _is_table(value)]
+    header = [f"[{'.'.join(map(_key, path))}]"] if path and (entries or not inner) else []
+    texts = ["\n".join([*header, *entries]) + "\n"] if header or entries else []
+    for key, value in inner:
+        texts += _tables(value, (*path, key))
     return texts
 
 
@@ -89,12 +91,12 @@ def dictionary_values(text: str) -> dict[str, Any]:
 def _header(cells: list[str]) -> list[str]:
     words = [cell.strip().lower().replace(" ", "_") for cell in cells]
     header = [_OTHER_WORDS.get(word, word) for word in words]
-    known = ["name", "kind", *_PAIRS, *_PLAIN]
+    allowed = ["name", "kind", *_PAIRS, *_PLAIN]
     for word in header:
-        if word not in known:
+        if word not in allowed:
             raise DataError(
-                f"the data dictionary's header has {word!r}{suggestion(word, known)}; it can have "
-                f"{quoted(known, limit=20)}"
+                f"the data dictionary's header has {word!r}{suggestion(word, allowed)}; "
+                f"it can have {quoted(allowed, limit=20)}"
             )
         if header.count(word) > 1:
             raise DataError(f"the data dictionary's header has {word!r} twice: keep one")

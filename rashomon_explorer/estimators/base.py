@@ -131,11 +131,13 @@ class DrawReporter(Generic[Draws]):
         return bool(task.call_on_fit_task_end(estimator=self._estimator))
 
 
-def stopped_guarantee(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
-    """Guarantee of the first ``kept`` draws; ``kept`` must not depend on private data."""
-    if kept == n_draws or not guarantee.holds:
+def stopped_guarantee(guarantee: Guarantee, n_kept: int, n_draws: int) -> Guarantee:
+    """Guarantee of the first ``n_kept`` draws; ``n_kept`` must not depend on private data."""
+    if n_kept == n_draws or not guarantee.holds:
         return guarantee
-    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
+    stated = (
+        f"{n_kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
+    )
     return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
 
 

@@ -198,8 +198,8 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
         if not wide or (self.mechanism, self.n_draws) != (AUTO, AUTO):
             return super()._plan_draws(*shape, **fixed)
         planned = BaseDraws._plan_draws(self, *shape, **{**fixed, "n_draws": 1})
-        most = _NARROW * deviation**2 / 2
-        why = f"at a ψ above {most:.2g} a set may hold models that tell nothing"
+        psi_limit = _NARROW * deviation**2 / 2
+        why = f"at a ψ above {psi_limit:.2g} a set may hold models that tell nothing"
         return replace(planned, why=f"{why}; {planned.why}")
 
     @predict_in_chunks(number_output)

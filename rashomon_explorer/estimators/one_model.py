@@ -362,8 +362,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             )
         if self.family == AUTO:
             outputs = self._loss_of(n_classes).outputs
-            most = trees_up_to(self.base_rate)
-            few = n_samples * self._epsilon <= most * n_features * outputs
+            tree_limit = trees_up_to(self.base_rate)
+            few = n_samples * self._epsilon <= tree_limit * n_features * outputs
             if linear_only or self.schema is None or outputs > _MOST_OUTPUTS or not few:
                 return None
         elif self.family != "trees":

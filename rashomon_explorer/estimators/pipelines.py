@@ -72,15 +72,15 @@ def learns_bounds(step: Any) -> bool:
     return any(learns_bounds(inner) for _, inner in _look(step)[1])
 
 
-def _leaks(step: Any, place: str, public: tuple[type, ...]) -> Iterator[str]:
+def _leaks(step: Any, path: str, public: tuple[type, ...]) -> Iterator[str]:
     if step is None or isinstance(step, str) or isinstance(step, public):
         return
     name = type(step).__name__
     why, inside = _look(step)
     if why:
-        yield f"{place or name}: {why}"
+        yield f"{path or name}: {why}"
     for part, inner in inside:
-        yield from _leaks(inner, f"{place}.{part}" if place else part, public)
+        yield from _leaks(inner, f"{path}.{part}" if path else part, public)
 
 
 def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
@@ -89,8 +89,13 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     from sklearn.pipeline import FeatureUnion
 
     # Subclasses may do more: imbalanced-learn's pipeline drops and generates rows.
-    known = type(step) in (Pipeline, FeatureUnion, ColumnTransformer, TransformedTargetRegressor)
-    why = "" if known else _unknown(step)
+    is_container = type(step) in (
+        Pipeline,
+        FeatureUnion,
+        ColumnTransformer,
+        TransformedTargetRegressor,
+    )
+    why = "" if is_container else _unknown(step)
     if isinstance(step, Pipeline):
         return why, list(step.steps)
     if isinstance(step, FeatureUnion):
@@ -311,6 +316,6 @@ def _enclosing(estimator: Any) -> Iterator[Pipeline]:
         owner = frame.f_locals.get("self")
         if isinstance(owner, BaseEstimator) and owner is not within[-1]:
             last = owner.steps[-1][1] if isinstance(owner, Pipeline) else None
-            if any(last is one for one in within):
+            if any(last is inner for inner in within):
                 yield owner
             within.append(owner)

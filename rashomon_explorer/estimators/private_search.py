@@ -172,9 +172,9 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = inner.classifier_tags
         tags.regressor_tags = inner.regressor_tags
-        for known in (tags.classifier_tags, tags.regressor_tags):
-            if known is not None:
-                known.poor_score = True
+        for scored in (tags.classifier_tags, tags.regressor_tags):
+            if scored is not None:
+                scored.poor_score = True
         tags.target_tags = inner.target_tags
         tags.input_tags = inner.input_tags
         return tags
@@ -189,13 +189,13 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         candidates = self._candidates()
         several = is_classifier(candidates[0])
-        found = several and self._declare_classes(candidates, table)
-        bounds = set() if several else {one._target_bounds() for one in candidates}
+        labels_found = several and self._declare_classes(candidates, table)
+        bounds = set() if several else {candidate._target_bounds() for candidate in candidates}
         if len(bounds) > 1:
             raise ValueError(f"candidates must share target_bounds, got {sorted(bounds)}")
         planned = self._plan_search(*table.shape, candidates)
         guarantee = self._guarantee(planned)
-        if found:
+        if labels_found:
             stated = (*guarantee.assumptions, targets.LABELS_ARE_PUBLIC)
             guarantee = replace(guarantee, assumptions=stated)
 
@@ -216,16 +216,18 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         labels = table.values[1]
         if is_classifier(candidates[0]):
             self._declare_classes(candidates, table)
-            known = targets.known_classes(candidates[0].classes, self._declared)
-            targets.class_codes(labels, targets.found_classes(labels) if known is None else known)
+            classes = targets.known_classes(candidates[0].classes, self._declared)
+            targets.class_codes(
+                labels, targets.found_classes(labels) if classes is None else classes
+            )
 
     def _candidates(self) -> list[Any]:
         candidates = make_candidates(self.estimator, expand_settings(self.param_grid))
         seed = None if self.random_state is None else 0  # the guarantee states that a seed is known
-        for one in candidates:
-            if one.schema is not self.schema and one.schema != self.schema:
+        for candidate in candidates:
+            if candidate.schema is not self.schema and candidate.schema != self.schema:
                 raise ValueError("candidates must share one schema: the table is read once")
-            one.set_params(random_state=seed)
+            candidate.set_params(random_state=seed)
         return candidates
 
     def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
@@ -256,23 +258,29 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
     def _declare_classes(self, candidates: list[Any], table: TableAdapter) -> bool:
         """Set the same classes for every candidate; return whether they were found in labels."""
-        declared = [targets.known_classes(one.classes, self._declared) for one in candidates]
+        declared = [
+            targets.known_classes(candidate.classes, self._declared) for candidate in candidates
+        ]
         if self.ledger is not None:
-            for one in candidates:
-                targets.check_charged_classes(one.classes, self._declared)
-        if all(known is not None for known in declared):
-            if len({tuple(known.tolist()) for known in declared if known is not None}) > 1:
+            for candidate in candidates:
+                targets.check_charged_classes(candidate.classes, self._declared)
+        if all(classes is not None for classes in declared):
+            if len({tuple(classes.tolist()) for classes in declared if classes is not None}) > 1:
                 raise ValueError("candidates must share their classes")
-            return any(targets.classes_found(one.classes, self._declared) for one in candidates)
+            return any(
+                targets.classes_found(candidate.classes, self._declared) for candidate in candidates
+            )
         labels = targets.found_classes(table.values[1]).tolist()
-        for one in candidates:
-            one.set_params(classes=labels)
+        for candidate in candidates:
+            candidate.set_params(classes=labels)
         return True
 
     def _guarantee(self, planned: SearchPlan) -> Guarantee:
         """Guarantee of the plan, whose candidates are not charged themselves."""
         uncharged = failure_assumption("fit", charged=False)
-        assumptions = tuple(one for one in planned.guarantee.assumptions if one != uncharged)
+        assumptions = tuple(
+            assumption for assumption in planned.guarantee.assumptions if assumption != uncharged
+        )
         return replace(planned.guarantee, assumptions=assumptions)
 
     def _fit_and_select(
@@ -286,8 +294,8 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         rng = self._generator()
         with suggestions.suppress_weak_warnings():
             fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
-            place, best, models = fits.best()
-        lost = [one.guarantee_.theorem for one in models if not one.guarantee_.holds]
+            index, best, models = fits.best()
+        lost = [model.guarantee_.theorem for model in models if not model.guarantee_.holds]
         if lost and guarantee.holds:
             guarantee = no_guarantee(lost[0])
         public = {k: v for k, v in sides.table.public().items() if k != "encoder_"}
@@ -298,8 +306,8 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             **classes,
             **extra,
             "best_estimator_": best,
-            "best_index_": place,
-            "best_params_": dict(planned.candidates[place].params),
+            "best_index_": index,
+            "best_params_": dict(planned.candidates[index].params),
             "plan_": planned,
             "guarantee_": guarantee,
         }
@@ -318,7 +326,7 @@ def expand_settings(param_grid: Grid) -> list[dict[str, Any]]:
     """Return every setting of a parameter grid, or of a list of grids."""
     settings = list(ParameterGrid(param_grid))
     for name in PAID_BY_THE_SEARCH:
-        if any(name in one for one in settings):
+        if any(name in setting for setting in settings):
             raise ValueError(
                 f"param_grid holds {name!r}, which the search sets for every candidate: give it to "
                 "PrivateSearch"
@@ -330,8 +338,8 @@ def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) ->
     """Unfitted copies with each setting; ``"estimator"`` in a setting replaces the estimator."""
     candidates = []
     for setting in settings:
-        own = dict(setting)
-        base = own.pop("estimator", estimator)
+        parameters = dict(setting)
+        base = parameters.pop("estimator", estimator)
         if not isinstance(base, BasePrivateEstimator) or isinstance(base, PrivateSearch):
             raise TypeError(
                 f"candidates must be private estimators of this package, got {base!r}: each has "
@@ -339,11 +347,11 @@ def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) ->
             )
         if base.ledger is not None:
             raise ValueError("the search is charged, not a candidate: give it the ledger")
-        one = clone(base).set_params(**own)
-        if not hasattr(one, "predict"):
-            raise TypeError(f"{one!r} has no predict method, which a score needs")
-        candidates.append(one)
-    if len({is_classifier(one) for one in candidates}) > 1:
+        candidate = clone(base).set_params(**parameters)
+        if not hasattr(candidate, "predict"):
+            raise TypeError(f"{candidate!r} has no predict method, which a score needs")
+        candidates.append(candidate)
+    if len({is_classifier(candidate) for candidate in candidates}) > 1:
         raise ValueError("candidates must be all classifiers or all regressors")
     return candidates
 
@@ -358,13 +366,15 @@ def plan_candidates(
     epsilon, delta = each
     planned = []
     with suggestions.suppress_weak_warnings():
-        for one, setting in zip(candidates, settings, strict=True):
-            one.set_params(epsilon=epsilon, delta=delta)
-            plan = one.plan(*shape)
-            if isinstance(one, BaseRashomon):
-                refuse_if_hopeless(plan, one.mechanism, one.patience)
+        for estimator, setting in zip(candidates, settings, strict=True):
+            estimator.set_params(epsilon=epsilon, delta=delta)
+            plan = estimator.plan(*shape)
+            if isinstance(estimator, BaseRashomon):
+                refuse_if_hopeless(plan, estimator.mechanism, estimator.patience)
             candidate = Candidate(
-                setting, plan, replace(one._with_assumptions(one._guarantee(plan)), requested=None)
+                setting,
+                plan,
+                replace(estimator._with_assumptions(estimator._guarantee(plan)), requested=None),
             )
             if not candidate.guarantee.holds:
                 raise ValueError(
@@ -416,29 +426,29 @@ class Fits:
         return self._fit_all() if self.planned.runs is None else self._fit_at_random()
 
     def _fit_all(self) -> tuple[int, Any, list[Any]]:
-        models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
+        models = [self._fitted(model) for model in progress(self.candidates, "candidates")]
         assert self.planned.pick is not None  # set if all candidates are fitted
-        place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
-        return place, models[place], models
+        index = self.planned.pick.draw([self.sides.loss(model) for model in models], self.rng)
+        return index, models[index], models
 
     def _fit_at_random(self) -> tuple[int, Any, list[Any]]:
         planned, rng = self.planned, self.rng
         assert planned.runs is not None  # set if candidates are run at random
-        least, selected = np.inf, (0, None)
+        lowest_score, selected = np.inf, (0, None)
         scale = 1 / (planned.n_val * planned.each[0])
         for _ in range(planned.runs.draw(rng)):
-            place = int(rng.integers(len(self.candidates)))
-            model = self._fitted(self.candidates[place])
+            index = int(rng.integers(len(self.candidates)))
+            model = self._fitted(self.candidates[index])
             noisy = self.sides.loss(model) + rng.laplace(scale=scale)
-            if noisy < least:
-                least, selected = noisy, (place, model)
-        place, best = selected
-        return place, best, [best]
+            if noisy < lowest_score:
+                lowest_score, selected = noisy, (index, model)
+        index, best = selected
+        return index, best, [best]
 
-    def _fitted(self, one: Any) -> Any:
+    def _fitted(self, candidate: Any) -> Any:
         seed = int(self.rng.integers(2**31)) if self.seeded else None
         epsilon, delta = self.planned.each
-        model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
+        model = clone(candidate).set_params(epsilon=epsilon, delta=delta, random_state=seed)
         return model.fit(*self.sides.fitted)
 
 
@@ -503,7 +513,7 @@ def planned_search(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> S
             refused.append(f"{name}: {error}")
     if not plans:
         raise SamplerError("; ".join(refused))
-    plans.sort(key=lambda one: one.selection_bound)
+    plans.sort(key=lambda plan: plan.selection_bound)
     why = "it was requested"
     if mechanism == AUTO:
         why = (
@@ -518,7 +528,7 @@ def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
     for each in _initial_costs(request):
         for _ in range(_TRIES):
             candidates = plan_at(each)
-            fits = compose([one.guarantee for one in candidates])
+            fits = compose([candidate.guarantee for candidate in candidates])
             guarantee = selection.max_over_splits(fits, pick.guarantee)
             spent = guarantee.epsilon(request.delta)
             if spent <= request.epsilon:
@@ -552,15 +562,21 @@ def _runs(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan
     """Plan random runs, each pure DP: training rows for the model, validation rows for scores."""
     mean = request.mean_runs or _FITS_A_CANDIDATE * request.k
     runs = selection.Runs.of_mean(_SHAPES[mechanism], mean)
-    own = request.epsilon / runs.factor * _SAFE
-    candidates = plan_at((own, 0.0))
-    dear = [one for one in candidates if not one.guarantee.pure_epsilon <= own * (1 + 1e-9)]
+    run_epsilon = request.epsilon / runs.factor * _SAFE
+    candidates = plan_at((run_epsilon, 0.0))
+    dear = [
+        candidate
+        for candidate in candidates
+        if not candidate.guarantee.pure_epsilon <= run_epsilon * (1 + 1e-9)
+    ]
     if dear:
         raise SamplerError(
             f"{dear[0].in_words} is not pure DP, which this selection mechanism needs"
         )
-    stated = compose([one.guarantee for one in candidates])
-    base = runs.guarantee(max(own, *(one.guarantee.pure_epsilon for one in candidates)))
+    stated = compose([candidate.guarantee for candidate in candidates])
+    base = runs.guarantee(
+        max(run_epsilon, *(candidate.guarantee.pure_epsilon for candidate in candidates))
+    )
     guarantee = replace(
         base,
         assumptions=tuple(
@@ -570,8 +586,8 @@ def _runs(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan
         ),
         seeded=stated.seeded,
     )
-    noise = selection.most_noise(request.sensitivity / own, mean)
-    return request.plan(mechanism, (own, 0.0), candidates, guarantee, noise, runs=runs)
+    noise = selection.most_noise(request.sensitivity / run_epsilon, mean)
+    return request.plan(mechanism, (run_epsilon, 0.0), candidates, guarantee, noise, runs=runs)
 
 
 def as_parameters(planned: SearchPlan) -> dict[str, Any]:
@@ -580,6 +596,6 @@ def as_parameters(planned: SearchPlan) -> dict[str, Any]:
     return {
         "way": planned.mechanism,  # the key in ledgers
         **{name: getattr(planned, name) for name in names},
-        "candidates": [one.in_words for one in planned.candidates],
+        "candidates": [candidate.in_words for candidate in planned.candidates],
         "each": list(planned.each),
     }

@@ -160,7 +160,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         """Name the columns with the most values outside their bounds."""
         names = getattr(self, "feature_names_in_", range(out_of_bounds.shape[1]))
         shares = sorted(
-            zip(-out_of_bounds.mean(axis=0), names, strict=True), key=lambda one: one[0]
+            zip(-out_of_bounds.mean(axis=0), names, strict=True), key=lambda pair: pair[0]
         )
         worst = [f"{name!s}" for share, name in shares[:_MOST_NAMED] if share < 0]
         return f" (most often in {', '.join(worst)})" if worst else ""

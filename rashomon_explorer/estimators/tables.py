@@ -93,9 +93,9 @@ class TableAdapter:
         self.n_columns = n_encoded = rows[1]
         """Number of feature columns of X before encoding."""
         if self.schema is not None:
-            places = find_features(self.schema, self._header)
-            self.names = None if labels is None else feature_names(labels, places)
-            self.n_columns, n_encoded = len(places), len(self.schema.encoded_names)
+            positions = find_features(self.schema, self._header)
+            self.names = None if labels is None else feature_names(labels, positions)
+            self.n_columns, n_encoded = len(positions), len(self.schema.encoded_names)
         self.shape: tuple[int, int] = (rows[0], n_encoded)
 
     def _measure(self, X: Any, y: Any, charged: bool) -> tuple[int, ...]:

@@ -46,15 +46,15 @@ def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDAr
     of_schema = None if levels is None else declared_classes(levels)
     if classes is None:
         return of_schema
-    known = declared_classes(classes)
+    declared = declared_classes(classes)
     if labels_unconfirmed(schema):  # an explicit declaration overrides levels found in the rows
-        return known
-    if of_schema is not None and known.tolist() != of_schema.tolist():
+        return declared
+    if of_schema is not None and declared.tolist() != of_schema.tolist():
         raise ValueError(
-            f"classes are {known.tolist()} and the schema's target has {of_schema.tolist()}: "
+            f"classes are {declared.tolist()} and the schema's target has {of_schema.tolist()}: "
             "leave classes out"
         )
-    return known
+    return declared
 
 
 def classes_found(classes: ArrayLike | None, schema: TableSchema | None) -> bool:
@@ -116,15 +116,15 @@ def check_labels(y: NDArray[Any]) -> None:
 
 def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
     """Codes 0, 1, … of labels (n,) in the order of ``classes``, as floats for the loss."""
-    place = {label: code for code, label in enumerate(classes.tolist())}
+    code_of_label = {label: code for code, label in enumerate(classes.tolist())}
     labels, rows = np.unique(y, return_inverse=True)
-    strange = [label for label in labels.tolist() if label not in place]
+    strange = [label for label in labels.tolist() if label not in code_of_label]
     if strange:
         raise ValueError(
-            f"y holds {strange[0]!r}, which is not among the declared classes {[*place]}: declare "
-            "it, or leave its rows out"
+            f"y holds {strange[0]!r}, which is not among the declared classes {[*code_of_label]}: "
+            "declare it, or leave its rows out"
         )
-    codes = np.array([place[label] for label in labels.tolist()], dtype=float)
+    codes = np.array([code_of_label[label] for label in labels.tolist()], dtype=float)
     return codes[rows.reshape(-1)]
 
 
@@ -200,8 +200,8 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
 
     def _loss_of(self, n_classes: int | None) -> Loss:
         if n_classes is None:
-            known = self._known_classes()
-            n_classes = 2 if known is None else len(known)
+            classes = self._known_classes()
+            n_classes = 2 if classes is None else len(classes)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
     def _n_classes(self, table: TableAdapter) -> int:
@@ -209,12 +209,12 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
 
     def _labels(self, table: TableAdapter) -> NDArray[Any]:
         """Return the declared classes; if undeclared and without a ledger, those in the labels."""
-        known = self._known_classes()
-        if known is None and table.is_chunked:
+        classes = self._known_classes()
+        if classes is None and table.is_chunked:
             raise ValueError(CLASSES_OF_CHUNKS)
         if self.ledger is not None:
             check_charged_classes(self.classes, self._declared)
-        return found_classes(table.values[1]) if known is None else known
+        return found_classes(table.values[1]) if classes is None else classes
 
     def _known_classes(self) -> NDArray[Any] | None:
         return known_classes(self.classes, self._declared)

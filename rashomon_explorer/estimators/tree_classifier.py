@@ -228,8 +228,8 @@ default=None
 
     def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> TreePlan:
         if n_classes is None:
-            known = self._known_classes()
-            n_classes = 2 if known is None else len(known)
+            classes = self._known_classes()
+            n_classes = 2 if classes is None else len(classes)
         names = [f"x{j}" for j in range(n_features)]
         if self.schema is not None or not isinstance(self.thresholds, Mapping):
             questions = self._questions(names)

@@ -128,10 +128,10 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
     energy = planned.target(landscape, sampler).energy
     moved = _moved_validation(landscape, fits)
     logs = _log_law(energy, losses)
-    apart = [_log_law(energy, losses + step) - logs for step in moved]
+    log_changes = [_log_law(energy, losses + step) - logs for step in moved]
     picks = [int(np.argmin(losses + step)) for step in moved]
     feature_rows = design[:, :-1][:_MOST_ROWS_FITTED]
-    selected, others = _ridge_cv(feature_rows, targets[:_MOST_ROWS_FITTED], penalties)
+    selected, selections = _ridge_cv(feature_rows, targets[:_MOST_ROWS_FITTED], penalties)
     return TuningAudit(
         penalties=penalties,
         losses=losses,
@@ -140,10 +140,10 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
         plain=float(penalties[int(losses.argmin())]),
         plain_moved=sum(pick != int(losses.argmin()) for pick in picks),
         plain_of=len(picks),
-        odds=max(float(np.ptp(gap)) for gap in apart),
+        odds=max(float(np.ptp(gap)) for gap in log_changes),
         ridge_cv=selected,
-        ridge_moved=sum(other != selected for other in others),
-        ridge_of=len(others),
+        ridge_moved=sum(selection != selected for selection in selections),
+        ridge_of=len(selections),
         plan=planned,
     )
 
@@ -155,11 +155,11 @@ def _log_law(energy: Any, losses: FloatArray) -> FloatArray:
 
 def _moved_validation(landscape: PenaltyLandscape, fits: FloatArray) -> list[FloatArray]:
     """Change of every penalty's loss (N,) if one of some validation rows changes, for each row."""
-    outer, places = landscape.outer, _evenly(landscape.outer.n, _VALIDATION_ROWS)
-    margins = outer.rows[places] @ fits
+    outer, positions = landscape.outer, _evenly(landscape.outer.n, _VALIDATION_ROWS)
+    margins = outer.rows[positions] @ fits
     if outer.margin_bound is not None:
         margins = np.clip(margins, -outer.margin_bound, outer.margin_bound)
-    targets, loss = outer.targets[places][:, None], MARGINS[outer.estimator]
+    targets, loss = outer.targets[positions][:, None], MARGINS[outer.estimator]
     before, after = (loss.row_losses(margins, b) for b in (targets, _changed(targets)))
     return [*((after - before) / outer.n)]
 
@@ -173,12 +173,12 @@ def _ridge_cv(
     def best_penalty(known: FloatArray) -> float:
         return float(RidgeCV(alphas).fit(rows, known).alpha_ / len(rows))
 
-    others = []
-    for place in _evenly(len(rows), _FITS):
+    selections = []
+    for row in _evenly(len(rows), _FITS):
         known = targets.astype(float).copy()
-        known[place] = _changed(known[place])
-        others.append(best_penalty(known))
-    return best_penalty(targets), others
+        known[row] = _changed(known[row])
+        selections.append(best_penalty(known))
+    return best_penalty(targets), selections
 
 
 def _changed(targets: Any) -> Any:
@@ -186,5 +186,5 @@ def _changed(targets: Any) -> Any:
     return np.where(targets > 0, -1.0, 1.0)
 
 
-def _evenly(n: int, most: int) -> FloatArray:
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+def _evenly(n: int, max_rows: int) -> FloatArray:
+    return np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(int))

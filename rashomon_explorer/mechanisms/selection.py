@@ -32,7 +32,7 @@ def max_over_splits(first: Guarantee, second: Guarantee) -> Guarantee:
     """Guarantee of two mechanisms on disjoint rows, whose split depends on no value."""
     sides = (first, second)
     numbers = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
-    stated = dict.fromkeys(known for side in sides for known in side.assumptions)
+    stated = dict.fromkeys(assumption for side in sides for assumption in side.assumptions)
     return Guarantee(
         "composition",
         f"the larger cost of two disjoint parts of the rows: {first.theorem}; {second.theorem}",
@@ -65,8 +65,8 @@ class Pick:
 
     def weights(self, losses: ArrayLike) -> FloatArray:
         """Weights exp(−ε(u − min u)/2Δ) (k,), 1 for the best candidate."""
-        known = np.asarray(losses, dtype=float)
-        return np.asarray(np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity)))
+        values = np.asarray(losses, dtype=float)
+        return np.asarray(np.exp(-self.epsilon * (values - values.min()) / (2 * self.sensitivity)))
 
 
 class PermuteAndFlip(Pick):
@@ -84,15 +84,17 @@ class PermuteAndFlip(Pick):
         accept = self.weights(losses)
         nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 1)  # exact: polynomials
         factors = 1 - np.outer(accept, (nodes + 1) / 2)
-        others = np.array([np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(accept))])
-        return np.asarray(accept * (others @ weights) / 2)
+        rejections = np.array(
+            [np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(accept))]
+        )
+        return np.asarray(accept * (rejections @ weights) / 2)
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
         """See :class:`Pick`."""
         accept = self.weights(losses)
-        for place in rng.permutation(len(accept)):
-            if rng.random() < accept[place]:
-                return int(place)
+        for candidate in rng.permutation(len(accept)):
+            if rng.random() < accept[candidate]:
+                return int(candidate)
         raise AssertionError("the best candidate is always accepted")
 
     @property
@@ -174,10 +176,10 @@ class Runs:
 
     def pgf(self, x: ArrayLike) -> FloatArray:
         """Probability generating function f(x) = E x^K."""
-        known = np.asarray(x, dtype=float)
-        left = 1 - (1 - self.gamma) * known
+        values = np.asarray(x, dtype=float)
+        left = 1 - (1 - self.gamma) * values
         if self.shape == 1:
-            return np.asarray(self.gamma * known / left)
+            return np.asarray(self.gamma * values / left)
         return np.asarray(np.log(left) / math.log(self.gamma))
 
     def missed(self, k: int) -> float:
@@ -275,20 +277,20 @@ class SearchPlan(ReprMixin):
     @property
     def best(self) -> Candidate:
         """Candidate with the least excess bound; the scores may favour another."""
-        return min(self.candidates, key=lambda one: one.excess)
+        return min(self.candidates, key=lambda candidate: candidate.excess)
 
     @property
     def selection_bound(self) -> float:
         """Expected excess bound plus score regret, by which mechanisms are compared."""
-        worst = max(one.excess for one in self.candidates)
+        worst = max(candidate.excess for candidate in self.candidates)
         return (1 - self.missed) * self.best.excess + self.missed * worst + self.score_regret
 
     @property
     def weakness(self) -> str:
         """Reason why even the best candidate has a weak guarantee; empty if it does not."""
         planned = self.best.plan
-        known = getattr(planned, "weakness", None)
-        return weak_guarantee_reason(planned) if known is None else str(known)
+        stated = getattr(planned, "weakness", None)
+        return weak_guarantee_reason(planned) if stated is None else str(stated)
 
     def _title(self) -> str:
         return f"SearchPlan: {len(self.candidates)} candidates on {self.n:,} rows"
@@ -306,8 +308,11 @@ class SearchPlan(ReprMixin):
         if self.runs is not None:
             facts.append(("unseen", f"a candidate is never run in {hit_rate_text(self.missed)}"))
         facts += [
-            ("candidate", f"{one.in_words}, excess loss ≤ {rounded_up(one.excess)} on average")
-            for one in self.candidates
+            (
+                "candidate",
+                f"{candidate.in_words}, excess loss ≤ {rounded_up(candidate.excess)} on average",
+            )
+            for candidate in self.candidates
         ]
         return facts + [("warning", self.weakness)] * bool(self.weakness)
 

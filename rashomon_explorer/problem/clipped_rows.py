@@ -79,10 +79,10 @@ class ClippedRows:
         """Mean loss of some of the rows."""
         return self.mean_loss(loss, which)
 
-    def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
-        """Mean loss of at most ``most`` rows, sampled independently of their values."""
+    def sampled(self, loss: Loss, max_rows: int) -> EmpiricalLoss:
+        """Mean loss of at most ``max_rows`` rows, sampled independently of their values."""
         n = len(self.stored)
-        part = np.array_split(generator(0).permutation(n), math.ceil(n / most))[0]
+        part = np.array_split(generator(0).permutation(n), math.ceil(n / max_rows))[0]
         return self.mean_loss(loss, part)
 
 
@@ -107,10 +107,10 @@ class ClippedChunks:
         scale: ColumnMap | None = None,
     ) -> "ClippedChunks":
         """Check targets and clip rows, in one pass."""
-        beyond = _Beyond(loss, LongRowCount(row_norm))
+        count_beyond = _Beyond(loss, LongRowCount(row_norm))
         clip = _ClipAndFold(ClipStep(row_norm, intercept, scale), isinstance(loss, BinaryLoss))
         checked = table.then(_CheckTargets(loss))
-        clipped, (longer, far) = keep_chunks(checked, clip, beyond, p // loss.outputs)
+        clipped, (longer, far) = keep_chunks(checked, clip, count_beyond, p // loss.outputs)
         return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n, clip.folds)
 
     def some(self, which: Selection) -> "ClippedRows":
@@ -136,9 +136,9 @@ class ClippedChunks:
             raise TypeError(_NOT_WHOLE)
         return chunked_risk(self.mean_loss(loss))
 
-    def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
+    def sampled(self, loss: Loss, max_rows: int) -> EmpiricalLoss:
         """Mean loss of a systematic sample of the rows, chosen by position."""
-        parts = self.table.reduce(_Every(math.ceil(self.table.n / most)), merge=append_parts)
+        parts = self.table.reduce(_Every(math.ceil(self.table.n / max_rows)), merge=append_parts)
         rows, targets = zip(*parts, strict=True)
         return ChunkLoss(loss, self.are_folded)(np.concatenate(rows), np.concatenate(targets))
 
@@ -173,8 +173,8 @@ class _ClipAndFold:
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         clipped, targets = self.clip(rows, targets)
         if self.folds:
-            own = None if clipped is rows else clipped
-            clipped = np.multiply(clipped, -targets[:, None], out=own)
+            output = None if clipped is rows else clipped
+            clipped = np.multiply(clipped, -targets[:, None], out=output)
         return clipped, targets
 
 
@@ -211,8 +211,8 @@ def checked_arrays(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         )
     for name, values in (("X", features), ("y", targets)):
         if not np.isfinite(values).all():
-            place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            raise DataError(f"{name} holds NaN or infinity at {place}: remove or impute the row")
+            position = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            raise DataError(f"{name} holds NaN or infinity at {position}: remove or impute the row")
     return features, targets
 
 

@@ -204,11 +204,11 @@ class Intersection:
         """Independent models (p, size) by rejection from the smaller of the two."""
         small, large = sorted((self.body, self.ball), key=lambda part: part.log_volume_bound(p))
         accepted: list[FloatArray] = [np.empty((p, 0))]
-        missed, found = 0, 0
-        while found < size:
+        missed, n_points = 0, 0
+        while n_points < size:
             theta = small.uniform(p, _CHUNK, rng)
             theta = theta[:, large.contains(theta)]
-            found += theta.shape[1]
+            n_points += theta.shape[1]
             accepted.append(theta)
             missed = 0 if theta.shape[1] else missed + _CHUNK
             if missed >= _MOST_REFUSED:
@@ -342,11 +342,11 @@ class CutEllipsoid:
 
     def uniform(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent models (p, size), uniform on the set; see :meth:`batches`."""
-        found, parts = 0, []
+        n_points, parts = 0, []
         for part in self.batches(size, rng):
             parts.append(part)
-            found += part.shape[1]
-            if found >= size:
+            n_points += part.shape[1]
+            if n_points >= size:
                 break
         return np.concatenate(parts, axis=1)[:, :size]
 
@@ -390,17 +390,17 @@ class CutEllipsoid:
         values, vectors = self._axes
         root = np.sqrt(values)[:, None]
         middle = (vectors.T @ self.centre)[:, None]
-        place = np.repeat((vectors.T @ self.start)[:, None], size, axis=1)
+        point = np.repeat((vectors.T @ self.start)[:, None], size, axis=1)
         for step in range(_STEPS_EACH * self.p):
-            whitened = rng.standard_normal(place.shape)
+            whitened = rng.standard_normal(point.shape)
             move = whitened / root
-            inside = _chord(root * (place - middle), whitened, 2 * self.level)
-            ball = _chord(place, move, self._square)
+            inside = _chord(root * (point - middle), whitened, 2 * self.level)
+            ball = _chord(point, move, self._square)
             low, high = np.maximum(inside[0], ball[0]), np.minimum(inside[1], ball[1])
-            place = place + move * (low + (high - low) * rng.random(size))
+            point = point + move * (low + (high - low) * rng.random(size))
             if step % 64 == 0:
-                yield place[:, :0]
-        yield np.asarray(vectors @ place)
+                yield point[:, :0]
+        yield np.asarray(vectors @ point)
 
     def _furthest(self, along: FloatArray) -> FloatArray:
         """Largest a·θ (k,), for directions (k, p) in the axes of the matrix."""
@@ -440,9 +440,9 @@ class CutEllipsoid:
         return np.asarray((along * pull / curvature).sum(axis=1) + reach)
 
 
-def _chord(place: FloatArray, move: FloatArray, square: float) -> tuple[FloatArray, FloatArray]:
+def _chord(point: FloatArray, move: FloatArray, square: float) -> tuple[FloatArray, FloatArray]:
     """Interval of t, containing 0, with ‖place + t·move‖² ≤ square."""
-    a, b = inner(move, move), inner(place, move)
-    room = np.maximum(square - inner(place, place), 0.0)
+    a, b = inner(move, move), inner(point, move)
+    room = np.maximum(square - inner(point, point), 0.0)
     root = np.sqrt(b * b + a * room)
     return np.minimum((-b - root) / a, 0.0), np.maximum((-b + root) / a, 0.0)

@@ -32,10 +32,10 @@ class Threshold(Protocol):
     def name(self) -> str:
         """Key in the registry."""
 
-    def energy(self, beyond: FloatArray) -> FloatArray:
-        """Energy at losses ``beyond`` min L + ψ; same shape."""
+    def energy(self, excess: FloatArray) -> FloatArray:
+        """Energy at losses ``excess`` min L + ψ; same shape."""
 
-    def slope(self, beyond: FloatArray) -> FloatArray:
+    def slope(self, excess: FloatArray) -> FloatArray:
         """Return the derivative of the energy; same shape."""
 
 
@@ -52,11 +52,11 @@ class GaussianThreshold:
             check_positive(scale=self.scale)
         check_count(n_samples=self.n_samples)
 
-    def energy(self, beyond: FloatArray) -> NoReturn:
+    def energy(self, excess: FloatArray) -> NoReturn:
         """Raise an error: the energy is not a function of the loss at one model."""
         raise SamplerError(_ONLY_CHAINS)
 
-    def slope(self, beyond: FloatArray) -> NoReturn:
+    def slope(self, excess: FloatArray) -> NoReturn:
         """Raise an error: the energy is not a function of the loss at one model."""
         raise SamplerError(_ONLY_CHAINS)
 
@@ -73,13 +73,13 @@ class HardThreshold:
 
     name: str = "hard"
 
-    def energy(self, beyond: FloatArray) -> FloatArray:
+    def energy(self, excess: FloatArray) -> FloatArray:
         """max(v, 0)."""
-        return np.maximum(beyond, 0.0)
+        return np.maximum(excess, 0.0)
 
-    def slope(self, beyond: FloatArray) -> FloatArray:
+    def slope(self, excess: FloatArray) -> FloatArray:
         """1 outside, 0 inside and on the edge."""
-        return np.where(beyond > 0, 1.0, 0.0)
+        return np.where(excess > 0, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class NoThreshold:
 
     name: str = "hard"
 
-    def energy(self, beyond: FloatArray) -> FloatArray:
+    def energy(self, excess: FloatArray) -> FloatArray:
         """Return max(v, 0), which equals v up to the error of the numerical minimum."""
-        return np.maximum(beyond, 0.0)
+        return np.maximum(excess, 0.0)
 
-    def slope(self, beyond: FloatArray) -> FloatArray:
+    def slope(self, excess: FloatArray) -> FloatArray:
         """Return 1 everywhere: the minimum is not needed."""
-        return np.ones_like(beyond)
+        return np.ones_like(excess)
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,15 @@ class SmoothThreshold:
     def __post_init__(self) -> None:
         check_positive(width=self.width)
 
-    def energy(self, beyond: FloatArray) -> FloatArray:
+    def energy(self, excess: FloatArray) -> FloatArray:
         """Value at losses beyond the edge."""
-        excess = np.maximum(beyond, 0.0)
-        inner = np.minimum(excess, self.width)
-        return inner**2 / (2 * self.width) + (excess - inner)
+        outer = np.maximum(excess, 0.0)
+        inner = np.minimum(outer, self.width)
+        return inner**2 / (2 * self.width) + (outer - inner)
 
-    def slope(self, beyond: FloatArray) -> FloatArray:
+    def slope(self, excess: FloatArray) -> FloatArray:
         """min(max(v, 0)/s, 1)."""
-        return np.clip(beyond / self.width, 0.0, 1.0)
+        return np.clip(excess / self.width, 0.0, 1.0)
 
 
 THRESHOLDS: dict[str, Callable[[float], Threshold]] = {

@@ -217,9 +217,11 @@ class ChunkedRows:
         if memory_budget.available_memory() < self._needs():
             self.source.release_memory()
         self.check_room()
-        least = ThreadWorkers(memory_budget.threads_within(self.workers.count, self._needs()))
+        fewest_threads = ThreadWorkers(
+            memory_budget.threads_within(self.workers.count, self._needs())
+        )
         try:
-            return self._with_messages(lambda: work(least), final=False)
+            return self._with_messages(lambda: work(fewest_threads), final=False)
         except MemoryLimitError:
             raise
         except MemoryError:
@@ -289,19 +291,19 @@ class ChunkedRows:
 
     def parts(self, workers: Workers) -> list[reduction.Part]:
         """Branches of the tree, a few per worker; as kept by a cluster if it keeps the chunks."""
-        kept = getattr(self.source, "kept", None)
-        if kept is not None and kept.workers is workers:
-            return list(kept.parts)
+        loaded = getattr(self.source, "kept", None)
+        if loaded is not None and loaded.workers is workers:
+            return list(loaded.parts)
         # One thread reads sequentially; a row group that is split would be read from its start.
-        alone = isinstance(workers, ThreadWorkers) and workers.count == 1
+        sequential = isinstance(workers, ThreadWorkers) and workers.count == 1
         branches = reduction.branches(self.n_chunks, workers.count)
-        return [self._part(span) for span in ([(0, self.n_chunks)] if alone else branches)]
+        return [self._part(span) for span in ([(0, self.n_chunks)] if sequential else branches)]
 
     def _part(self, span: reduction.Span) -> reduction.Part:
         rows = self._settings.range_of(span)
         checks = self.checksums if self.source.may_change else None
-        own = None if checks is None else checks[span[0] : span[1]]
-        return reduction.Part(span, rows, self.source, checksums=own)
+        checksums = None if checks is None else checks[span[0] : span[1]]
+        return reduction.Part(span, rows, self.source, checksums=checksums)
 
     @property
     def _settings(self) -> reduction.ReadSettings:
@@ -353,14 +355,14 @@ class TransformedRows(SourceView):
         first, last = low // self.settings.rows, -(-high // self.settings.rows)
         span = first + self.first, last + self.first
         rows = self.settings.range_of(span)
-        own = self.checksums and self.checksums[first:last]
-        return reduction.Part(span, rows, self.source, self.offset, own)
+        checksums = self.checksums and self.checksums[first:last]
+        return reduction.Part(span, rows, self.source, self.offset, checksums)
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Chunks that contain rows low to high, of a part of the source."""
         part = self._chunks(low, high).alone()
-        own = (part.source, self.settings, part.checksums, self.width, self.titles)
-        view = TransformedRows(*own, first=part.span[0], offset=part.offset)
+        fields = (part.source, self.settings, part.checksums, self.width, self.titles)
+        view = TransformedRows(*fields, first=part.span[0], offset=part.offset)
         return view, (view.first - self.first) * self.settings.rows
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
@@ -397,11 +399,11 @@ def keep_chunks(
     last: reduction.Step,
     count: Reduction,
     width: int,
-    most: float | None = None,
+    cache_limit: float | None = None,
 ) -> tuple[ChunkedRows, tuple[FloatArray, ...]]:
     """Read a table once: count, apply a last step, and keep as many chunks as fit in memory.
 
-    They are kept in this process, in ``most`` bytes, or where a cluster's workers read them.
+    They are kept in this process, in ``cache_limit`` bytes, or where a cluster's workers read them.
 
     Returns
     -------
@@ -411,15 +413,15 @@ def keep_chunks(
         Sums over all chunks of what ``count`` returns, before the last step.
     """
     workers = table.workers
-    if most is None:
-        most = min(CACHE_BYTES, memory_budget.cache_bytes())
+    if cache_limit is None:
+        cache_limit = min(CACHE_BYTES, memory_budget.cache_bytes())
     size = 8 * table.rows * (width + 1)
-    load = reduction.Load(count, last, table._settings, table.source.may_change, most / size)
+    load = reduction.Load(count, last, table._settings, table.source.may_change, cache_limit / size)
     cache: list[tuple[FloatArray, FloatArray]] | None = None
-    kept: RowsOnWorkers | None = None
+    on_workers: RowsOnWorkers | None = None
     if isinstance(workers, DaskWorkers):
-        kept = workers.keep(replace(load, limit=math.inf), table.parts(workers), size)
-        loaded = table._with_messages(kept.load_all)
+        on_workers = workers.keep(replace(load, limit=math.inf), table.parts(workers), size)
+        loaded = table._with_messages(on_workers.load_all)
     elif isinstance(workers, ThreadWorkers):
         loads = iter((load, replace(load, limit=0.0)))  # without a cache if memory is short
         loaded = table._with_memory(lambda workers: [*table.run(workers, next(loads), None)])
@@ -429,7 +431,9 @@ def keep_chunks(
     checksums = tuple(checksum for part in loaded for checksum in part.checksums) or None
     after = replace(table.then(last), checksums=checksums)
     counts = reduce(reduction.add_arrays, (part.counts for part in loaded))
-    if cache is None and kept is None:
+    if cache is None and on_workers is None:
         return after, counts
-    source = TransformedRows(table.source, after._settings, checksums, width, None, cache, kept)
+    source = TransformedRows(
+        table.source, after._settings, checksums, width, None, cache, on_workers
+    )
     return table.raw(source, checksums=checksums), counts

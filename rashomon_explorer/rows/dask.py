@@ -111,7 +111,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 class DaskRows(FeaturesAndTargets):
     """Partitions of a Dask collection, each computed when it is needed."""
 
-    known: tuple[int, ...] | None = None
+    stated_lengths: tuple[int, ...] | None = None
 
     @classmethod
     def from_collections(
@@ -122,27 +122,27 @@ class DaskRows(FeaturesAndTargets):
             if not is_dask(data):
                 raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
         declared = None if lengths is None or isinstance(lengths, bool) else _checked(lengths)
-        known = declared or known_lengths(X)
-        _check_alike(X, y, known)
+        stated = declared or known_lengths(X)
+        _check_alike(X, y, stated)
         if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
-        rows = cls(X, y, known)
+        rows = cls(X, y, stated)
         return cls(X, y, rows.lengths) if lengths is True else rows
 
     @property
     def is_counted(self) -> bool:
         """Whether the number of rows is known without a computation."""
-        return self.known is not None or "lengths" in vars(self)
+        return self.stated_lengths is not None or "lengths" in vars(self)
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
         """Rows of each partition; computes the partitions if their lengths are unknown."""
-        if self.known is not None:
-            return self.known
+        if self.stated_lengths is not None:
+            return self.stated_lengths
         both = [self.X] if self.y is None else [self.X, self.y]
-        lengths, *others = count_partitions(both)
-        if others and others[0] != lengths:
-            raise _cut_otherwise(lengths, others[0])
+        lengths, *target_lengths = count_partitions(both)
+        if target_lengths and target_lengths[0] != lengths:
+            raise _cut_otherwise(lengths, target_lengths[0])
         return lengths
 
     @property
@@ -163,13 +163,13 @@ class DaskRows(FeaturesAndTargets):
         for data in both:
             _check_count(len(self.lengths), data)  # the count may itself need a computation
         parts, at = parts_of_rows(self.lengths, low, high)
-        for place, length in enumerate(self.lengths[parts], start=parts.start):
+        for number, length in enumerate(self.lengths[parts], start=parts.start):
             if length:
-                X, *rest = _computed(both, place)
+                X, *rest = _computed(both, number)
                 y = rest[0] if rest else np.zeros(len(X))
                 if len(X) != length or len(y) != len(X):
                     raise RowsChangedError(
-                        f"partition {place} has {len(X)} rows and {len(y)} targets, expected "
+                        f"partition {number} has {len(X)} rows and {len(y)} targets, expected "
                         f"{length} of each: a partition must give the same rows in every pass, "
                         "and declared lengths must be true"
                     )
@@ -230,9 +230,9 @@ def is_persisted(data: Any) -> bool:
         graphs = [data.__dask_graph__()]
     else:  # building the graph may compute, for example divisions of set_index
         operands = [operand for node in data.expr.walk() for operand in node.operands]
-        plain = [operand for operand in operands if not hasattr(type(operand), "dependencies")]
-        graphs = [getattr(operand, "dask", operand) for operand in plain]
-    values = [dict(one).values() if isinstance(one, Mapping) else (one,) for one in graphs]
+        inputs = [operand for operand in operands if not hasattr(type(operand), "dependencies")]
+        graphs = [getattr(operand, "dask", operand) for operand in inputs]
+    values = [dict(graph).values() if isinstance(graph, Mapping) else (graph,) for graph in graphs]
     return any(type(value).__name__ == "Future" for some in values for value in some)
 
 
@@ -243,12 +243,12 @@ def _checked(lengths: Sequence[int]) -> tuple[int, ...]:
     return checked
 
 
-def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
+def _check_alike(X: Any, y: Any, lengths: tuple[int, ...] | None) -> None:
     """Raise if partitions differ, as far as known without a computation."""
     targets = None if y is None else known_lengths(y)
-    if known is not None and targets is not None and known != targets:
-        raise _cut_otherwise(known, targets)
-    counts = [len(known)] if known is not None else []
+    if lengths is not None and targets is not None and lengths != targets:
+        raise _cut_otherwise(lengths, targets)
+    counts = [len(lengths)] if lengths is not None else []
     counts += [c for c in (n_partitions(data) for data in (X, y) if data is not None) if c]
     if len(set(counts)) > 1:
         raise DataError(
@@ -274,8 +274,8 @@ def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataEr
     )
 
 
-def _partition(data: Any, place: int | slice) -> Any:
-    return (data.blocks if hasattr(data, "chunks") else data.partitions)[place]
+def _partition(data: Any, number: int | slice) -> Any:
+    return (data.blocks if hasattr(data, "chunks") else data.partitions)[number]
 
 
 def _partitions(data: Any) -> list[Any]:
@@ -285,10 +285,10 @@ def _partitions(data: Any) -> list[Any]:
     return list(simple.to_delayed(optimize_graph=False))
 
 
-def _computed(collections: list[Any], place: int) -> Any:
+def _computed(collections: list[Any], number: int) -> Any:
     """Compute one partition of each collection in this thread; one of a list is computed."""
     if isinstance(collections[0], list):
-        return [data[place] for data in collections]
+        return [data[number] for data in collections]
     import dask
 
     def get(graph: Any, keys: Any, **options: Any) -> Any:
@@ -299,7 +299,7 @@ def _computed(collections: list[Any], place: int) -> Any:
             PLANNING.acquire()
 
     with PLANNING:
-        parts = [_partition(data, place) for data in collections]
+        parts = [_partition(data, number) for data in collections]
         return dask.compute(*parts, scheduler=None if any(map(is_persisted, collections)) else get)
 
 
@@ -389,5 +389,5 @@ def _short_disk(worker: Any) -> str:
     """Describe a worker's disk space if it is less than its memory that may be spilled."""
     if not hasattr(worker.data, "slow"):  # the worker never spills
         return ""
-    left, most = disk_usage(worker.local_directory).free, worker.memory_manager.memory_limit
-    return f"{left >> 20:,} MiB for {most >> 20:,} MiB of memory" if left < most else ""
+    left, memory = disk_usage(worker.local_directory).free, worker.memory_manager.memory_limit
+    return f"{left >> 20:,} MiB for {memory >> 20:,} MiB of memory" if left < memory else ""

@@ -42,11 +42,11 @@ def threads_within(count: int, needs: int) -> int:
 
 def check_memory(needs: int, what: str) -> None:
     """Raise an error if this process's own limits leave too little memory for the work."""
-    own = [limit for limit in memory_limits() if limit.own]
-    if not own:
+    process_limits = [limit for limit in memory_limits() if limit.own]
+    if not process_limits:
         return
     required = needs if _allocate_blas_buffers.cache_info().currsize else needs + 2 * _OF_BLAS
-    for limit in own:
+    for limit in process_limits:
         if limit.left < required:
             raise MemoryLimitError(_limit_message(limit, required, what))
     _allocate_blas_buffers()
@@ -70,8 +70,8 @@ def out_of_memory(needs: int, what: str) -> MemoryLimitError:
             f"memory ran out: {what} takes {_mebibytes(needs)} or more, which this machine did "
             f"not have free: end other programs, or use fewer columns"
         )
-    least = min(limits, key=lambda limit: limit.left)
-    return MemoryLimitError(_limit_message(least, needs, what))
+    tightest = min(limits, key=lambda limit: limit.left)
+    return MemoryLimitError(_limit_message(tightest, needs, what))
 
 
 def _limit_message(limit: MemoryLimit, needs: int, what: str) -> str:

@@ -77,14 +77,14 @@ def _listed(paths: Any) -> tuple[Any, list[str], str]:
     system, path = _file_system(paths)
     if system.isfile(path):
         return system, [path], os.path.dirname(path)
-    found, folder = {path: {"type": "directory"}}, path
+    entries, folder = {path: {"type": "directory"}}, path
     if any(sign in path for sign in "*?[") and not system.exists(path):
-        found, folder = system.glob(path, detail=True), re.split(r"[*?\[]", path)[0]
+        entries, folder = system.glob(path, detail=True), re.split(r"[*?\[]", path)[0]
         folder = folder.rpartition("/")[0]
     inside = {
         file
-        for one, entry in found.items()
-        for file in ([one] if entry["type"] == "file" else _find(system, one))
+        for entry_path, entry in entries.items()
+        for file in ([entry_path] if entry["type"] == "file" else _find(system, entry_path))
         if file.endswith(_NAMES)
     }
     files = sorted(file for file in inside if not _is_hidden(file.removeprefix(folder)))
@@ -98,10 +98,10 @@ def _listed(paths: Any) -> tuple[Any, list[str], str]:
 
 def _find(system: Any, folder: str) -> list[str]:
     try:
-        found: list[str] = system.find(folder)
+        files: list[str] = system.find(folder)
     except FileNotFoundError:
         return []
-    return found
+    return files
 
 
 def _is_hidden(file: str) -> bool:
@@ -115,7 +115,7 @@ def _file_system(path: str | os.PathLike[str]) -> tuple[Any, str]:
     from fsspec.implementations.arrow import ArrowFSWrapper
 
     try:
-        found: tuple[Any, str] = url_to_fs(os.fspath(path))
+        resolved: tuple[Any, str] = url_to_fs(os.fspath(path))
     except ImportError as error:  # s3fs, gcsfs, …: Arrow reads these stores itself
         from pyarrow.fs import FileSystem
 
@@ -124,7 +124,7 @@ def _file_system(path: str | os.PathLike[str]) -> tuple[Any, str]:
         except ValueError:
             raise error from None
         return ArrowFSWrapper(system), inside
-    return found
+    return resolved
 
 
 _ROWS_AT_ONCE = 2**14
@@ -356,20 +356,20 @@ def _footer(fragment: Any, schema: Any) -> tuple[dict[str, bool], dict[str, Valu
     from pyarrow.dataset import get_partition_keys
 
     try:
-        own, groups = fragment.physical_schema, fragment.row_groups
+        file_schema, groups = fragment.physical_schema, fragment.row_groups
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{fragment.path} cannot be read as Parquet: {error}") from error
     named = get_partition_keys(fragment.partition_expression)
     for name in named:
         if fragment.path.count(f"/{name}=") > 1:
             raise DataError(f"{fragment.path} lies in two folders of column {name!r}, expected one")
-        if name in own.names:
+        if name in file_schema.names:
             raise DataError(
                 f"{fragment.path} has a column {name!r}, which its folder name contains too "
                 f"({name}=...): rename one of them"
             )
     values = {name: named[name] for name in schema.names if name in named}
-    return {field.name: _is_number(field.type) for field in own}, values, groups
+    return {field.name: _is_number(field.type) for field in file_schema}, values, groups
 
 
 def _is_number(kind: Any) -> bool:

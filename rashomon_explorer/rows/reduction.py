@@ -59,15 +59,15 @@ def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
 
 
 def add_arrays(
-    one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]
+    earlier: tuple[FloatArray, ...], later: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, ...]:
     """Elementwise sums of the arrays of two branches."""
-    return tuple(left + right for left, right in zip(one, other, strict=True))
+    return tuple(left + right for left, right in zip(earlier, later, strict=True))
 
 
-def append_parts(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+def append_parts(earlier: tuple[Any, ...], later: tuple[Any, ...]) -> tuple[Any, ...]:
     """Values of two branches, one after the other."""
-    return one + other
+    return earlier + later
 
 
 Checksums = tuple[int, ...]
@@ -155,8 +155,8 @@ class Load:
         counts: tuple[FloatArray, ...] | None = None
         with one_blas_thread():
             for index, rows, targets in read_chunks(replace(part, checksums=None), self.settings):
-                found = self.count(rows, targets)
-                counts = found if counts is None else add_arrays(counts, found)
+                chunk_counts = self.count(rows, targets)
+                counts = chunk_counts if counts is None else add_arrays(counts, chunk_counts)
                 chunk = self.last(rows, targets)
                 checksums += chunk_checksum(*chunk) if self.checked else ()
                 if index + 1 <= self.limit:
@@ -184,10 +184,10 @@ class LoadedRows(RowSource):
 
     def check(self, part: Part) -> None:
         """Raise if chunks that were made again differ from those that were read first."""
-        for index, (one, other) in enumerate(
+        for index, (expected, checksum) in enumerate(
             zip(self.checksums, part.checksums or self.checksums, strict=True)
         ):
-            if one != other:
+            if expected != checksum:
                 size = len(self.chunks[0][0])
                 raise _changed(part.rows.start + index * size, len(self.chunks[index][0]))
 
@@ -203,8 +203,8 @@ def read_chunks(part: Part, settings: ReadSettings) -> Iterator[tuple[int, Float
         except (ValueError, TypeError) as error:
             bad = first + _first_bad(settings.steps, rows, targets)
             raise RowError(bad, DataError, "", f": {error}") from error
-        known = part.checksums[index - part.span[0]] if part.checksums else None
-        if known is not None and known != chunk_checksum(*chunk)[0]:
+        checksum = part.checksums[index - part.span[0]] if part.checksums else None
+        if checksum is not None and checksum != chunk_checksum(*chunk)[0]:
             raise _changed(first, len(chunk[0]))
         yield index, *chunk
 

@@ -286,8 +286,8 @@ class ArrayRows(FeaturesAndTargets):
 
     def __sizeof__(self) -> int:
         """Bytes in memory, by which a worker of Dask decides what it spills."""
-        held = [values for values in (self.X, self.y) if values is not None]
-        return sum(int(getattr(each, "nbytes", 0) or each.memory_usage().sum()) for each in held)
+        arrays = [values for values in (self.X, self.y) if values is not None]
+        return sum(int(getattr(each, "nbytes", 0) or each.memory_usage().sum()) for each in arrays)
 
     def __reduce__(self) -> Any:
         """Pickle the rows, also those of a mapped file, without the open files."""

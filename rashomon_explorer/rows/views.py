@@ -79,7 +79,7 @@ class WithColumns(SourceView):
     @classmethod
     def from_columns(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "WithColumns":
         """Combine a source with columns."""
-        n, arrays = source.shape[0], {name: np.asarray(one) for name, one in columns.items()}
+        n, arrays = source.shape[0], {name: np.asarray(column) for name, column in columns.items()}
         for name, array in arrays.items():
             if not array.ndim or len(array) != n:
                 raise ValueError(
@@ -115,11 +115,11 @@ class RowSubset(SourceView):
     places: IntArray
 
     @classmethod
-    def random(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
+    def random(cls, source: RowSource, max_rows: int, seed: int) -> "RowSubset":
         """Sample this many positions without replacement; all if there are fewer."""
         n = source.shape[0]
         rng = np.random.default_rng(seed)  # selects rows; not privacy noise
-        return cls(source, np.sort(rng.choice(n, size=min(most, n), replace=False)))
+        return cls(source, np.sort(rng.choice(n, size=min(max_rows, n), replace=False)))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -183,11 +183,15 @@ class DaskWorkers:
     def check_package(self) -> None:
         """Raise DataError if a worker cannot load this package; reads no row."""
         answers = self.client.run(_package, on_error="return")
-        failed = {place: one for place, one in answers.items() if isinstance(one, BaseException)}
+        failed = {
+            address: answer
+            for address, answer in answers.items()
+            if isinstance(answer, BaseException)
+        }
         if failed:
-            place, error = next(iter(failed.items()))
+            address, error = next(iter(failed.items()))
             raise DataError(
-                f"the worker {place} cannot load rashomon-explorer ({type(error).__name__}: "
+                f"the worker {address} cannot load rashomon-explorer ({type(error).__name__}: "
                 f"{error}): install on every worker what this process has. Nothing was read or "
                 "charged"
             )
@@ -234,17 +238,17 @@ class DaskWorkers:
     def _replace_workers(self) -> None:
         """Start workers that a cluster of this process has given up: it restarts none by itself."""
         cluster = self.client.cluster
-        wanted = len(getattr(cluster, "worker_spec", ()))
-        if wanted > len(getattr(cluster, "workers", ())):
-            cluster.scale(wanted)
+        n_workers = len(getattr(cluster, "worker_spec", ()))
+        if n_workers > len(getattr(cluster, "workers", ())):
+            cluster.scale(n_workers)
 
     def _workers(self) -> dict[str, dict[str, Any]] | None:
         """Workers by address; None if the scheduler does not answer."""
         if not self._running:  # a client notices the end of a scheduler with a delay
             return None
-        asked = {"n_workers": -1, "callback_timeout": _ANSWER_SECONDS}
+        options = {"n_workers": -1, "callback_timeout": _ANSWER_SECONDS}
         try:
-            return dict(self.client.sync(self.client.scheduler.identity, **asked)["workers"])
+            return dict(self.client.sync(self.client.scheduler.identity, **options)["workers"])
         except _connection_errors():
             return None
 
@@ -295,39 +299,45 @@ class DaskWorkers:
     def _place(self, part: Any, watch: ClusterWatch) -> tuple[Any, Any]:
         if not isinstance(part, Part):
             return part, None
-        root, alone = part.source.root, part.alone()
+        root, separate = part.source.root, part.alone()
         if root is None:  # files, which workers read themselves
-            return alone, None
+            return separate, None
         if self._sent is None or self._sent[0] is not root:
             self._sent = root, {}
-        sent, key = self._sent[1], alone.source.root.span
+        sent, key = self._sent[1], separate.source.root.span
         if isinstance(root, DaskRows):
             rows = root.delayed(*key)
         else:
             if key not in sent:  # a copy reads a mapped file here, where its end is an error
-                sent[key] = self._scattered(copy(alone.source.root), watch)
+                sent[key] = self._scattered(copy(separate.source.root), watch)
             rows = sent[key]
-        return replace(alone, source=alone.source.rebased(None)), rows
+        return replace(separate, source=separate.source.rebased(None)), rows
 
     def _loaded_rows(self, parts: Sequence[Any], watch: ClusterWatch) -> list[Any]:
         """Refer to the chunks of parts that workers keep; load those that are not there."""
-        kept = parts[0].kept
-        found = {span: one for span, one in kept.futures.items() if one.status not in _LOST}
-        missing = [part for part in parts if part.span not in found]
+        on_workers = parts[0].kept
+        futures = {
+            span: future
+            for span, future in on_workers.futures.items()
+            if future.status not in _LOST
+        }
+        missing = [part for part in parts if part.span not in futures]
         if missing:
-            own = [replace(part, kept=None, checksums=None) for part in missing]
-            light, rows = self._placed(own, watch)
+            unloaded = [replace(part, kept=None, checksums=None) for part in missing]
+            light, rows = self._placed(unloaded, watch)
             self._sent = None  # a worker needs them once
             loaded = self.client.map(
-                _on_worker, light, rows, task=kept.load, shared=None, work=None, pure=False
+                _on_worker, light, rows, task=on_workers.load, shared=None, work=None, pure=False
             )
-            found |= {part.span: one for part, one in zip(missing, loaded, strict=True)}
-        kept.futures = {span: one for span, one in found.items() if span[1] <= kept.limit}
-        return [found[part.span] for part in parts]
+            futures |= {part.span: future for part, future in zip(missing, loaded, strict=True)}
+        on_workers.futures = {
+            span: future for span, future in futures.items() if span[1] <= on_workers.limit
+        }
+        return [futures[part.span] for part in parts]
 
     def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "RowsOnWorkers":
         """Parts of a table that workers load once and keep in half of their memory at most."""
-        memory = [one["memory_limit"] or math.inf for one in (self._workers() or {}).values()]
+        memory = [worker["memory_limit"] or math.inf for worker in (self._workers() or {}).values()]
         return RowsOnWorkers(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
@@ -386,9 +396,9 @@ class RowsOnWorkers:
     def load_all(self) -> list[Any]:
         """Load all parts; return their checksums and counts, without the rows."""
         loaded = list(self.workers.run(_summary, None, None, self.parts))
-        checksums = [one.checksums for one in loaded]
+        checksums = [rows.checksums for rows in loaded]
         pairs = zip(self._parts, checksums, strict=True)
-        self._parts = [replace(part, checksums=own) for part, own in pairs]
+        self._parts = [replace(part, checksums=sums) for part, sums in pairs]
         return loaded
 
     def __reduce__(self) -> Any:
@@ -439,8 +449,10 @@ def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:
 
 def _heartbeats(workers: dict[str, dict[str, Any]]) -> dict[str, float]:
     """Last heartbeats of workers that accept work; one without memory and disk is paused."""
-    running = {address: one for address, one in workers.items() if one["status"] == "running"}
-    return {address: one["last_seen"] for address, one in running.items()}
+    running = {
+        address: worker for address, worker in workers.items() if worker["status"] == "running"
+    }
+    return {address: worker["last_seen"] for address, worker in running.items()}
 
 
 def _connection_errors() -> tuple[type[BaseException], ...]:

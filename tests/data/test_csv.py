@@ -99,7 +99,7 @@ def test_cells_and_lines_come_back_and_a_ragged_row_is_named_by_its_line(table, 
 def test_blank_lines_spaces_text_columns_and_words_for_missing():
     table = parse_csv("\n \n\n a , b \n\n 1 , 2\n")
     assert (table.frame.to_dict("list"), table.lines.tolist()) == ({"a": [1], "b": [2]}, [6])
-    assert table.place(0) == "line 6"
+    assert table.row_name(0) == "line 6"
     assert parse_csv("a,b\n01,2\n", text_columns=["a"]).frame["a"].tolist() == ["01"]
     assert parse_csv("a,b\nNA,2\n,3\n").frame["a"].tolist() == ["NA", ""]
 

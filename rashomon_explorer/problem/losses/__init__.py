@@ -73,10 +73,10 @@ def _of_zeros(loss: Loss) -> float:
     return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)
 
 
-def clipped(loss: Loss, most: float = MOST_PULL) -> Loss | None:
-    """Loss with its slope clipped to ``most``; None for a loss without this form."""
+def clipped(loss: Loss, slope_bound: float = MOST_PULL) -> Loss | None:
+    """Loss with its slope clipped to ``slope_bound``; None for a loss without this form."""
     form = getattr(loss, "clipped", None)
-    return None if form is None else form(most)
+    return None if form is None else form(slope_bound)
 
 
 __all__ = ["LOSSES", "MOST_PULL", "Loss", "clipped", "get_loss", "zero_model_loss"]

@@ -145,8 +145,8 @@ def loss_kind(risk: EmpiricalLoss) -> type:
 
 def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | ChunkedRisk]:
     """Whether a loss has kinks and clipped slopes, in memory or in chunks."""
-    one = risk.of_one_row if isinstance(risk, ChunkedRisk) else risk
-    return isinstance(one, ClippedSlopeRisk) and one.function.smoothing == 0
+    row_risk = risk.of_one_row if isinstance(risk, ChunkedRisk) else risk
+    return isinstance(row_risk, ClippedSlopeRisk) and row_risk.function.smoothing == 0
 
 
 def chunked_risk(risk: ChunkedRisk) -> EmpiricalLoss:

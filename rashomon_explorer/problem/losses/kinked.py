@@ -70,8 +70,8 @@ class ClippedSlopeRisk(scores.ScoreRisk):
 
     def smoothed(self, smoothing: float) -> "ClippedSlopeRisk":
         """Return the same loss with at least this smoothing; it is never above this one."""
-        least = max(smoothing, self.function.smoothing)
-        return replace(self, function=replace(self.function, smoothing=least))
+        width = max(smoothing, self.function.smoothing)
+        return replace(self, function=replace(self.function, smoothing=width))
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
         """Mean loss at one model (p,), and the dual bound from its smoothed slopes α."""

@@ -150,9 +150,9 @@ class LogisticLoss(BinaryLoss):
         """
         return 2.0 * reach
 
-    def clipped(self, most: float) -> "ClippedLogisticLoss":
-        """Return the loss with its slope clipped to ``most``."""
-        return ClippedLogisticLoss(most)
+    def clipped(self, slope_bound: float) -> "ClippedLogisticLoss":
+        """Return the loss with its slope clipped to ``slope_bound``."""
+        return ClippedLogisticLoss(slope_bound)
 
 
 @dataclass(frozen=True)

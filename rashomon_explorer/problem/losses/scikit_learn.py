@@ -83,8 +83,8 @@ class SymmetricSoftmaxLoss(SoftmaxLoss):
     ) -> "SymmetricSoftmaxRisk":
         """Mean cross-entropy with weights (n,) of mean 1."""
         table = TableRows(np.ascontiguousarray(rows))
-        own = [table.column((targets == c).astype(float)) for c in range(self.classes)]
-        return SymmetricSoftmaxRisk(table, np.stack(own), weights)
+        indicators = [table.column((targets == c).astype(float)) for c in range(self.classes)]
+        return SymmetricSoftmaxRisk(table, np.stack(indicators), weights)
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ class SymmetricSoftmaxRisk(SoftmaxRisk):
 
     def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
         share, log_total, scores = self._shares(theta, part)
-        own, weights = self.own[:, part, :], self.weights[part]
-        losses = log_total - (own * scores).sum(axis=0)
-        return weights @ losses, weights[:, None] * (share - own)
+        indicators, weights = self.indicators[:, part, :], self.weights[part]
+        losses = log_total - (indicators * scores).sum(axis=0)
+        return weights @ losses, weights[:, None] * (share - indicators)
 
 
 @dataclass(frozen=True)

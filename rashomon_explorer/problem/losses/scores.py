@@ -247,8 +247,8 @@ class RegressionLoss(ScoreLoss):
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
         """Lipschitz constant B·max |f'| for errors up to Y + reach."""
-        most = self.target_bound + reach
-        return row_bound * self._steepest(-most, most)
+        max_residual = self.target_bound + reach
+        return row_bound * self._steepest(-max_residual, max_residual)
 
     def oscillation(self, reach: float) -> float:
         """Bound 2[f(Y + s) − f(max(Y − s, 0))] of two rows' difference, s = reach, f symmetric."""

@@ -17,30 +17,30 @@ _ANGLES = 2**14
 @lru_cache(maxsize=256)
 def largest_and_range(classes: int, reach: float) -> tuple[float, float]:
     """Upper bounds of max f and of max f − min f, for one row's cross-entropy f."""
-    others = classes - 1
-    top = float(np.logaddexp(0.0, _log_sum(others, np.array(reach))))
-    least = math.log1p(others * math.exp(-reach / math.sqrt(others)))
+    n_others = classes - 1
+    top = float(np.logaddexp(0.0, _log_sum(n_others, np.array(reach))))
+    smallest = math.log1p(n_others * math.exp(-reach / math.sqrt(n_others)))
     own_top, own_least = _own_label(classes - 2, reach)
-    return max(top, own_top), max(top - least, own_top - own_least)
+    return max(top, own_top), max(top - smallest, own_top - own_least)
 
 
-def _own_label(others: int, reach: float) -> tuple[float, float]:
+def _own_label(n_others: int, reach: float) -> tuple[float, float]:
     """Bounds of the largest and least loss of a label other than the reference."""
-    if others == 0:
+    if n_others == 0:
         return float(np.logaddexp(0.0, reach)), float(np.logaddexp(0.0, -reach))
     angle = np.linspace(0.0, math.pi / 2, _ANGLES)
     along, across = reach * np.cos(angle), reach * np.sin(angle)
     between = math.sqrt(2) * reach * (angle[1] - angle[0]) / 2
-    rest = np.logaddexp(0.0, _log_sum(others, across))
+    rest = np.logaddexp(0.0, _log_sum(n_others, across))
     top = float(np.logaddexp(0.0, along + rest).max()) + between
-    rest = np.logaddexp(0.0, math.log(others) - across / math.sqrt(others))
-    least = float(np.logaddexp(0.0, rest - along).min()) - between
-    return top, max(least, 0.0)
+    rest = np.logaddexp(0.0, math.log(n_others) - across / math.sqrt(n_others))
+    smallest = float(np.logaddexp(0.0, rest - along).min()) - between
+    return top, max(smallest, 0.0)
 
 
-def _log_sum(others: int, radius: FloatArray) -> FloatArray:
+def _log_sum(n_others: int, radius: FloatArray) -> FloatArray:
     """Logarithm of m + √m·ρ + e^ρ − 1 − ρ."""
-    small = (others - 1 + (math.sqrt(others) - 1) * radius) * np.exp(-radius)
+    small = (n_others - 1 + (math.sqrt(n_others) - 1) * radius) * np.exp(-radius)
     return np.asarray(radius + np.log1p(small))
 
 
@@ -90,8 +90,8 @@ class SoftmaxLoss:
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
         """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
         table = TableRows(np.ascontiguousarray(rows))
-        own = [table.column((targets == c).astype(float)) for c in range(1, self.classes)]
-        return SoftmaxRisk(table, np.stack(own))
+        indicators = [table.column((targets == c).astype(float)) for c in range(1, self.classes)]
+        return SoftmaxRisk(table, np.stack(indicators))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class SoftmaxRisk:
     """Mean cross-entropy over rows."""
 
     table: TableRows
-    own: Any  # 1 in the column of each row's class, for classes 1, 2, …
+    indicators: Any  # 1 in the column of each row's class, for classes 1, 2, …
     reference: ClassVar[bool] = True  # whether one more class has the score 0
 
     @property
@@ -115,7 +115,7 @@ class SoftmaxRisk:
     @property
     def classes(self) -> int:
         """Number of classes without the reference."""
-        return int(self.own.shape[0])
+        return int(self.indicators.shape[0])
 
     @property
     def rows(self) -> FloatArray:
@@ -144,10 +144,10 @@ class SoftmaxRisk:
         return np.block(
             [
                 [
-                    (self.rows * (weights * ((a == b) * one - one * other))[:, None]).T @ self.rows
-                    for b, other in enumerate(probability)
+                    (self.rows * (weights * ((a == b) * p_a - p_a * p_b))[:, None]).T @ self.rows
+                    for b, p_b in enumerate(probability)
                 ]
-                for a, one in enumerate(probability)
+                for a, p_a in enumerate(probability)
             ]
         )
 
@@ -158,7 +158,7 @@ class SoftmaxRisk:
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
         """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
-        return SoftmaxRisk(self.table.within(dtype), self.own.astype(dtype))
+        return SoftmaxRisk(self.table.within(dtype), self.indicators.astype(dtype))
 
     def probabilities(self, theta: FloatArray) -> FloatArray:
         """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,)."""
@@ -179,9 +179,9 @@ class SoftmaxRisk:
     def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
         """Sum of losses (K,), and π − e_y in the shape of scores."""
         share, log_total, scores = self._shares(theta, part)
-        own = self.own[:, part, :]
-        losses = log_total - np.sum(own * scores, axis=0)
-        return np.sum(losses, axis=-2), share - own
+        indicators = self.indicators[:, part, :]
+        losses = log_total - np.sum(indicators * scores, axis=0)
+        return np.sum(losses, axis=-2), share - indicators
 
     def _shares(self, theta: Any, part: slice) -> tuple[Any, Any, Any]:
         """π and scores, both (C − 1, …) in the shape of scores, and log Σ_c exp(score)."""

@@ -56,9 +56,9 @@ class SquaredLoss(RegressionLoss):
         energy = float(clipped @ clipped) / n
         return SquaredRisk(n, rows.T @ rows / n, rows.T @ clipped / n, energy)
 
-    def clipped(self, most: float) -> HuberLoss:
-        """Return the loss with its slope clipped to ``most``."""
-        return HuberLoss(self.target_bound, most)
+    def clipped(self, slope_bound: float) -> HuberLoss:
+        """Return the loss with its slope clipped to ``slope_bound``."""
+        return HuberLoss(self.target_bound, slope_bound)
 
 
 @dataclass(frozen=True)

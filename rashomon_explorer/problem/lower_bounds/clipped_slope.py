@@ -86,9 +86,11 @@ def blurred_slope(
     """Means (n,) of f' and f'' for normal arguments around ``a`` (n,) with this deviation."""
     means, shares = np.zeros((2, len(a))), np.zeros((2, len(a)))
     for k, end in enumerate((shape.low, shape.high)):
-        place = (a - end * shape.smoothing) / scale
-        shares[k] = ndtr(place)
-        means[k] = scale * (place * shares[k] + np.exp(-(place**2) / 2) / np.sqrt(2 * np.pi))
+        standardised = (a - end * shape.smoothing) / scale
+        shares[k] = ndtr(standardised)
+        means[k] = scale * (
+            standardised * shares[k] + np.exp(-(standardised**2) / 2) / np.sqrt(2 * np.pi)
+        )
     slope = shape.low + (means[0] - means[1]) / shape.smoothing
     return slope, (shares[0] - shares[1]) / shape.smoothing
 
@@ -189,9 +191,9 @@ def _tails(
         return []
     tails: list[smooth.FourthMoment] = []
     for cut in reversed(range(len(_CUTS))):
-        own = smooth.FourthMoment.of(rows[bins == cut], weights[bins == cut])
-        gram = own.gram + tails[-1].gram if tails else own.gram
-        tails.append(smooth.FourthMoment(gram, own.p))
+        moments = smooth.FourthMoment.of(rows[bins == cut], weights[bins == cut])
+        gram = moments.gram + tails[-1].gram if tails else moments.gram
+        tails.append(smooth.FourthMoment(gram, moments.p))
     return tails[::-1]
 
 

@@ -48,11 +48,11 @@ def under_logistic(
     low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
 ) -> Parabolas:
     """Parabolas below log(1 + eᵛ) for low ≤ v ≤ high, with nearly maximal means."""
-    places = [np.clip(middle + k * spread, low, high) for k in _SPREADS]
-    inwards = (low + high) / 2 - places[len(_SPREADS) // 2]
-    places += [places[len(_SPREADS) // 2] + share * inwards for share in _INWARD]
+    contacts = [np.clip(middle + k * spread, low, high) for k in _SPREADS]
+    inwards = (low + high) / 2 - contacts[len(_SPREADS) // 2]
+    contacts += [contacts[len(_SPREADS) // 2] + share * inwards for share in _INWARD]
     ends = [(end, np.logaddexp(0.0, end)) for end in (low, high)]
-    return _best((_logistic(place, ends) for place in places), middle, spread)
+    return _best((_logistic(contact, ends) for contact in contacts), middle, spread)
 
 
 def under_clipped_slope(
@@ -69,25 +69,25 @@ def _best(candidates: Iterable[Parabolas], middle: FloatArray, spread: FloatArra
     turn = iter(candidates)
     best = next(turn)
     largest = best.mean(middle, spread)
-    for one in turn:
-        mean = one.mean(middle, spread)
-        best, largest = best.where(mean > largest, one), np.maximum(mean, largest)
+    for parabolas in turn:
+        mean = parabolas.mean(middle, spread)
+        best, largest = best.where(mean > largest, parabolas), np.maximum(mean, largest)
     return best
 
 
-def _logistic(place: FloatArray, ends: list[tuple[FloatArray, FloatArray]]) -> Parabolas:
-    """Parabolas that touch at ``place`` (n,), below the loss between ends of known values."""
-    value, slope = np.logaddexp(0.0, place), expit(place)
+def _logistic(contact: FloatArray, ends: list[tuple[FloatArray, FloatArray]]) -> Parabolas:
+    """Parabolas that touch at ``contact`` (n,), below the loss between ends of known values."""
+    value, slope = np.logaddexp(0.0, contact), expit(contact)
     here = slope * (1 - slope)
     bend = here
     for end, value_there in ends:
-        away = end - place
+        away = end - contact
         near = np.abs(away) < _NEAR
         safe = np.where(near, 1.0, away)
         secant = 2 * (value_there - value - slope * away) / safe**2
         # |f'''| ≤ f'': a bend of f''(a)·2(e^{−d} + d − 1)/d² ≥ f''(a)(1 − d/3) remains at d.
         bend = np.minimum(bend, np.where(near, here * (1 - np.abs(away) / 3), secant))
-    return Parabolas(place, value, slope, np.maximum(bend, 0.0))
+    return Parabolas(contact, value, slope, np.maximum(bend, 0.0))
 
 
 def _slopes_between(
@@ -109,14 +109,14 @@ def _clipped(
     return Parabolas(smoothing * slope, smoothing / 2 * slope**2, slope, np.minimum(left, right))
 
 
-def _bend(rise: FloatArray, smoothing: float, beyond: FloatArray) -> FloatArray:
-    """Curvature with which a parabola of slope ``rise`` (n,) meets f ``beyond`` (n,) the zone."""
+def _bend(rise: FloatArray, smoothing: float, distance: FloatArray) -> FloatArray:
+    """Curvature with which a parabola of slope ``rise`` (n,) meets f ``distance`` (n,) the zone."""
     zone = smoothing * rise
-    beyond = np.maximum(beyond, 0.0)
-    length = zone + beyond
+    distance = np.maximum(distance, 0.0)
+    length = zone + distance
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Product of two ratios of small numbers: their squares may underflow.
-        bend = (rise / length) * ((zone + 2 * beyond) / length)
+        bend = (rise / length) * ((zone + 2 * distance) / length)
     return np.where((rise > 0) & (length > 0), bend, 0.0)
 
 

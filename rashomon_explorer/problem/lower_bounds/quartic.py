@@ -229,26 +229,26 @@ _ZOOMS, _SIDE, _FIRST_SPAN = 6, 15, 3.0
 _FAR = (0.9, 1.2)  # beyond the table, distances of the contacts below and above the place
 
 
-def half_square_minorant(place: FloatArray) -> FloatArray:
+def half_square_minorant(mean: FloatArray) -> FloatArray:
     """Coefficients (5, n) of powers 0 to 4 of ξ in a lower bound of ½(a + ξ)₊² − ½a₊² − a₊ξ."""
-    low, high = _contacts(place)
+    low, high = _contacts(mean)
     factor = 0.5 / (np.sqrt(low) + np.sqrt(high)) ** 4
-    total, product = 2 * place - low - high, (place - low) * (place - high)
-    one, zero = np.ones_like(place), np.zeros_like(place)
-    lost = np.array([product**2, 2 * total * product, total**2 + 2 * product, 2 * total, one])
-    behind = np.minimum(place, 0.0)  # tangent is 0 for a < 0, else it cancels ½a² + aξ
-    bound = np.array([behind**2 / 2, behind, one / 2, zero, zero]) - factor * lost
+    total, product = 2 * mean - low - high, (mean - low) * (mean - high)
+    ones, zero = np.ones_like(mean), np.zeros_like(mean)
+    lost = np.array([product**2, 2 * total * product, total**2 + 2 * product, 2 * total, ones])
+    behind = np.minimum(mean, 0.0)  # tangent is 0 for a < 0, else it cancels ½a² + aξ
+    bound = np.array([behind**2 / 2, behind, ones / 2, zero, zero]) - factor * lost
     return np.where(bound[0] + bound[2] + 3 * bound[4] > 0, bound, 0.0)
 
 
-def _contacts(place: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _contacts(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Contact points x and y (n,) of the curve; any points are valid."""
     x, y = _best_contacts()
-    far = place > _PLACES[-1]
-    below, above = np.where(far, place, _PLACES[-1]) + np.array([[-_FAR[0]], [_FAR[1]]])
+    far = mean > _PLACES[-1]
+    below, above = np.where(far, mean, _PLACES[-1]) + np.array([[-_FAR[0]], [_FAR[1]]])
     return (
-        np.where(far, below, np.interp(place, _PLACES, x)),
-        np.where(far, above, np.interp(place, _PLACES, y)),
+        np.where(far, below, np.interp(mean, _PLACES, x)),
+        np.where(far, above, np.interp(mean, _PLACES, y)),
     )
 
 
@@ -268,8 +268,8 @@ def _best_contacts() -> tuple[FloatArray, FloatArray]:
     return np.exp(centre[0]), np.exp(centre[1])
 
 
-def _mean_loss(x: FloatArray, y: FloatArray, place: FloatArray) -> FloatArray:
-    """Mean of (z − x)²(z − y)²/(2(√x + √y)⁴) for z normal around ``place``."""
-    a, b = place - x, place - y
-    mean = 3 + a**2 + 4 * a * b + b**2 + (a * b) ** 2
-    return np.asarray(mean / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4))
+def _mean_loss(x: FloatArray, y: FloatArray, mean: FloatArray) -> FloatArray:
+    """Mean of (z − x)²(z − y)²/(2(√x + √y)⁴) for z normal around ``mean``."""
+    a, b = mean - x, mean - y
+    product_mean = 3 + a**2 + 4 * a * b + b**2 + (a * b) ** 2
+    return np.asarray(product_mean / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4))

@@ -180,9 +180,9 @@ class ThirdMoment:
         return line, ThirdMoment(self.unfolded - (np.outer(identity, line) + 2 * paired) / 3)
 
 
-def _paired(one: FloatArray, other: FloatArray) -> FloatArray:
+def _paired(left: FloatArray, right: FloatArray) -> FloatArray:
     """Coordinates (q,) of the symmetric part of the matrix ``one otherᵀ``."""
-    plus, minus = outer_squares(np.column_stack([one + other, one - other])).T
+    plus, minus = outer_squares(np.column_stack([left + right, left - right])).T
     return np.asarray((plus - minus) / 4)
 
 
@@ -352,9 +352,9 @@ def _softmax_sums(
 def _longest_lever(scores: FloatArray) -> float:
     """Largest k over rows and unit steps: the largest difference of two of a row's scores."""
     longest = max(
-        float(np.einsum("ij,ij->i", one - other, one - other).max())
-        for k, one in enumerate(scores)
-        for other in scores[k + 1 :]
+        float(np.einsum("ij,ij->i", row_scores - later_scores, row_scores - later_scores).max())
+        for k, row_scores in enumerate(scores)
+        for later_scores in scores[k + 1 :]
     )
     return math.sqrt(longest) * _SOFTMAX_ROUNDING
 
@@ -371,11 +371,11 @@ def _forms(
     m, p = mean.shape
     variance, square = np.zeros((2, p * (p + 1) // 2, m))
     skewness = np.zeros((len(variance), p))
-    for one, share in zip(every, shares, strict=True):
-        weighted = share * outer_squares((one - mean).T)
+    for row_scores, share in zip(every, shares, strict=True):
+        weighted = share * outer_squares((row_scores - mean).T)
         variance += weighted
-        skewness += (weighted if weights is None else weighted * weights) @ (one - mean)
-        square += 2 * outer_squares((one - centre).T)
+        skewness += (weighted if weights is None else weighted * weights) @ (row_scores - mean)
+        square += 2 * outer_squares((row_scores - centre).T)
     if weights is not None:
         variance, square = variance * np.sqrt(weights), square * np.sqrt(weights)
     return variance, square, skewness
@@ -420,6 +420,6 @@ class _ChunkSums:
         return square, *(len(rows) * part for part in means)
 
 
-def _merged(one: Sums, other: Sums) -> Sums:
-    means = (left + right for left, right in zip(one[1:], other[1:], strict=True))
-    return np.maximum(one[0], other[0]), *means
+def _merged(first: Sums, second: Sums) -> Sums:
+    means = (left + right for left, right in zip(first[1:], second[1:], strict=True))
+    return np.maximum(first[0], second[0]), *means
