@@ -9,7 +9,6 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms import one_model
-from rashomon_explorer.mechanisms.base import Traits
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.mechanisms.langevin.plan import LastState, last_state_excess, plan_last_state
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
@@ -17,6 +16,7 @@ from rashomon_explorer.mechanisms.planning.centres import furthest_start
 from rashomon_explorer.mechanisms.request import Request, own_cost
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.batch_theorems import last_sampled_state_guarantee
+from rashomon_explorer.papers.one_model import DescentMechanism
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -39,7 +39,7 @@ class LastSampled(LastState):
         return self.batch_size / self.n
 
 
-class LastSampledState(one_model.DescentMechanism):
+class LastSampledState(DescentMechanism):
     """The last state of noisy steps, each on rows drawn without replacement.
 
     The guarantee is that of shifted interpolation for sampled batches (Theorems 4.9 and 4.10 of
@@ -50,7 +50,6 @@ class LastSampledState(one_model.DescentMechanism):
 
     name: ClassVar[str] = "last_sampled_state"
     summary: ClassVar[str] = "the last state of noisy descent on sampled rows"
-    traits: ClassVar[Traits] = replace(one_model.DescentMechanism.traits, compared=False)
 
     @classmethod
     def unsuited(cls, request: Request) -> str:

@@ -24,6 +24,7 @@ from rashomon_explorer.mechanisms.planning.centres import (
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import sampled_steps
+from rashomon_explorer.papers.one_model import NoisyDescent, OutputPerturbation, path_pull
 from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
@@ -258,9 +259,9 @@ def test_a_replaced_row_moves_a_path_by_what_its_gap_says(name, ridge):
 def test_a_short_path_moves_less_than_its_minimiser():
     """Lemma F.3 at m = 0; a ridge in place of the sum of what steps add and contract."""
     sums = sum(0.1 * 0.95**j for j in range(30))
-    assert one_model.path_pull(0.1, 30, 0.5) == pytest.approx(1 / sums)
-    assert one_model.path_pull(0.1, 30, 0.0) == pytest.approx(1 / 3)
-    assert one_model.path_pull(2.0, 30, 0.5) == one_model.path_pull(0.1, 9_999, 0.5) == 0.5
+    assert path_pull(0.1, 30, 0.5) == pytest.approx(1 / sums)
+    assert path_pull(0.1, 30, 0.0) == pytest.approx(1 / 3)
+    assert path_pull(2.0, 30, 0.5) == path_pull(0.1, 9_999, 0.5) == 0.5
 
 
 MANY, RIDGE, LOSS, SMALL = 200, 1.0, SmoothedHingeLoss(smoothing=0.5), 0.5
@@ -312,9 +313,9 @@ LAWS = {
     "localised": lambda pull: descent_law(BOTH.then, pull, BOTH.scale),
 }
 MODELS = {
-    "pure": one_model.OutputPerturbation(NOISES["pure"]),
-    "Gaussian": one_model.OutputPerturbation(NOISES["Gaussian"]),
-    "descent": one_model.NoisyDescent(SHORT),
+    "pure": OutputPerturbation(NOISES["pure"]),
+    "Gaussian": OutputPerturbation(NOISES["Gaussian"]),
+    "descent": NoisyDescent(SHORT),
     "localised": one_model.LocalisedGaussian(BOTH),
 }
 

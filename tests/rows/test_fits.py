@@ -136,8 +136,9 @@ def _mechanisms():
         settings = {"ridge": 0.0, **BUDGET, "row_norm": 2**0.5, "psi": 0.0, "n_draws": 1, **own}
         known = {k: one for k, one in settings.items() if k in Request.__dataclass_fields__}
         request = Request(**{**known, "n": N, "p": 4 * loss.outputs, "loss": loss})
-        compared = {name: one for name, one in MECHANISMS.items() if one.traits.compared}
-        names = [name for name, one in compared.items() if not one.unsuited(request)]
+        tried = [name for name, one in MECHANISMS.items() if one.traits.compared]
+        tried += ["noisy_descent", "last_iterate", "output_perturbation"]
+        names = [name for name in tried if not MECHANISMS[name].unsuited(request)]
         names = [name for name in names if name != "noisy_sgd"]
         for name in (*names, "localised"):
             quick = name == "moments" or (kind == "two" and name != "noisy_descent")

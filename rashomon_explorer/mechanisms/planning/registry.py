@@ -24,11 +24,11 @@ _SEVERAL = {
 
 _ONE_MODEL = {
     "moments": f"{_ROOM}.moments:Moments",
-    "noisy_descent": f"{_ROOM}.one_model:NoisyDescent",
-    "last_iterate": f"{_ROOM}.one_model:LastIterate",
+    "noisy_descent": f"{_PAPERS}.one_model:NoisyDescent",
+    "last_iterate": f"{_PAPERS}.one_model:LastIterate",
     "noisy_sgd": f"{_ROOM}.one_model:NoisySGD",
     "localised_gaussian": f"{_ROOM}.one_model:LocalisedGaussian",
-    "output_perturbation": f"{_ROOM}.one_model:OutputPerturbation",
+    "output_perturbation": f"{_PAPERS}.one_model:OutputPerturbation",
     "regularised": f"{_PAPERS}.localisation:Regularised",
     "localised": f"{_PAPERS}.localisation:Localised",
     "iterated": f"{_PAPERS}.localisation:Iterated",
