@@ -25,7 +25,7 @@ from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
 from rashomon_explorer.audits.tolerance import Tolerance, resolve, resolve_losses
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators, from_predictions
-from rashomon_explorer.sets.base import Places
+from rashomon_explorer.sets.base import ModelIndices
 from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
 from rashomon_explorer.sets.sources.predictions import fitted_models, prediction_kind, row_losses
 
@@ -107,7 +107,7 @@ class SampledSet(PredictorSet):
                 both[number] = replace(models, values=1 - models.values)
         return replace(self, models=both[0], reference=both[1], classes=classes)
 
-    def _at(self, places: Places) -> dict[str, Any]:
+    def _at(self, places: ModelIndices) -> dict[str, Any]:
         return {
             **super()._at(places),
             "kinds": tuple(self.kinds[position] for position in places),

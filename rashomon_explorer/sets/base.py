@@ -50,10 +50,10 @@ PATTERNS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
 }
 
 
-Places = NDArray[np.intp]
+ModelIndices = NDArray[np.intp]
 
 
-def mask_places(mask: ArrayLike, count: int) -> Places:
+def mask_indices(mask: ArrayLike, count: int) -> ModelIndices:
     """Return the indices of the models that a mask selects."""
     selected = np.asarray(mask)
     if selected.dtype != bool or selected.shape != (count,):
@@ -65,24 +65,24 @@ def mask_places(mask: ArrayLike, count: int) -> Places:
     return np.flatnonzero(selected)
 
 
-def key_places(key: object, count: int) -> Places:
+def key_indices(key: object, count: int) -> ModelIndices:
     """Return the indices that an index, slice, mask or sequence of indices selects."""
     if isinstance(key, slice):
         return np.arange(count)[key]
     array = np.asarray(key)
     if array.dtype == bool and array.ndim == 1:
-        return mask_places(array, count)
+        return mask_indices(array, count)
     if array.size == 0:
         return np.zeros(0, dtype=np.intp)
     if array.dtype.kind not in "iu" or array.ndim > 1:
         raise TypeError(f"select models by an index, a slice, indices or a mask, got {key!r}")
-    places = np.atleast_1d(array).astype(np.intp)
-    if not ((places >= -count) & (places < count)).all():
+    indices = np.atleast_1d(array).astype(np.intp)
+    if not ((indices >= -count) & (indices < count)).all():
         raise IndexError(f"indices must be below the {count} models of the set, got {key!r}")
-    return places % count
+    return indices % count
 
 
-def how_many(n: int, count: int) -> int:
+def checked_count(n: int, count: int) -> int:
     """Return ``n``; raise unless 1 ≤ n ≤ count."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
         raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
@@ -230,11 +230,11 @@ class ModelSet(ReprMixin):
         return self.n_draws
 
     def __getitem__(self, key: Any) -> Self:
-        places = key_places(key, self.n_draws)
-        return self._select(places, "chosen by place", reads_rows=None)
+        indices = key_indices(key, self.n_draws)
+        return self._select(indices, "chosen by place", reads_rows=None)
 
     def __iter__(self) -> Iterator[Self]:
-        return (self[place] for place in range(self.n_draws))
+        return (self[index] for index in range(self.n_draws))
 
     def filter(
         self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
@@ -242,8 +242,8 @@ class ModelSet(ReprMixin):
         """Select the models that a mask or a rule keeps."""
         view = self._public_view() if reads_rows is False else self
         mask = rule(view) if callable(rule) else rule
-        places = mask_places(mask, self.n_draws)
-        return self._select(places, "filtered", reads_rows=reads_rows)
+        indices = mask_indices(mask, self.n_draws)
+        return self._select(indices, "filtered", reads_rows=reads_rows)
 
     def nearest(
         self,
@@ -256,23 +256,23 @@ class ModelSet(ReprMixin):
         """Keep the ``n`` models nearest to given coefficients, the nearest first."""
         if metric not in DISTANCES:
             raise ValueError(f"metric must be one of {sorted(DISTANCES)}, got {metric!r}")
-        own: FloatArray = self.coef
+        draws: FloatArray = self.coef
         goal = np.asarray(coef, dtype=float)
-        if goal.shape != own.shape[1:] or not np.isfinite(goal).all():
+        if goal.shape != draws.shape[1:] or not np.isfinite(goal).all():
             raise ValueError(
-                f"coef must hold {own.shape[1]} finite values, one for each parameter and the "
+                f"coef must hold {draws.shape[1]} finite values, one for each parameter and the "
                 f"intercept too, got shape {goal.shape}"
             )
-        order = np.argsort(DISTANCES[metric](own, goal), kind="stable")
+        order = np.argsort(DISTANCES[metric](draws, goal), kind="stable")
         step = f"nearest to given coefficients ({metric})"
-        return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+        return self._select(order[: checked_count(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
         """Keep the ``n`` simplest models; ties are broken by order."""
         check_nonnegative_or_infinite(tol=tol)
         order = np.argsort(self.complexity(tol), kind="stable")
         step = f"the simplest (tol={tol:g})"
-        return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+        return self._select(order[: checked_count(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def dedupe(
         self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
@@ -282,23 +282,20 @@ class ModelSet(ReprMixin):
             raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
         pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
         _, first = np.unique(pattern, axis=0, return_index=True)
-        without_rows = by == "coef" and reads_rows is None
-        return self._select(
-            np.sort(first),
-            f"one of each pattern of {by}",
-            reads_rows=False if without_rows else reads_rows,
-        )
+        if by == "coef" and reads_rows is None:
+            reads_rows = False
+        return self._select(np.sort(first), f"one of each pattern of {by}", reads_rows=reads_rows)
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Self:
         """Keep a random sample of ``n`` models without replacement."""
         # Local import: it is slow.
         from sklearn.utils import check_random_state
 
-        count = how_many(n, self.n_draws)
-        places = check_random_state(random_state).permutation(self.n_draws)[:count]
-        return self._select(places, "taken at random", reads_rows=False)
+        count = checked_count(n, self.n_draws)
+        indices = check_random_state(random_state).permutation(self.n_draws)[:count]
+        return self._select(indices, "taken at random", reads_rows=False)
 
-    def _select(self, places: Places, rule: str, *, reads_rows: bool | None) -> Self:
+    def _select(self, indices: ModelIndices, rule: str, *, reads_rows: bool | None) -> Self:
         private = self.curated if reads_rows is None else reads_rows
         if private and not self.curated:
             raise CuratorOnlyError(
@@ -307,20 +304,20 @@ class ModelSet(ReprMixin):
             )
         return replace(  # type: ignore[type-var]
             self,
-            guarantee=_after(self.guarantee, rule, private),
-            steps=(*self.steps, f"{rule}, {len(places)} of {self.n_draws}"),
-            **self._at(places),
+            guarantee=_selected_guarantee(self.guarantee, rule, private),
+            steps=(*self.steps, f"{rule}, {len(indices)} of {self.n_draws}"),
+            **self._at(indices),
         )
 
     def _public_view(self) -> Any:
         return self
 
-    def _at(self, places: Places) -> dict[str, Any]:
+    def _at(self, indices: ModelIndices) -> dict[str, Any]:
         """Fields with one entry for each model, at the given indices."""
         raise NotImplementedError
 
 
-def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
+def _selected_guarantee(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
     if not guarantee.holds:
         return guarantee
     if private:
@@ -354,8 +351,8 @@ class CuratorSet(ModelSet):
         return ()
 
     def _facts(self) -> list[Fact]:
-        found = "unknown" if math.isnan(self.hit_rate) else f"{self.hit_rate:.1%}"
-        inside = f"{found} inside ψ (not private)"
+        share = "unknown" if math.isnan(self.hit_rate) else f"{self.hit_rate:.1%}"
+        inside = f"{share} inside ψ (not private)"
         return [*super()._facts(), ("curator", inside), *(("curator", note) for note in self.notes)]
 
     @property
@@ -396,10 +393,10 @@ class CuratorSet(ModelSet):
         """
         check_nonnegative_or_infinite(psi=psi)
         # A complete set at a smaller ψ is still complete up to the largest excess of its models.
-        known = max(self.psi, float(self.excess.max(initial=0.0)))
-        if getattr(self, "complete", False) and psi > known:
+        largest = max(self.psi, float(self.excess.max(initial=0.0)))
+        if getattr(self, "complete", False) and psi > largest:
             raise ValueError(
-                f"psi must be at most {known:g}, got {psi!r}: the set holds every model up to "
+                f"psi must be at most {largest:g}, got {psi!r}: the set holds every model up to "
                 "there and none beyond; build the set again with the larger ψ"
             )
         return self._within(float(psi))
@@ -430,8 +427,8 @@ class CuratorSet(ModelSet):
                 f"psi must be from 0 to {self.psi:g}, the set's own, got {psi!r}: the set is not "
                 "complete beyond it; draw or build it again with the larger ψ"
             )
-        places = mask_places(self._hits(threshold), self.n_draws)
-        selected = self._select(places, f"inside ψ = {threshold:g}", reads_rows=True)
+        indices = mask_indices(self._hits(threshold), self.n_draws)
+        selected = self._select(indices, f"inside ψ = {threshold:g}", reads_rows=True)
         return selected if psi is None else selected._within(threshold)
 
     def intersect(
@@ -476,8 +473,8 @@ class CuratorSet(ModelSet):
             )
         check_nonnegative_or_infinite(psi=psi)
         floor = float(second.min(initial=math.inf)) if least is None else float(least)
-        places = mask_places(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
-        return self._select(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
+        indices = mask_indices(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
+        return self._select(indices, f"inside ψ and {name} within {psi:g}", reads_rows=True)
 
     def _hits(self, psi: float) -> Mask:
         # Compare as samplers do: subtracting first would lose draws exactly at the threshold.

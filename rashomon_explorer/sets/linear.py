@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
 from rashomon_explorer._utils.formatting import Fact, hit_rate_text
 from rashomon_explorer.sets import scores as scoring
-from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
+from rashomon_explorer.sets.base import CuratorSet, ModelIndices, ModelSet
 from rashomon_explorer.sets.files import written_as
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ FeatureGroups = Mapping[str, tuple[str, ...]]
 
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Find groups by column names: two or more columns ``"name=level"``, but no comparisons."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in names:
         stem, sign, level = name.partition("=")
         compares = stem.endswith(("<", ">", "!", "≤", "≥")) or level.startswith("=")
         if sign and stem and stem not in names and not compares:
-            found.setdefault(stem, []).append(name)
-    return {stem: tuple(columns) for stem, columns in found.items() if len(columns) > 1}
+            groups.setdefault(stem, []).append(name)
+    return {stem: tuple(columns) for stem, columns in groups.items() if len(columns) > 1}
 
 
 def checked_groups(
@@ -258,10 +258,8 @@ class LinearSet(ModelSet):
         ValueError
             If a column is unknown or in two groups.
         """
-        new_groups = checked_groups(groups, self.feature_names[:-1])
-        return (
-            self if new_groups == self.feature_groups else replace(self, feature_groups=new_groups)
-        )
+        groups = checked_groups(groups, self.feature_names[:-1])
+        return self if groups == self.feature_groups else replace(self, feature_groups=groups)
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Count the coefficients above ``tol`` of each model (n_draws,), without intercepts."""
@@ -297,8 +295,8 @@ class LinearSet(ModelSet):
 
         return to_sklearn(self, draw)
 
-    def _at(self, places: Places) -> dict[str, Any]:
-        return {"coef": self.coef[places]}
+    def _at(self, indices: ModelIndices) -> dict[str, Any]:
+        return {"coef": self.coef[indices]}
 
 
 @written_as("release")
@@ -456,8 +454,8 @@ class RashomonSet(LinearSet, CuratorSet):
             warn_if_weak(self.plan, "this release")
         return released
 
-    def _at(self, places: Places) -> dict[str, Any]:
-        return {**super()._at(places), "losses": self.losses[places]}
+    def _at(self, indices: ModelIndices) -> dict[str, Any]:
+        return {**super()._at(indices), "losses": self.losses[indices]}
 
     def _within(self, psi: float) -> Self:
         return replace(self, narrowed=psi)
@@ -491,8 +489,8 @@ def effective_size(values: ArrayLike) -> float:
         half = chains.shape[1] // 2
         chains = np.stack([chains[0, :half], chains[0, -half:]])
     measure = _arviz("arviz_stats.base").array_stats
-    found = float(measure.ess(chains, method="mean", chain_axis=0, draw_axis=1))
-    return min(found, float(chains.size))
+    size = float(measure.ess(chains, method="mean", chain_axis=0, draw_axis=1))
+    return min(size, float(chains.size))
 
 
 def to_data_tree(

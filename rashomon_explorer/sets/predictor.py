@@ -16,7 +16,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import scores as scoring
-from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
+from rashomon_explorer.sets.base import CuratorSet, ModelIndices, ModelSet
 from rashomon_explorer.sets.files import written_as
 from rashomon_explorer.sets.models import Models, fitted, written
 from rashomon_explorer.sets.models.trees import DecisionTrees, sklearn_trees, tree_columns
@@ -115,13 +115,13 @@ class PredictorModels(ModelSet):
         """Write one of the trees as text, one line per node."""
         if isinstance(self.models, fitted.FittedModels) and not self.classes:
             return self.models.regression_text(draw)
-        own = self.decision_trees
-        return written.as_text(own.trees[draw], own.feature_names, self.classes)
+        trees = self.decision_trees
+        return written.as_text(trees.trees[draw], trees.feature_names, self.classes)
 
     def dot(self, draw: int) -> str:
         """Write one of the trees in the DOT language, which Graphviz draws."""
-        own = self.decision_trees
-        return written.as_dot(own.trees[draw], own.feature_names, self.classes)
+        trees = self.decision_trees
+        return written.as_dot(trees.trees[draw], trees.feature_names, self.classes)
 
     def to_treefarms(self) -> list[dict[str, Any]]:
         """Convert all trees to the TreeFARMS format, which ``from_treefarms`` reads."""
@@ -129,43 +129,43 @@ class PredictorModels(ModelSet):
 
     def to_timbertrek(self, X: Any = None, y: Any = None) -> dict[str, Any]:
         """Convert all trees to the TimberTrek format; ``json.dump`` writes its file."""
-        own = self.decision_trees
+        trees = self.decision_trees
         if len(self.classes) != 2:
             raise TypeError(f"TimberTrek's leaves are + or -, and the classes are {self.classes}")
         if (X is None) != (y is None):
             raise ValueError("give both X and y: rows, and the label of each")
         rows = None
-        losses = getattr(self, "losses", np.full(len(own), np.nan)) if self.curated else None
+        losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self.curated else None
         if X is not None:
             X = scoring.encoded_rows(self, X)
-            rows = own.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
+            rows = trees.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
         if losses is None or np.isnan(losses).any():
             if rows is None:
                 raise ValueError("the losses of these trees are unknown: give rows, X= and y=")
-            losses = (own.labels(X) != rows[1]).mean(axis=1)
+            losses = (trees.labels(X) != rows[1]).mean(axis=1)
         return written.as_timbertrek(
-            own.trees, self._numbers(), losses.tolist(), own.feature_names, rows
+            trees.trees, self._numbers(), losses.tolist(), trees.feature_names, rows
         )
 
     def _numbers(self) -> list[int]:
         """Numbers of the trees in their names, if all names have one; otherwise 1, 2, …."""
-        found = [name.removeprefix("tree ") for name in getattr(self, "names", ())]
-        if found and len(set(found)) == len(found) and all(map(str.isdigit, found)):
-            return [int(number) for number in found]
+        numbers = [name.removeprefix("tree ") for name in getattr(self, "names", ())]
+        if numbers and len(set(numbers)) == len(numbers) and all(map(str.isdigit, numbers)):
+            return list(map(int, numbers))
         return list(range(1, len(self.models) + 1))
 
     @cached_property
     def decision_trees(self) -> DecisionTrees:
         """Trees that predict the labels of the models; also of scikit-learn's fitted trees."""
-        own: Any = self.models
-        if isinstance(own, fitted.FittedModels):
-            own = sklearn_trees(own.estimators, own.classes)
-        if not isinstance(own, DecisionTrees):
+        trees: Any = self.models
+        if isinstance(trees, fitted.FittedModels):
+            trees = sklearn_trees(trees.estimators, trees.classes)
+        if not isinstance(trees, DecisionTrees):
             raise TypeError(f"{self.models.kind} have no decision trees: use scores and labels")
-        return own
+        return trees
 
-    def _at(self, places: Places) -> dict[str, Any]:
-        return {"models": self.models.take(places)}
+    def _at(self, indices: ModelIndices) -> dict[str, Any]:
+        return {"models": self.models.take(indices)}
 
 
 @written_as("released trees")
@@ -382,12 +382,12 @@ class PredictorSet(PredictorModels, CuratorSet):
             )
         return self.losses
 
-    def _at(self, places: Places) -> dict[str, Any]:
+    def _at(self, indices: ModelIndices) -> dict[str, Any]:
         return {
-            **super()._at(places),
-            "losses": self.losses[places],
-            "names": tuple(self.names[place] for place in places),
-            "complete": self.complete and len(np.unique(places)) == self.n_draws,
+            **super()._at(indices),
+            "losses": self.losses[indices],
+            "names": tuple(self.names[index] for index in indices),
+            "complete": self.complete and len(np.unique(indices)) == self.n_draws,
         }
 
     def _within(self, psi: float) -> Self:

@@ -49,11 +49,7 @@ def unit_rows(schema: TableSchema, X: Any) -> FloatArray:
 
 
 def is_encoded(schema: TableSchema, X: Any) -> bool:
-    """Whether a table has encoded columns rather than the schema's; by names and shape alone.
-
-    A frame with the schema's columns is a raw table unless an encoder returned it. An array of
-    numbers with as many columns as encoded rows is encoded, unless :func:`is_ambiguous`.
-    """
+    """Whether a table has encoded columns rather than the schema's; by names and shape alone."""
     # Local import: sets without a schema need no pandas.
     from rashomon_explorer._utils.containers import column_labels, container_shape
     from rashomon_explorer.data.encoder import ENCODED
@@ -62,16 +58,11 @@ def is_encoded(schema: TableSchema, X: Any) -> bool:
     if labels is not None:
         names, attributes = {str(label) for label in labels}, getattr(X, "attrs", {})
         raw = {column.name for column in schema.features} <= names
-        known = bool(attributes.get(ENCODED)) if isinstance(attributes, dict) else False
-        return (known or not raw) and set(schema.encoded_names) <= names
+        marked = isinstance(attributes, dict) and bool(attributes.get(ENCODED))
+        return (marked or not raw) and set(schema.encoded_names) <= names
     shape = container_shape(X, 2)
-    kind = getattr(getattr(X, "dtype", None), "kind", "f" if _all_numbers(X) else "O")
+    kind = getattr(getattr(X, "dtype", None), "kind", None) or np.asarray(X).dtype.kind
     return kind in "biuf" and shape is not None and shape[1:] == (len(schema.encoded_names),)
-
-
-def _all_numbers(X: Any) -> bool:
-    """Whether a list of rows holds no text."""
-    return np.asarray(X).dtype.kind in "biuf"
 
 
 def is_ambiguous(schema: TableSchema, X: Any) -> bool:
@@ -92,11 +83,7 @@ AMBIGUOUS = (
 
 
 def encoded_rows(models: Any, X: Any, *, is_raw: bool = False) -> Any:
-    """Rows as the models of a set take them, from the set's raw table or from encoded rows.
-
-    Columns of a frame are found by name. ``is_raw`` settles what an unnamed array of
-    numbers is, where both are possible; trees have the same numbers in both.
-    """
+    """Rows as the models of a set take them; an unnamed table is raw if ``is_raw``."""
     schema = getattr(models, "schema", None)
     if X is None:
         return X
@@ -106,16 +93,12 @@ def encoded_rows(models: Any, X: Any, *, is_raw: bool = False) -> Any:
     if is_chunked(X):
         return X if schema is None else _encoded_chunks(models, as_chunked_rows(X), is_raw)
     if schema is None or _takes(models, X, is_raw):
-        return _in_order(models, X)
+        # Columns of a frame in the order of the models' names, which arrays are taken to have.
+        if hasattr(models, "row_norm"):
+            return rows_by_name(X, models.feature_names[:-1], schema)
+        in_order = getattr(getattr(models, "models", None), "in_order", None)
+        return X if in_order is None else in_order(X)  # trees find names later
     return models.encode(X)
-
-
-def _in_order(models: Any, X: Any) -> Any:
-    """Columns of a frame in the order of the models' names, which arrays are taken to have."""
-    if hasattr(models, "row_norm"):
-        return rows_by_name(X, models.feature_names[:-1], models.schema)
-    ordered = getattr(getattr(models, "models", None), "in_order", None)  # trees find names later
-    return X if ordered is None else ordered(X)
 
 
 def _takes(models: Any, X: Any, is_raw: bool) -> bool:
@@ -158,9 +141,15 @@ def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None
     # Models of unnamed rows have columns x0, x1, …; a frame may name them differently.
     nameless = list(names) == [f"x{j}" for j in range(len(names))] and len(labels) == len(names)
     if order is None and not nameless:
+        suggestion = (
+            "this set has no schema, so it takes rows encoded as in the fit, not a raw table. Fit "
+            "with schema=... to release models with their encoder"
+        )
+        if schema is not None:
+            suggestion = "give the raw table, with the columns that the schema declares"
         raise DataError(
             f"X must have the columns {_short(names)}, got {_short(list(map(str, labels)))}: "
-            + _suggestion(schema)
+            f"{suggestion}"
         )
     return as_pandas(X if order is None else columns_at(X, order))
 
@@ -208,23 +197,14 @@ def _short(names: Sequence[str]) -> str:
     return str(head) if len(names) <= 8 else f"{str(head)[:-1]}, …] ({len(names)})"
 
 
-def _suggestion(schema: TableSchema | None) -> str:
-    if schema is not None:
-        return "give the raw table, with the columns that the schema declares"
-    return (
-        "this set has no schema, so it takes rows encoded as in the fit, not a raw table. Fit "
-        "with schema=... to release models with their encoder"
-    )
-
-
 def finite_rows(X: Any, width: int) -> FloatArray:
     """Rows (n_rows, width) of finite numbers."""
     rows = as_numbers(X, "X must hold numbers")
     if rows.ndim != 2 or rows.shape[1] != width:
         raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
     if not np.isfinite(rows).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
+        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ValueError(f"X holds NaN or infinity at {cell}: remove or impute the row")
     return rows
 
 
@@ -235,10 +215,7 @@ def linear_scores(
     outputs: int = 1,
     scale: ColumnMap | None = None,
 ) -> FloatArray:
-    """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows clipped to ``row_norm``.
-
-    With a ``scale``, rows are mapped by it. Returns shape (k, n_rows, outputs).
-    """
+    """θ·(x, 1) (k, n_rows, outputs) for rows clipped to ``row_norm``, and mapped by a scale."""
     width = coef.shape[1] // outputs
     rows = finite_rows(X, width - 1)
     clipped = model_rows(rows, row_norm, scale)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer._utils.arrays import FloatArray, unscale_targets
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.data.cells import ColumnMap
-from rashomon_explorer.sets.base import key_places
+from rashomon_explorer.sets.base import key_indices
 from rashomon_explorer.sets.scores import model_rows
 
 
@@ -58,15 +58,10 @@ class ShortensRows:
         return super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
 
     def to_onnx(self) -> Any:
-        """Return an ONNX model with the same predictions, whose clipping is part of the graph.
+        """Return an ONNX model with the same predictions, which clips rows; needs onnx.
 
-        Its input ``X`` has double precision; its outputs are ``label`` and ``probabilities``, or
-        ``variable`` for targets. It needs the package onnx.
-
-        Raises
-        ------
-        TypeError
-            If classes are neither text nor integers.
+        Its input is ``X``, in double precision; its outputs are ``label`` and ``probabilities``,
+        or ``variable`` for targets. A TypeError for classes that are neither text nor integers.
         """
         check_is_fitted(self)
         return to_onnx(self)
@@ -110,8 +105,8 @@ def to_sklearn(models: Any, draw: int) -> LinearModel:
     """See :meth:`RashomonSet.to_sklearn`."""
     if isinstance(draw, bool) or not isinstance(draw, int | np.integer):
         raise TypeError(f"draw must be the place of one model, got {draw!r}")
-    place = key_places(draw, models.n_draws)[0]
-    each = models.coef[place].reshape(models.outputs, -1)
+    index = key_indices(draw, models.n_draws)[0]
+    each = models.coef[index].reshape(models.outputs, -1)
     model = _FITTED[models.link](models, each[:, :-1], each[:, -1])
     model.row_norm_, model.scale_ = models.row_norm, models.scale
     model.n_features_in_ = each.shape[1] - 1
@@ -146,10 +141,6 @@ def _probabilities(models: Any, coef: FloatArray, intercept: FloatArray) -> Draw
     return _classifier(models, model, coef, intercept)
 
 
-def _labels(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
-    return _classifier(models, DrawnLinearSVC(loss="hinge"), coef, intercept)
-
-
 def _classifier(models: Any, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
     model.classes_ = np.array(models.classes or range(models.n_classes))
     model.encoded_coef_, model.encoded_intercept_ = coef.copy(), intercept.copy()
@@ -168,7 +159,7 @@ def _targets(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnRidge
 _FITTED: dict[str, Callable[[Any, FloatArray, FloatArray], Any]] = {
     "logistic": _probabilities,
     "softmax": _probabilities,
-    "sign": _labels,
+    "sign": lambda models, *part: _classifier(models, DrawnLinearSVC(loss="hinge"), *part),
     "identity": _targets,
 }
 
@@ -228,7 +219,7 @@ def to_onnx(model: Any) -> Any:
     scores = graph.add("Add", product, graph.constant(intercept.copy()), **named)
     types = onnx.TensorProto
     outputs = [("variable", types.DOUBLE, 1)] if named else _classes(graph, model, scores)
-    made = onnx.helper.make_graph(
+    onnx_graph = onnx.helper.make_graph(
         graph.nodes,
         type(model).__name__,
         [onnx.helper.make_tensor_value_info(_INPUT, types.DOUBLE, ["rows", coef.shape[1]])],
@@ -238,11 +229,11 @@ def to_onnx(model: Any) -> Any:
         ],
         graph.constants,
     )
-    found = onnx.helper.make_model(
-        made, opset_imports=[onnx.helper.make_opsetid("", _OPSET)], ir_version=8
+    onnx_model = onnx.helper.make_model(
+        onnx_graph, opset_imports=[onnx.helper.make_opsetid("", _OPSET)], ir_version=8
     )
-    onnx.checker.check_model(found)
-    return found
+    onnx.checker.check_model(onnx_model)
+    return onnx_model
 
 
 def _classes(graph: _Graph, model: Any, scores: str) -> list[tuple[str, int, int]]:
@@ -258,8 +249,8 @@ def _classes(graph: _Graph, model: Any, scores: str) -> list[tuple[str, int, int
         above = graph.add("Greater", scores, graph.constant(0.0))
         flat = graph.add("Squeeze", above, graph.constant(np.array([1])))
         codes = graph.add("Cast", flat, to=types.INT64)
-    known = graph.constant(classes.astype(object if text else np.int64))
-    graph.add("Gather", known, codes, name="label")
+    labels = graph.constant(classes.astype(object if text else np.int64))
+    graph.add("Gather", labels, codes, name="label")
     outputs = [("label", types.STRING if text else types.INT64, 0)]
     if not hasattr(model, "predict_proba"):
         return outputs

@@ -34,7 +34,7 @@ class FittedModels:
     estimators: tuple[Any, ...]
     classes: tuple[Any, ...]
     columns: tuple[str, ...] = ()  # of the frame that they were first given
-    decision: Any = None  # gives labels in the place of ``predict``: an object with ``codes``
+    decision: Any = None  # gives labels instead of ``predict``: an object with ``codes``
 
     def __len__(self) -> int:
         return len(self.estimators)
@@ -71,11 +71,11 @@ class FittedModels:
         shape = (len(self), n, *several)
         if not len(self):
             return np.empty(shape)
-        each = [self._predict(place, model, X) for place, model in enumerate(self.estimators)]
-        for place, values in enumerate(each):
+        each = [self._predict(index, model, X) for index, model in enumerate(self.estimators)]
+        for index, values in enumerate(each):
             if values.shape != shape[1:]:
                 raise ValueError(
-                    f"model {place} predicts shape {values.shape} for {n} rows, expected "
+                    f"model {index} predicts shape {values.shape} for {n} rows, expected "
                     f"{shape[1:]}"
                 )
         return check_scores(np.stack(each), "predictions")
@@ -86,16 +86,16 @@ class FittedModels:
             raise ValueError("fitted models need rows: call labels(X)")
         if not self.classes:
             raise TypeError("labels need classes, and these models predict numbers: use scores")
-        each = [self._codes(place, model, X) for place, model in enumerate(self.estimators)]
+        each = [self._codes(index, model, X) for index, model in enumerate(self.estimators)]
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         return np.array(each, dtype=int).reshape(len(self), n)
 
-    def _codes(self, place: int, model: Any, X: Any) -> NDArray[np.int_]:
+    def _codes(self, index: int, model: Any, X: Any) -> NDArray[np.int_]:
         if self.decision is None:
-            return class_codes(model.predict(X), self.classes, f"model {place}")
+            return class_codes(model.predict(X), self.classes, f"model {index}")
         labels = np.empty(len(self.decision.classes), dtype=object)
         labels[:] = self.decision.classes
-        return class_codes(labels[self.decision.codes(model, X)], self.classes, f"model {place}")
+        return class_codes(labels[self.decision.codes(model, X)], self.classes, f"model {index}")
 
     def one_fit_each(self) -> "FittedModels":
         """Return the models so that one fit of each answers for all rows, known or changed."""
@@ -105,9 +105,9 @@ class FittedModels:
         """Leaves of trees, or number of coefficients above ``tol`` in size."""
         return np.array([self._size(model, tol) for model in self.estimators], dtype=int)
 
-    def take(self, places: NDArray[np.intp]) -> Self:
+    def take(self, indices: NDArray[np.intp]) -> Self:
         """Return the models at the given indices."""
-        return replace(self, estimators=tuple(self.estimators[place] for place in places))
+        return replace(self, estimators=tuple(self.estimators[index] for index in indices))
 
     def regression_text(self, draw: int) -> str:
         """Text of a regression tree; raise TypeError for any other model."""
@@ -123,41 +123,37 @@ class FittedModels:
     @property
     def coef(self) -> FloatArray:
         """Coefficients with the intercept last, of linear models of one shape."""
-        parts = [_linear_part(model) for model in self.estimators]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or len({part.shape for part in known}) != 1:
+        parts = []
+        for model in self.estimators:
+            if hasattr(model, "coef_") and hasattr(model, "intercept_"):
+                coef = np.atleast_2d(np.asarray(model.coef_, dtype=float))
+                intercept = np.broadcast_to(np.ravel(model.intercept_), (len(coef),))
+                parts.append(np.column_stack([coef, intercept]).ravel())
+        if len(parts) < len(self) or len({part.shape for part in parts}) != 1:
             raise AttributeError(
                 "these models have no common coefficients: each has to be a linear model itself "
                 "(in a pipeline coefficients are in the units of the step before)"
             )
-        return np.stack(known)
+        return np.stack(parts)
 
-    def _predict(self, place: int, model: Any, X: Any) -> FloatArray:
+    def _predict(self, index: int, model: Any, X: Any) -> FloatArray:
         if not self.classes:
             return np.asarray(model.predict(X), dtype=float)
-        if hasattr(model, "predict_proba"):
-            return self._probabilities(place, model, X)
-        return one_hot(self._codes(place, model, X), self._count)
-
-    def _probabilities(self, place: int, model: Any, X: Any) -> FloatArray:
+        if not hasattr(model, "predict_proba"):
+            return one_hot(self._codes(index, model, X), len(self.classes))
         probabilities = np.asarray(model.predict_proba(X), dtype=float)
         labels = getattr(model, "classes_", None)
-        # diffprivlib's fitted models may have None: their columns are the sorted labels.
-        own = class_codes(
-            self.classes if labels is None else labels, self.classes, f"model {place}"
-        )
-        if probabilities.ndim != 2 or probabilities.shape[1] != len(own):
+        if labels is None:  # as diffprivlib's fitted models may have: the sorted labels
+            labels = self.classes
+        codes = class_codes(labels, self.classes, f"model {index}")
+        if probabilities.ndim != 2 or probabilities.shape[1] != len(codes):
             raise ValueError(
-                f"model {place} gives probabilities of shape {probabilities.shape} for "
-                f"{len(own)} classes"
+                f"model {index} gives probabilities of shape {probabilities.shape} for "
+                f"{len(codes)} classes"
             )
-        aligned = np.zeros((len(probabilities), self._count))
-        aligned[:, own] = probabilities
-        return aligned[:, 1] if self._count == 2 else aligned
-
-    @property
-    def _count(self) -> int:
-        return len(self.classes)
+        aligned = np.zeros((len(probabilities), len(self.classes)))
+        aligned[:, codes] = probabilities
+        return aligned[:, 1] if len(self.classes) == 2 else aligned
 
     def _size(self, model: Any, tol: float) -> int:
         if hasattr(model, "get_n_leaves"):
@@ -173,21 +169,13 @@ class FittedModels:
 
 def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
     """Find the indices of labels among the classes."""
-    code = {label: place for place, label in enumerate(classes)}
+    code = {label: k for k, label in enumerate(classes)}
     array = np.asarray(labels)
     strange = [label for label in np.unique(array).tolist() if label not in code]
     if strange:
         raise ValueError(f"{what} holds the class {strange[0]!r}, which is not in {list(classes)}")
     codes = np.array([code[label] for label in array.ravel().tolist()], dtype=int)
     return codes.reshape(array.shape)
-
-
-def _linear_part(model: Any) -> FloatArray | None:
-    if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
-        return None
-    coef = np.atleast_2d(np.asarray(model.coef_, dtype=float))
-    intercept = np.broadcast_to(np.ravel(model.intercept_), (len(coef),))
-    return np.column_stack([coef, intercept]).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +197,9 @@ class StoredPredictions:
         """Return the stored predictions."""
         if X is None or (self.rows and fingerprint(X) == self.rows):
             return self.values
-        known = "other rows than those" if self.rows else "rows, which were not stored with the set"
+        rows = "other rows than those" if self.rows else "rows, which were not stored with the set"
         raise ValueError(
-            f"these are predictions stored for {self.values.shape[1]} rows, and X holds {known}; "
+            f"these are predictions stored for {self.values.shape[1]} rows, and X holds {rows}; "
             "leave X out to get them, or build the set with from_estimators to predict other rows"
         )
 
@@ -219,9 +207,9 @@ class StoredPredictions:
         """Raise a TypeError: predictions do not determine the size of a model."""
         raise TypeError("stored predictions do not determine how simple the models are")
 
-    def take(self, places: NDArray[np.intp]) -> Self:
+    def take(self, indices: NDArray[np.intp]) -> Self:
         """Return the models at the given indices."""
-        return replace(self, values=self.values[places])
+        return replace(self, values=self.values[indices])
 
     def to_parts(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Arrays and JSON values for a file."""

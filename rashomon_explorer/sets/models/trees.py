@@ -29,24 +29,13 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """Split of a tree on one column.
+    """Split of a tree on one column, by default on whether it is 1."""
 
-    Parameters
-    ----------
-    feature : int
-        Column.
-    if_true, if_false : Split or Leaf
-    relation : str, default="=="
-        A key of ``RELATIONS``.
-    reference : float, default=1.0
-        Value that the column is compared with; by default the question is whether it is 1.
-    """
-
-    feature: int
+    feature: int  # column
     if_true: "Node"
     if_false: "Node"
-    relation: str = "=="
-    reference: float = 1.0
+    relation: str = "=="  # a key of RELATIONS
+    reference: float = 1.0  # the value that the column is compared with
 
     @property
     def is_binary(self) -> bool:
@@ -77,8 +66,8 @@ class DecisionTrees:
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for place, node in _different_nodes(self.trees):
-            self._check(place, node)
+        for index, node in _different_nodes(self.trees):
+            self._check(index, node)
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -91,17 +80,17 @@ class DecisionTrees:
         """Predicted classes 0, 1, … of all trees, shape (n_trees, n_rows); as :meth:`scores`."""
         rows = self.rows(X)
         codes = np.zeros((len(self), len(rows)), dtype=int)
-        for place, tree in enumerate(self.trees):
-            _fill(codes[place], tree, rows, np.arange(len(rows)))
+        for index, tree in enumerate(self.trees):
+            _fill(codes[index], tree, rows, np.arange(len(rows)))
         return codes
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Count the leaves of each tree."""
         return np.array([count_leaves(tree) for tree in self.trees], dtype=int)
 
-    def take(self, places: NDArray[np.intp]) -> Self:
+    def take(self, indices: NDArray[np.intp]) -> Self:
         """Return the trees at the given indices."""
-        return replace(self, trees=tuple(self.trees[place] for place in places))
+        return replace(self, trees=tuple(self.trees[index] for index in indices))
 
     def to_parts(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Arrays (none) and JSON values for a file."""
@@ -117,19 +106,19 @@ class DecisionTrees:
         trees = tuple(_from_json(tree) for tree in values["trees"])
         return cls(trees, values["n_classes"], tuple(values["feature_names"]))
 
-    def _check(self, place: int, node: Node) -> None:
+    def _check(self, index: int, node: Node) -> None:
         if isinstance(node, Leaf):
             if not 0 <= node.prediction < self.n_classes:
                 raise ValueError(
-                    f"tree {place} predicts class {node.prediction} of {self.n_classes}"
+                    f"tree {index} predicts class {node.prediction} of {self.n_classes}"
                 )
         elif node.relation not in RELATIONS:
             raise ValueError(
-                f"tree {place} compares by {node.relation!r}, expected one of {[*RELATIONS]}"
+                f"tree {index} compares by {node.relation!r}, expected one of {[*RELATIONS]}"
             )
         elif node.feature < 0 or (self.feature_names and node.feature >= len(self.feature_names)):
             raise ValueError(
-                f"tree {place} tests column {node.feature} of {len(self.feature_names)}"
+                f"tree {index} tests column {node.feature} of {len(self.feature_names)}"
             )
 
     def rows(self, X: Any) -> FloatArray:
@@ -163,31 +152,27 @@ class DecisionTrees:
 
 
 def sklearn_trees(models: Sequence[Any], classes: Sequence[Any]) -> DecisionTrees | None:
-    """Trees of scikit-learn's classifiers, which predict their labels; None for other models.
-
-    Thresholds are moved to the largest double that scikit-learn sends the same way, since it
-    rounds rows to single precision first.
-    """
-    if len(classes) < 2 or not models or not all(hasattr(one, "tree_") for one in models):
+    """Trees of scikit-learn's classifiers, which predict their labels; None for other models."""
+    if len(classes) < 2 or not models or not all(hasattr(model, "tree_") for model in models):
         return None
     names = [tuple(map(str, getattr(model, "feature_names_in_", ()))) for model in models]
     if len(set(names)) != 1 or any(model.tree_.n_outputs > 1 for model in models):
         return None
-    code = {label: place for place, label in enumerate(classes)}
+    code = {label: k for k, label in enumerate(classes)}
     trees = [_sklearn_node(model.tree_, 0, [code[c] for c in model.classes_]) for model in models]
     return DecisionTrees(tuple(trees), len(classes), names[0])
 
 
-def _sklearn_node(tree: Any, place: int, codes: Sequence[int]) -> Node:
-    if tree.children_left[place] < 0:
-        return Leaf(codes[int(np.argmax(tree.value[place, 0]))])
-    branches = tree.children_left[place], tree.children_right[place]
-    yes, no = (_sklearn_node(tree, int(one), codes) for one in branches)
-    return Split(int(tree.feature[place]), yes, no, "<=", _double_threshold(tree.threshold[place]))
+def _sklearn_node(tree: Any, index: int, codes: Sequence[int]) -> Node:
+    if tree.children_left[index] < 0:
+        return Leaf(codes[int(np.argmax(tree.value[index, 0]))])
+    branches = tree.children_left[index], tree.children_right[index]
+    yes, no = (_sklearn_node(tree, int(branch), codes) for branch in branches)
+    return Split(int(tree.feature[index]), yes, no, "<=", _double_threshold(tree.threshold[index]))
 
 
 def _double_threshold(threshold: float) -> float:
-    """Largest double that rounds to a single of at most ``threshold``."""
+    """Largest double that scikit-learn, which rounds rows to singles, sends the same way."""
     single = np.float32(threshold)
     if float(single) > threshold:
         single = np.nextafter(single, np.float32(-np.inf))
@@ -214,14 +199,14 @@ def tree_questions(tree: Node) -> list[Split]:
 def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
     """Distinct nodes with the first tree that has each; draws share most of their subtrees."""
     visited: set[int] = set()
-    for place, tree in enumerate(trees):
+    for index, tree in enumerate(trees):
         waiting: list[Node] = [tree]
         while waiting:
             node = waiting.pop()
             if id(node) in visited:
                 continue
             visited.add(id(node))
-            yield place, node
+            yield index, node
             if isinstance(node, Split):
                 waiting += (node.if_false, node.if_true)
 
@@ -233,14 +218,14 @@ def _nodes(tree: Node) -> Iterator[Node]:
         yield from _nodes(tree.if_false)
 
 
-def _fill(codes: NDArray[np.int_], node: Node, rows: FloatArray, places: NDArray[np.intp]) -> None:
+def _fill(codes: NDArray[np.int_], node: Node, rows: FloatArray, indices: NDArray[np.intp]) -> None:
     """Write the predictions of one tree for the rows that reach a node."""
     if isinstance(node, Leaf):
-        codes[places] = node.prediction
+        codes[indices] = node.prediction
         return
-    answer = node.answers(rows[places, node.feature])
-    _fill(codes, node.if_true, rows, places[answer])
-    _fill(codes, node.if_false, rows, places[~answer])
+    answer = node.answers(rows[indices, node.feature])
+    _fill(codes, node.if_true, rows, indices[answer])
+    _fill(codes, node.if_false, rows, indices[~answer])
 
 
 def _to_json(node: Node) -> Any:

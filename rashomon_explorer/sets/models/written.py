@@ -25,13 +25,15 @@ def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
     count = 0
     while waiting:
         node, edge = waiting.pop(0)
-        own, count = f"n{count}", count + 1
-        lines.append(f"  {own} [label={_quoted(_question_text(node, names, classes))}];")
+        name = f"n{count}"
+        count += 1
+        text = _question_text(node, names, classes).replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'  {name} [label="{text}"];')
         if edge:
             parent, word = edge.split()
-            lines.append(f'  {parent} -> {own} [label="{word}"];')
+            lines.append(f'  {parent} -> {name} [label="{word}"];')
         if isinstance(node, Split):
-            waiting += [(node.if_true, f"{own} yes"), (node.if_false, f"{own} no")]
+            waiting += [(node.if_true, f"{name} yes"), (node.if_false, f"{name} no")]
     return "\n".join([*lines, "}"])
 
 
@@ -72,11 +74,11 @@ def as_sklearn(
 
     nodes: list[tuple[int, int, int, float]] = []
     values: list[list[float]] = []
-    depth = _enter(tree, nodes, values, len(classes))
+    depth = _append_nodes(tree, nodes, values, len(classes))
     table = np.zeros(len(nodes), dtype=NODE_DTYPE)
-    for place, (left, right, feature, threshold) in enumerate(nodes):
-        table[place]["left_child"], table[place]["right_child"] = left, right
-        table[place]["feature"], table[place]["threshold"] = feature, threshold
+    for index, (left, right, feature, threshold) in enumerate(nodes):
+        table[index]["left_child"], table[index]["right_child"] = left, right
+        table[index]["feature"], table[index]["threshold"] = feature, threshold
     shares = np.array(values)
     counts = shares.sum(axis=1)
     shares /= counts[:, None]
@@ -101,24 +103,24 @@ def as_sklearn(
     return model
 
 
-def _enter(
+def _append_nodes(
     tree: Node, nodes: list[tuple[int, int, int, float]], values: list[list[float]], n_classes: int
 ) -> int:
     """Append a tree's nodes, the first child after its parent, and class values; its depth."""
-    place = len(nodes)
+    index = len(nodes)
     if isinstance(tree, Leaf):
         nodes.append((-1, -1, -2, -2.0))
         values.append(np.eye(n_classes)[tree.prediction].tolist())
         return 0
     nodes.append((0, 0, 0, 0.0))
     values.append([0.0] * n_classes)
-    low, high, threshold = _COMPARED.get(tree.relation, _refused)(tree)
+    low, high, threshold = _SIDES.get(tree.relation, _raise_unsupported)(tree)
     left = len(nodes)
-    depth = _enter(low, nodes, values, n_classes)
+    depth = _append_nodes(low, nodes, values, n_classes)
     right = len(nodes)
-    depth = max(depth, _enter(high, nodes, values, n_classes))
-    nodes[place] = (left, right, tree.feature, threshold)
-    values[place] = [one + other for one, other in zip(values[left], values[right], strict=True)]
+    depth = max(depth, _append_nodes(high, nodes, values, n_classes))
+    nodes[index] = (left, right, tree.feature, threshold)
+    values[index] = np.add(values[left], values[right]).tolist()
     return depth + 1
 
 
@@ -128,11 +130,11 @@ Sides = tuple[Node, Node, float]
 
 def _truth(split: Split) -> Sides:
     if not split.is_binary:
-        return _refused(split)
+        return _raise_unsupported(split)
     return split.if_false, split.if_true, 0.5
 
 
-def _refused(split: Split) -> Sides:
+def _raise_unsupported(split: Split) -> Sides:
     raise TypeError(
         f"scikit-learn's trees compare with thresholds, but this tree asks whether column "
         f"{split.feature} {split.relation} {split.reference:g}"
@@ -143,7 +145,7 @@ def _below(reference: float) -> float:
     return float(np.nextafter(np.float32(reference), np.float32(-np.inf)))
 
 
-_COMPARED: dict[str, Callable[[Split], Sides]] = {
+_SIDES: dict[str, Callable[[Split], Sides]] = {
     "==": _truth,
     ">": lambda split: (split.if_false, split.if_true, split.reference),
     "<=": lambda split: (split.if_true, split.if_false, split.reference),
@@ -169,11 +171,6 @@ def _question_text(node: Node, names: Sequence[str], classes: Sequence[Any]) -> 
     return as_question(node.feature, names, node.relation, node.reference)
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
 _SIGNS = ("-", "+")
 
 
@@ -186,7 +183,7 @@ class Questions:
     texts: tuple[str, ...]
 
     @classmethod
-    def of(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
+    def from_trees(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
         """Find and number the questions of all trees."""
         splits = [node for tree in trees for node in tree_questions(tree)]
         if all(split.is_binary for split in splits):
@@ -194,7 +191,7 @@ class Questions:
             return cls(True, {}, tuple(as_question(j, names) for j in range(width)))
         different = sorted({split.question for split in splits})
         words = tuple(as_question(j, names, relation, value) for j, relation, value in different)
-        return cls(False, {one: place for place, one in enumerate(different)}, words)
+        return cls(False, {question: k for k, question in enumerate(different)}, words)
 
     def number(self, split: Split) -> int:
         """Index of a split's question."""
@@ -219,40 +216,41 @@ def as_timbertrek(
     rows: tuple[FloatArray, NDArray[np.int_]] | None = None,
 ) -> dict[str, Any]:
     """Convert trees of two classes to TimberTrek's ``{"trie", "featureMap", "treeMap"}``."""
-    questions = Questions.of(trees, names)
+    questions = Questions.from_trees(trees, names)
     tree_map = {}
     for tree, number, objective in zip(trees, numbers, objectives, strict=True):
-        written, right = _written(tree, questions, rows, None)
+        written, right = _timbertrek_node(tree, questions, rows, None)
         accuracy = [] if rows is None else [round(right / len(rows[1]), 5)]
         tree_map[str(number)] = [written, float(objective), *accuracy]
-    return {
-        "trie": trie(trees, numbers, questions),
-        "featureMap": {str(j): _feature(words) for j, words in enumerate(questions.texts)},
-        "treeMap": tree_map,
-    }
+    feature_map = {}
+    for j, words in enumerate(questions.texts):
+        # Name, level and short name: TimberTrek's columns are named ``name:level``.
+        name, _, level = words.partition(":")
+        feature_map[str(j)] = [name, level, name]
+    return {"trie": trie(trees, numbers, questions), "featureMap": feature_map, "treeMap": tree_map}
 
 
 def trie(trees: Sequence[Node], numbers: Sequence[int], questions: Questions) -> dict[str, Any]:
     """Trie of the questions in the rules of all trees, without answers; its leaves are trees."""
     root: dict[str, Any] = {"f": "root", "c": []}
-    known: dict[tuple[str, ...], dict[str, Any]] = {(): root}
+    nodes: dict[tuple[str, ...], dict[str, Any]] = {(): root}
     ended: set[tuple[tuple[str, ...], int]] = set()
     for tree, number in zip(trees, numbers, strict=True):
         for path, _ in tree_rules(tree):
-            place: tuple[str, ...] = ()
+            key: tuple[str, ...] = ()
             for split in path:
-                above, name = known[place], str(questions.number(split))
-                place = (*place, name)
-                if place not in known:
-                    known[place] = {"f": name, "c": []}
-                    above["c"].append(known[place])
-            if path and (place, number) not in ended:
-                ended.add((place, number))
-                known[place]["c"].append({"f": "_", "t": number})
+                above, name = nodes[key], str(questions.number(split))
+                key = (*key, name)
+                if key not in nodes:
+                    nodes[key] = {"f": name, "c": []}
+                    above["c"].append(nodes[key])
+            if path and (key, number) not in ended:
+                ended.add((key, number))
+                nodes[key]["c"].append({"f": "_", "t": number})
     return root
 
 
-def _written(
+def _timbertrek_node(
     tree: Node,
     questions: Questions,
     rows: tuple[FloatArray, NDArray[np.int_]] | None,
@@ -272,13 +270,7 @@ def _written(
         if rows is not None and inside is not None:
             answers = tree.answers(rows[0][:, tree.feature])
             below = inside & (answers == answer)
-        written, right = _written(branch, questions, rows, below)
+        written, right = _timbertrek_node(branch, questions, rows, below)
         branches.append(written)
         total += right
     return {"f": [str(questions.number(tree)), count, -1], "c": branches}, total
-
-
-def _feature(words: str) -> list[str]:
-    """Name, level and short name: TimberTrek's columns are named ``name:level``."""
-    name, _, level = words.partition(":")
-    return [name, level, name]

@@ -91,6 +91,9 @@ def from_draws(
         )
     best = _with_intercepts(problem.minimum.theta[None], problem)[0]
     n_features = problem.p // problem.loss.outputs - problem.intercept
+    oscillation = math.inf  # without a declared bound on the rows
+    if math.isfinite(problem.row_norm):
+        oscillation = problem.constants.charged_oscillation
     return RashomonSet(
         coef=_with_intercepts(theta, problem),
         feature_names=(*_names(feature_names, n_features), "intercept"),
@@ -99,9 +102,7 @@ def from_draws(
         link=problem.loss.link,
         row_norm=problem.row_norm,
         target_bounds=target_bounds,
-        plan=plan_without_budget(
-            theta.shape, psi, problem.loss.name, problem.n, _oscillation(problem)
-        ),
+        plan=plan_without_budget(theta.shape, psi, problem.loss.name, problem.n, oscillation),
         guarantee=_UNKNOWN if guarantee is None else guarantee,
         losses=problem.value(theta.T) if drawn is None else drawn.losses,
         minimum=replace(problem.minimum, theta=best),
@@ -121,7 +122,7 @@ def _with_intercepts(theta: FloatArray, problem: Problem) -> FloatArray:
 
 def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     if names is None:
-        return tuple(f"x{place}" for place in range(n_features))
+        return tuple(f"x{j}" for j in range(n_features))
     if isinstance(names, str) or len(names) != n_features:
         raise ValueError(f"feature_names must hold {n_features} names, got {names!r}")
     return tuple(str(name) for name in names)
@@ -150,11 +151,6 @@ def plan_without_budget(
     )
 
 
-def _oscillation(problem: Problem) -> float:
-    """Oscillation of a problem's loss; infinite if its rows have no declared bound."""
-    return problem.constants.charged_oscillation if math.isfinite(problem.row_norm) else math.inf
-
-
 def linear_set(models: Any) -> RashomonSet:
     """See :attr:`PredictorSet.linear`."""
     # Local import: minimisers are slow to import.
@@ -173,8 +169,10 @@ def linear_set(models: Any) -> RashomonSet:
         theta = _linear_models(reference)[1][0]
     else:
         theta = coef[best]
-    names = _input_names(fitted.estimators[0], coef.shape[1], link, len(fitted.classes))
-    made = RashomonSet(
+    outputs = len(fitted.classes) - 1 if link == "softmax" else 1
+    default_names = [f"x{j}" for j in range(coef.shape[1] // outputs - 1)]
+    names = map(str, getattr(fitted.estimators[0], "feature_names_in_", default_names))
+    linear = RashomonSet(
         coef=coef,
         feature_names=(*names, "intercept"),
         link=link,
@@ -189,8 +187,8 @@ def linear_set(models: Any) -> RashomonSet:
         acceptance=math.nan,
         mechanism="unknown",
     )
-    _check_linear_predictions(fitted, made)
-    return made
+    _check_linear_predictions(fitted, linear)
+    return linear
 
 
 def _linear_models(fitted: FittedModels) -> tuple[str, FloatArray]:
@@ -206,19 +204,14 @@ def _linear_models(fitted: FittedModels) -> tuple[str, FloatArray]:
     return "softmax", (blocks[:, 1:] - blocks[:, :1]).reshape(len(coef), -1)
 
 
-def _input_names(model: Any, width: int, link: str, n_classes: int) -> list[str]:
-    count = width // (n_classes - 1 if link == "softmax" else 1) - 1
-    return list(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])))
-
-
-def _check_linear_predictions(fitted: FittedModels, made: RashomonSet) -> None:
+def _check_linear_predictions(fitted: FittedModels, linear: RashomonSet) -> None:
     """Raise unless the linear scores give the predictions of the models on some rows."""
-    rows: Any = np.random.default_rng(0).standard_normal((8, len(made.feature_names) - 1))
+    rows: Any = np.random.default_rng(0).standard_normal((8, len(linear.feature_names) - 1))
     if hasattr(fitted.estimators[0], "feature_names_in_"):
         import pandas as pd  # slow to import
 
-        rows = pd.DataFrame(rows, columns=list(made.feature_names[:-1]))
-    if not np.allclose(fitted.scores(rows), made.scores(rows), rtol=1e-6, atol=1e-9):
+        rows = pd.DataFrame(rows, columns=list(linear.feature_names[:-1]))
+    if not np.allclose(fitted.scores(rows), linear.scores(rows), rtol=1e-6, atol=1e-9):
         raise TypeError(
             "these models are not linear in their rows: their coefficients do not give their "
             "predictions"

@@ -33,13 +33,13 @@ def predictor_set(
     if not unknown and not np.isfinite(losses).all():
         raise ValueError(f"{loss} of model {int(np.argmin(np.isfinite(losses)))} is not finite")
     best = 0 if unknown else int(np.argmin(losses))
-    least = float(losses[best])
+    best_loss = float(losses[best])
     return PredictorSet(
         models=models,
         reference=models.take(np.array([best])),
         losses=losses,
-        least=least,
-        psi=np.inf if psi is None and unknown else _threshold(psi, losses, least),
+        least=best_loss,
+        psi=np.inf if psi is None and unknown else _threshold(psi, losses, best_loss),
         task="classification" if classes else "regression",
         classes=tuple(np.asarray(classes).tolist()),
         names=_model_names(len(models), names),
@@ -59,17 +59,17 @@ def known_losses(losses: ArrayLike, count: int) -> FloatArray:
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
     """Distinct labels, sorted, as plain values."""
     arrays = [np.ravel(np.asarray(part)) for part in parts]
-    plain = [array if array.dtype == object else np.unique(array) for array in arrays]
-    labels = list(dict.fromkeys(label for array in plain for label in array.tolist()))
+    distinct = [array if array.dtype == object else np.unique(array) for array in arrays]
+    labels = list(dict.fromkeys(label for array in distinct for label in array.tolist()))
     missing = [label for label in labels if _is_missing(label)]
     if missing:
         raise ValueError(f"labels must not be missing, got {missing[0]!r}: remove the rows")
     texts = [label for label in labels if isinstance(label, str)]
     if texts and len(texts) < len(labels):
-        others = [label for label in labels if not isinstance(label, str)]
+        numbers = [label for label in labels if not isinstance(label, str)]
         raise ValueError(
             f"labels must all be text or all be numbers, got {sorted(texts)[:3]} and "
-            f"{others[:3]}: use one type for all"
+            f"{numbers[:3]}: use one type for all"
         )
     return tuple(sorted(labels))
 
@@ -97,14 +97,10 @@ def _threshold(psi: float | None, losses: FloatArray, least: float) -> float:
 def _model_names(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the models, by default their numbers."""
     if names is None:
-        return tuple(f"model {place}" for place in range(count))
+        return tuple(f"model {k}" for k in range(count))
     if isinstance(names, str) or len(names) != count:
         raise ValueError(f"names must hold one for each of {count} models, got {names!r}")
     return tuple(str(name) for name in names)
-
-
-def _few(labels: NDArray[Any]) -> list[Any]:
-    return list(dict.fromkeys(labels.ravel().tolist()))[:3]
 
 
 def model_losses(
@@ -140,8 +136,8 @@ def row_losses(
     name = _checked(default if loss is None else loss, bool(classes), certain)
     values = ROW_LOSSES[name](scores, truth)
     if not np.isfinite(values).all():
-        place = int(np.argmin(np.isfinite(values).all(axis=1)))
-        raise ValueError(f"{name} of model {place} is not finite")
+        model = int(np.argmin(np.isfinite(values).all(axis=1)))
+        raise ValueError(f"{name} of model {model} is not finite")
     return values, name
 
 
@@ -171,24 +167,16 @@ def _checked(name: str, classification: bool, certain: bool) -> str:
 def _log_loss(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
     """Cross-entropy in nats; probabilities are at least 2⁻⁵², so it is finite."""
     if scores.ndim == 3:
-        own = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
+        likelihood = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
     else:
-        own = np.where(codes == 1, scores, 1 - scores)
-    return np.asarray(-np.log(np.clip(own, _TINY, 1.0)))
-
-
-def _zero_one(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
-    return np.asarray(likeliest(scores) != codes, dtype=float)
-
-
-def _squared(scores: FloatArray, targets: FloatArray) -> FloatArray:
-    return np.asarray((scores - targets) ** 2 / 2)
+        likelihood = np.where(codes == 1, scores, 1 - scores)
+    return np.asarray(-np.log(np.clip(likelihood, _TINY, 1.0)))
 
 
 ROW_LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
     "log_loss": _log_loss,
-    "zero_one": _zero_one,
-    "squared": _squared,
+    "zero_one": lambda scores, codes: np.asarray(likeliest(scores) != codes, dtype=float),
+    "squared": lambda scores, targets: np.asarray((scores - targets) ** 2 / 2),
 }
 
 
@@ -269,16 +257,16 @@ def fitted_models(models: tuple[Any, ...], y: ArrayLike) -> fitted.FittedModels:
 
 def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
     """Classes of the models and of y; empty for regression."""
-    for place, model in enumerate(models):
+    for k, model in enumerate(models):
         if isinstance(model, type) or not hasattr(model, "predict"):
-            raise TypeError(f"model {place} cannot predict: expected a fitted model, got {model!r}")
+            raise TypeError(f"model {k} cannot predict: expected a fitted model, got {model!r}")
     regressors = [_regresses(model) for model in models]
     if all(regressors):
         return ()
     if any(regressors):
         raise TypeError("models must be all classifiers or all regressors, got both")
-    known = [one for model in models if (one := getattr(model, "classes_", None)) is not None]
-    classes = sort_labels(*(known or [y]))
+    labels = [getattr(model, "classes_", None) for model in models]
+    classes = sort_labels(*([part for part in labels if part is not None] or [y]))
     if len(classes) < 2:
         raise ValueError(f"at least two classes are needed, got {list(classes)}")
     return classes
@@ -360,21 +348,21 @@ def from_predictions(
         raise ValueError(f"kind must be one of {[*_KINDS]}, got {kind!r}")
     if losses is not None and y is not None:
         raise ValueError("give losses or y from which they are computed, not both")
-    known = None if classes is None else tuple(np.asarray(classes).tolist())
-    scores, labels = _KINDS[kind](np.asarray(predictions), known, y)
+    declared = None if classes is None else tuple(np.asarray(classes).tolist())
+    scores, labels = _KINDS[kind](np.asarray(predictions), declared, y)
     fitted.check_scores(scores, "predictions")
     if X is not None and len(X) != scores.shape[1]:
         raise ValueError(f"X has {len(X)} rows, and {scores.shape[1]} were predicted")
     name = loss if isinstance(loss, str) else "given"
     if y is not None:
-        found, name = model_losses(scores, y, classes=labels, loss=loss, certain=kind == "labels")
+        values, name = model_losses(scores, y, classes=labels, loss=loss, certain=kind == "labels")
     elif losses is not None:
-        found = known_losses(losses, len(scores))
+        values = known_losses(losses, len(scores))
     else:
-        found = np.full(len(scores), np.nan)
+        values = np.full(len(scores), np.nan)
     stored = fitted.StoredPredictions(scores, "" if X is None else fitted.fingerprint(X))
     return predictor_set(
-        stored, found, loss=name, psi=psi, classes=labels, names=names, complete=complete
+        stored, values, loss=name, psi=psi, classes=labels, names=names, complete=complete
     )
 
 
@@ -396,9 +384,8 @@ def _probabilities(
     predictions: NDArray[Any], classes: Classes | None, y: ArrayLike | None
 ) -> tuple[FloatArray, Classes]:
     if predictions.dtype.kind not in "biuf":
-        raise ValueError(
-            f"probabilities must be numbers, got {_few(predictions)}: labels need kind='labels'"
-        )
+        some = list(dict.fromkeys(predictions.ravel().tolist()))[:3]
+        raise ValueError(f"probabilities must be numbers, got {some}: labels need kind='labels'")
     if predictions.ndim not in (2, 3) or 0 in predictions.shape:
         raise ValueError(
             "probabilities must have the shape (n_models, n_rows) or (n_models, n_rows, n_classes) "
@@ -413,15 +400,12 @@ def _probabilities(
     if scores.ndim == 3 and np.abs(scores.sum(axis=2) - 1).max() > 1e-6:
         raise ValueError("the probabilities of a row's classes must sum to 1")
     count = scores.shape[2] if scores.ndim == 3 else 2
-    names = classes or _sorted_or_counted(y, count)
+    names = classes or (() if y is None else sort_labels(y))
+    if not classes and len(names) != count:
+        names = tuple(range(count))
     if len(names) != count or count < 2:
         raise ValueError(f"{len(names)} classes are given for probabilities of {count}")
     return (scores[..., 1] if scores.ndim == 3 and count == 2 else scores), names
-
-
-def _sorted_or_counted(y: ArrayLike | None, count: int) -> Classes:
-    names = () if y is None else sort_labels(y)
-    return names if len(names) == count else tuple(range(count))
 
 
 def _labels(

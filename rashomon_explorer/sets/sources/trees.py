@@ -125,56 +125,52 @@ def from_treefarms(
     """
     if criterion not in _TREEFARMS_CRITERIA:
         raise ValueError(f"criterion must be one of {[*_TREEFARMS_CRITERIA]}, got {criterion!r}")
-    known = read_json(source) if isinstance(source, str | PathLike) else _plain(source)
-    found = list(_reader(known)(known))
-    labels = _labels([tree for tree, _ in found]) if classes is None else tuple(classes)
+    if isinstance(source, str | PathLike):
+        content = read_json(source)
+    else:  # a fitted TREEFARMS and its model set have a trie
+        models = getattr(source, "model_set", source)
+        content = models.to_trie() if hasattr(models, "to_trie") else source
+    read = list(_reader(content)(content))
+    labels = _labels([tree for tree, _ in read]) if classes is None else tuple(classes)
     names = tuple(feature_names or ())
     trees = []
-    for place, (tree, _) in enumerate(found):
+    for number, (tree, _) in enumerate(read):
         try:
             trees.append(_treefarms_node(tree, labels, names))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"tree {place} cannot be read: {error!r}") from error
-    own = (
-        _values(found, criterion)
-        if losses is None
-        else predictions.known_losses(losses, len(found))
-    )
-    name = "given" if losses is not None else criterion
+            raise DataError(f"tree {number} cannot be read: {error!r}") from error
+    if losses is None:
+        values, name = _values(read, criterion), criterion
+    else:
+        values, name = predictions.known_losses(losses, len(read)), "given"
     if X is not None or y is not None:
         errors = _errors(trees, X, y, labels, names)
-        _check_errors(errors, found, y)
-        if np.isnan(own).all():
-            own, name = errors, "zero_one"
+        _check_errors(errors, read, y)
+        if np.isnan(values).all():
+            values, name = errors, "zero_one"
     # A list has no objective: nothing says by which loss, and up to which, it was enumerated.
-    by_objective = name == "objective" and not np.isnan(own).all()
+    by_objective = name == "objective" and not np.isnan(values).all()
     return tree_set(
         trees,
-        own,
+        values,
         loss=name,
         psi=psi,
         classes=labels,
         feature_names=names,
-        names=[f"tree {place}" for place in range(len(trees))],
+        names=[f"tree {k}" for k in range(len(trees))],
         complete=complete if by_objective else bool(complete),
     )
 
 
-def _plain(source: Any) -> Any:
-    """Trie of a fitted TREEFARMS or of its model set; other sources unchanged."""
-    models = getattr(source, "model_set", source)
-    return models.to_trie() if hasattr(models, "to_trie") else source
-
-
-def _reader(known: Any) -> Callable[[Any], Iterator[Found]]:
-    if isinstance(known, Mapping):
-        if "storage" in known:
+def _reader(content: Any) -> Callable[[Any], Iterator[Found]]:
+    if isinstance(content, Mapping):
+        if "storage" in content:
             return _from_model_set
-        if "prediction" in known or "feature" in known:
+        if "prediction" in content or "feature" in content:
             raise DataError("one tree was given: put it into a list")
         return _from_trie
-    if isinstance(known, str | bytes) or not hasattr(known, "__iter__"):
-        raise DataError(f"expected a list of trees, a trie or a model set, got {known!r}")
+    if isinstance(content, str | bytes) or not hasattr(content, "__iter__"):
+        raise DataError(f"expected a list of trees, a trie or a model set, got {content!r}")
     return _from_list
 
 
@@ -200,7 +196,9 @@ def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
         numbers = [[int(word) for word in layer.split()] for layer in layers]
     except ValueError as error:
         raise DataError(f"the trie's key {' > '.join(layers)} must hold numbers") from error
-    nodes: list[list[dict[str, Any]]] = [[_layer_node(x) for x in layer] for layer in numbers]
+    nodes: list[list[dict[str, Any]]] = [
+        [{"feature": k} if k >= 0 else {"prediction": -1 - k} for k in layer] for layer in numbers
+    ]
     for upper, lower in zip(nodes, [*nodes[1:], []], strict=True):
         splits = [node for node in upper if "feature" in node]
         if len(lower) != 2 * len(splits):
@@ -208,24 +206,20 @@ def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
                 f"the trie's layer for {len(splits)} splits holds {len(lower)} nodes: "
                 f"{' > '.join(layers)}"
             )
-        for place, split in enumerate(splits):
-            split["true"], split["false"] = lower[2 * place : 2 * place + 2]
+        for split, yes, no in zip(splits, lower[::2], lower[1::2], strict=True):
+            split["true"], split["false"] = yes, no
     return nodes[0][0]
 
 
-def _layer_node(number: int) -> dict[str, Any]:
-    return {"feature": number} if number >= 0 else {"prediction": -1 - number}
-
-
-def _from_model_set(known: Mapping[str, Any]) -> Iterator[Found]:
+def _from_model_set(stored: Mapping[str, Any]) -> Iterator[Found]:
     try:
-        size = known["metadata"]["dataset_size"]
-        price = known["metadata"]["regularization"]
-        metrics = known["available_metric_values"]
+        size = stored["metadata"]["dataset_size"]
+        penalty = stored["metadata"]["regularization"]
+        metrics = stored["available_metric_values"]
         ends = zip(metrics["metric_pointers"], metrics["metric_values"], strict=True)
         for pointer, (objective, errors, leaves) in ends:
-            values = {"objective": objective, "loss": errors / size, "complexity": price * leaves}
-            for tree in _stored_trees(known["storage"], pointer):
+            values = {"objective": objective, "loss": errors / size, "complexity": penalty * leaves}
+            for tree in _stored_trees(stored["storage"], pointer):
                 yield tree, values
     except (KeyError, IndexError, TypeError) as error:
         raise DataError(f"the stored model set cannot be read: {error!r}") from error
@@ -254,35 +248,34 @@ def _errors(
     return predictions.model_losses(scores, y, classes=classes, loss="zero_one", certain=True)[0]
 
 
-def _values(found: list[Found], name: str) -> FloatArray:
+def _values(read: list[Found], name: str) -> FloatArray:
     """Known values of the trees; NaN where one is missing."""
-    return np.array([float(values.get(name, np.nan)) for _, values in found])
+    return np.array([float(values.get(name, np.nan)) for _, values in read])
 
 
-def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
-    known = _values(found, "loss")
-    apart = np.abs(errors - known) > 0.5 / len(y)
-    if apart.any():
-        tree = int(np.argmax(apart))
+def _check_errors(errors: FloatArray, read: list[Found], y: Any) -> None:
+    stated = _values(read, "loss")
+    differs = np.abs(errors - stated) > 0.5 / len(y)
+    if differs.any():
+        tree = int(np.argmax(differs))
         raise ValueError(
             f"tree {tree} has the error rate {errors[tree]:.4f} on these rows and "
-            f"{known[tree]:.4f} in the source: give the rows that the trees were fitted to, with "
-            f"the columns in their "
-            "order, and labels by classes="
+            f"{stated[tree]:.4f} in the source: give the rows that the trees were fitted to, with "
+            "the columns in their order, and labels by classes="
         )
 
 
 def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:
     """Predicted labels: numbers up to the largest, or sorted text."""
     try:
-        found = predictions.sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
+        labels = predictions.sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"a tree cannot be read: {error!r}") from error
-    if all(isinstance(label, int) for label in found):
-        return tuple(range(max(1, *found) + 1)) if found else (0, 1)
-    if len(found) < 2:
-        raise DataError(f"at least two classes are needed, got {list(found)}: name them all")
-    return found
+    if all(isinstance(label, int) for label in labels):
+        return tuple(range(max(1, *labels) + 1)) if labels else (0, 1)
+    if len(labels) < 2:
+        raise DataError(f"at least two classes are needed, got {list(labels)}: name them all")
+    return labels
 
 
 def _predictions(tree: Mapping[str, Any]) -> Iterator[Any]:
