@@ -25,7 +25,7 @@ class ColumnUse:
     """What one column of the table does to the rows that the last step sees."""
 
     kind: Kind
-    places: tuple[int, ...]  # columns of the last step that move with it
+    moved: tuple[int, ...]  # columns of the last step that move with it
     slopes: FloatArray  # (columns of the last step,): per unit of an affine column
     additive: bool  # whether it moves them by the same amounts in every row
     step: str = ""  # step after which it is neither a number nor a level of the table
@@ -139,7 +139,7 @@ def column_map(
     probed, is_rowwise = responses(encode, table, encoded)
     size = 1 + np.abs(np.asarray(encoded, dtype=float)).max(axis=0)
     names = [str(name) for name in table.columns]
-    moves = np.array([_moved(one, size) for one in probed])
+    moves = np.array([_moved(probe, size) for probe in probed])
     checked = tuple(
         _checked(
             column, position, dict(zip(names, probed, strict=True)), moves[:, position], size, steps
@@ -162,10 +162,10 @@ def column_map(
 
 def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Columns) -> bool:
     """Whether a number or level of the table is all that its column of the table moves."""
-    if not column.in_units or len(column.sources) > 1 or not uses[column.sources[0]].places:
+    if not column.in_units or len(column.sources) > 1 or not uses[column.sources[0]].moved:
         return True
     use = uses[column.sources[0]]
-    moved_levels = [columns[position].level for position in use.places]
+    moved_levels = [columns[position].level for position in use.moved]
     levels = [level for level in moved_levels if level]
     if use.kind not in ("affine", "levels") or len(set(levels)) < len(levels):
         return False

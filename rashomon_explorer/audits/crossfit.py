@@ -43,7 +43,7 @@ class KnownRows:
     keys: NDArray[np.uint64]
 
     @classmethod
-    def of_table(cls, X: Any) -> Self:
+    def from_table(cls, X: Any) -> Self:
         """Rows of a table, a matrix or a list of texts."""
         return cls(_row_keys(X))
 
@@ -117,7 +117,7 @@ class CrossFittedModels(FittedModels):
             decision=decision,
             fits=tuple(fits),
             folds=folds,
-            rows=KnownRows.of_table(X),
+            rows=KnownRows.from_table(X),
             held_out_scores=np.stack([scores for scores, _ in held_out]),
             held_out_labels=np.stack([labels for _, labels in held_out]) if classes else None,
         )

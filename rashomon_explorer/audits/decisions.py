@@ -49,7 +49,7 @@ class Decision:
     replaced: bool = False  # whether the threshold takes the place of the model's ``predict``
 
     @classmethod
-    def of_model(
+    def from_model(
         cls,
         model: Any,
         classes: tuple[Any, ...],

@@ -153,7 +153,7 @@ class AuditedModel:
             if threshold is not None or wanted is not None:
                 raise TypeError("threshold= and wanted= need classes, and this model has none")
             return audited
-        decision = Decision.of_model(model, audited.classes, target, threshold, wanted)
+        decision = Decision.from_model(model, audited.classes, target, threshold, wanted)
         return replace(audited, decision=decision.fitting(model, audited.fit_rows))
 
     def scoring_wanted(self) -> AuditedModel:

@@ -56,7 +56,7 @@ class Optimality(ReprMixin):
 
     excess: float  # objective of the fitted model above the minimum, in the unit of ψ
     psi: float  # largest excess of a good model
-    least: float  # the minimum
+    minimum: float
     # people to whom the best model gives another label, with both; of a regression everyone
     changed: pd.DataFrame = field(repr=False)
     n_rows: int
@@ -77,7 +77,9 @@ class Optimality(ReprMixin):
         """One sentence on the fitted model, and how to reach the best one."""
         if self.reached:
             return "the best model of its kind"
-        share = f"{100 * self.excess / self.least:.2g} %" if self.least > 0 else number(self.excess)
+        share = (
+            f"{100 * self.excess / self.minimum:.2g} %" if self.minimum > 0 else number(self.excess)
+        )
         verdict = "one of the good models" if self.inside else "not one of the good models"
         times = number(self.excess / self.psi, 2, "down" if self.inside else "up")
         return (

@@ -89,13 +89,13 @@ class _Column:
     """One changeable column of the table: which values it may take, and what a change costs."""
 
     name: str
-    place: int  # in the table
+    position: int  # in the table
     kind: str  # of its use
     additive: bool
     slopes: FloatArray
     values: pd.Series  # different values of the table that are present, sorted if numbers
     number: bool
-    whole: bool
+    is_integer: bool
     cost: float  # of a unit, or of another level
     low: float
     high: float
@@ -133,7 +133,7 @@ class _Column:
             np.linspace(0, len(observed) - 1, max(count // 2, 2)).round().astype(int)
         )
         between = np.linspace(low, high, max(count - len(positions), 2))
-        if self.whole:
+        if self.is_integer:
             between = np.rint(between)
             if high - low <= count:
                 between = np.arange(np.ceil(low), np.floor(high) + 1)
@@ -148,7 +148,7 @@ class _Column:
         low = float(below.max()) if len(below) else value
         high = float(above.min()) if len(above) else value
         between = np.linspace(low, high, count)
-        return self._series(own, np.append(np.rint(between) if self.whole else between, value))
+        return self._series(own, np.append(np.rint(between) if self.is_integer else between, value))
 
     def _series(self, own: Any, values: FloatArray) -> pd.Series:
         start = np.nan if pd.isna(own) else float(own)
@@ -290,20 +290,20 @@ class _Task:
         """People whose changes are affine, or of levels: a mixed-integer programme is exact."""
         is_affine = np.ones(len(self.people), dtype=bool)
         for column in self.columns:
-            values = self.people.iloc[:, column.place]
+            values = self.people.iloc[:, column.position]
             is_affine &= values.notna().to_numpy() & (column.kind in ("affine", "levels"))
             if column.kind == "levels":
                 is_affine &= values.isin(column.values.tolist()).to_numpy()
         return is_affine
 
-    def solve_affine(self, answers: _Answers, places: Any) -> None:
+    def solve_affine(self, answers: _Answers, persons: Any) -> None:
         """Cheapest changes of people by a mixed-integer programme in the units of the table."""
-        people = self.people.iloc[places]
+        people = self.people.iloc[persons]
         names: list[str] = []
         levels: dict[str, list[str]] = {}
         through, parts = [], []
         for column in self.columns:
-            values = people.iloc[:, column.place]
+            values = people.iloc[:, column.position]
             if column.kind == "affine":
                 names.append(column.name)
                 through.append(column.slopes[None])
@@ -311,7 +311,7 @@ class _Task:
                 continue
             levels[column.name] = [f"{column.name}={value}" for value in column.values]
             names += levels[column.name]
-            each = self.encode(changed_rows(people, [0], column.place, column.values))
+            each = self.encode(changed_rows(people, [0], column.position, column.values))
             through.append(each - each[:1])
             parts.append((values.to_numpy()[:, None] == column.values.to_numpy()).astype(float))
         matrix, features = np.vstack(through).T, np.hstack(parts)
@@ -326,10 +326,10 @@ class _Task:
             costs={column.name: column.cost for column in self.columns},
             bounds={column.name: (column.low, column.high) for column in numbers},
             directions=ways,
-            integers=[column.name for column in numbers if column.whole],
+            integers=[column.name for column in numbers if column.is_integer],
             levels=levels,
             design=(np.hstack([matrix, np.eye(len(matrix))]), np.zeros(len(matrix))),
-            feature_names=[*names, *(f"other {place}" for place in range(len(matrix)))],
+            feature_names=[*names, *(f"other {number}" for number in range(len(matrix)))],
             wanted=self.code,
             margin=self.worst.margin,
             tolerance=self.tolerance,
@@ -339,13 +339,13 @@ class _Task:
         for person, name, value in listed[["person", "feature", "new_for_one"]].to_numpy():
             one_features[int(person), names.index(name)] = value
         table, after = solution.people, solution.rows.to_numpy()
-        for row, place in enumerate(places):
-            answers.status[place] = table["status"].iloc[row]
-            answers.numbers[place] = table.iloc[row, 1:6].to_numpy(dtype=float)
+        for row, person in enumerate(persons):
+            answers.status[person] = table["status"].iloc[row]
+            answers.numbers[person] = table.iloc[row, 1:6].to_numpy(dtype=float)
             if table["status"].iloc[row] == "found":
-                answers.rows[place] = self._table_values(after[row], names)
+                answers.rows[person] = self._table_values(after[row], names)
             if not np.isnan(table["one_cost"].iloc[row]):
-                answers.one_rows[place] = self._table_values(one_features[row], names)
+                answers.one_rows[person] = self._table_values(one_features[row], names)
 
     def _table_values(self, features: FloatArray, names: list[str]) -> list[Any]:
         """Values of the changeable columns from the features of the programme."""
@@ -353,7 +353,7 @@ class _Task:
         for column in self.columns:
             if column.kind == "affine":
                 value = float(features[names.index(column.name)])
-                values.append(round(value) if column.whole else value)
+                values.append(round(value) if column.is_integer else value)
                 continue
             start = names.index(f"{column.name}={column.values.iloc[0]}")
             level = int(features[start : start + len(column.values)].argmax())
@@ -364,11 +364,11 @@ class _Task:
         """Rows of people with other values of the changeable columns."""
         rows = (self.people if places is None else self.people.iloc[places]).copy()
         for number, column in enumerate(self.columns):
-            old = rows.iloc[:, column.place]
+            old = rows.iloc[:, column.position]
             new = pd.Series([each[number] for each in values], index=rows.index)
             if old.dtype == "category" or _holds(old.dtype, new):
                 new = new.astype(old.dtype)
-            rows.isetitem(column.place, new)  # type: ignore[arg-type]
+            rows.isetitem(column.position, new)  # type: ignore[arg-type]
         return rows
 
     def accepts(self, table: pd.DataFrame) -> Mask:
@@ -427,7 +427,7 @@ class _Answers:
         changes, changed = [], np.zeros(len(people), dtype=bool)
         for person, (new, new_for_one) in enumerate(zip(self.rows, self.one_rows, strict=True)):
             for number, column in enumerate(task.columns):
-                old = people.iloc[person, column.place]
+                old = people.iloc[person, column.position]
                 ends = [old if values is None else values[number] for values in (new, new_for_one)]
                 if all(_same(old, end) for end in ends):
                     continue
@@ -498,7 +498,7 @@ class _Grid:
     """Search over values of the table; what a model of the set refuses is removed for everybody."""
 
     task: _Task
-    places: Any  # of the people
+    persons: Any  # positions
     normals: list[FloatArray] = field(default_factory=list)  # models of the set so far
 
     def solve(self, answers: _Answers) -> None:
@@ -507,7 +507,7 @@ class _Grid:
         best = self.task.worst.functionals(self.task.problem.minimum.theta[:, None])
         self.normals = [*fitted, *best]
         count = self._count(len(self.task.columns))
-        grids = {person: self._start(person, count) for person in self.places}
+        grids = {person: self._start(person, count) for person in self.persons}
         one_grids = dict(grids)
         for turn in range(_ZOOMS + 1):
             reached = self._reached(grids, answers, final=turn == 0)
@@ -546,14 +546,14 @@ class _Grid:
     def _start(self, place: int, count: int) -> _Candidates:
         person = self.task.people.iloc[place]
         listed = [
-            column.candidates(person.iloc[column.place], count) for column in self.task.columns
+            column.candidates(person.iloc[column.position], count) for column in self.task.columns
         ]
         return self._grid(place, listed)
 
     def _near(self, place: int, grid: _Candidates, at: int, count: int) -> _Candidates:
         person = self.task.people.iloc[place]
         listed = [
-            column.near(person.iloc[column.place], values, index, count)
+            column.near(person.iloc[column.position], values, index, count)
             for column, values, index in zip(
                 self.task.columns, grid.values, grid.choice(at), strict=True
             )
@@ -565,13 +565,13 @@ class _Grid:
         task, person = self.task, self.task.people.iloc[[place]]
         costs = np.array(0.0)
         for column, values in zip(task.columns, listed, strict=True):
-            value = person.iloc[0, column.place]
+            value = person.iloc[0, column.position]
             costs = np.add.outer(costs, column.prices(value, values))
         moves: list[FloatArray] | None = None
         rows = None
         if all(column.additive for column in task.columns):
             parts = [
-                changed_rows(person, [0], column.place, values)
+                changed_rows(person, [0], column.position, values)
                 for column, values in zip(task.columns, listed, strict=True)
             ]
             encoded = task.encode(pd.concat([person, *parts]))
@@ -580,7 +580,7 @@ class _Grid:
         else:
             table = person
             for column, values in zip(task.columns, listed, strict=True):
-                table = changed_rows(table, range(len(table)), column.place, values)
+                table = changed_rows(table, range(len(table)), column.position, values)
             rows = task.encode(table)
             base = rows[0]
         grid = _Candidates(

@@ -54,12 +54,13 @@ def plot_coefficients(
         If the set has no such feature.
     """
     models = text.need_linear(models, "plot_coefficients")
-    first, second = _axes(models, x, y)
+    axes = zip((x, y), default_axes(models), strict=True)
+    first, second = (feature_index(models.parameter_names, name or usual) for name, usual in axes)
     inside = None if isinstance(models, ReleasedSet) else _inside(models)
     draws, note = text.subsample_points(models.n_draws)
     draws = draws[inside[draws]] if inside_only and inside is not None else draws
     selected = text.selection_mask(draws, highlight)
-    about = text.of_all_draws(models) if inside is None else _note(inside, hidden=inside_only)
+    about = text.release_scope(models) if inside is None else _note(inside, hidden=inside_only)
     names = [text.short_name(name) for name in models.parameter_names]
     count = text.plural(models.n_draws, "draw")
     figure = theme.new_figure(
@@ -101,12 +102,6 @@ def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
     return names[order[0]], names[order[min(1, len(names) - 1)]]
 
 
-def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tuple[int, int]:
-    by_default = default_axes(models)
-    names = models.parameter_names
-    return feature_index(names, x or by_default[0]), feature_index(names, y or by_default[1])
-
-
 def _inside(models: RashomonSet) -> Mask:
     """Mask of the draws inside ψ; imported models of unknown loss all count."""
     if models.n_draws and math.isnan(models.least):
@@ -128,9 +123,9 @@ def _annotate_empty(figure: go.Figure, models: Any) -> None:
 
 
 def _note(inside: Mask, *, hidden: bool) -> str:
-    n_outside = int((~inside).sum())
-    strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
-    strays = strays if n_outside else ""
+    n_outside, strays = int((~inside).sum()), ""
+    if n_outside:
+        strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
     return text.join_notes(strays, "colour and × read private rows")
 
 

@@ -105,8 +105,11 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     audit = _need_audit(audit, "plot_fairness_range")
     ranges = audit.ranges().iloc[::-1]
     models = text.plural(len(audit.table), "model")
+    first = ranges.iloc[-1]
+    gap = _words(str(first.name).removesuffix("_difference"))
+    ends = [text.number(float(first[end]), 2) for end in ("low", "high")]
     figure = theme.new_figure(
-        _gap_finding(audit.ranges()),
+        f"Good models' {gap} gap goes from {ends[0]} to {ends[1]}",
         f"{models} inside ψ = {text.number(audit.psi)} · ranges are inner bounds for the set",
     )
     _bars(figure, ranges)
@@ -118,13 +121,6 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     names = [_metric(name) for name in ranges.index]
     marks.lay_out_rows(figure, names, max(320, 170 + 34 * len(ranges)), **axis)
     return text.models_band(figure, audit.models)
-
-
-def _gap_finding(ranges: pd.DataFrame) -> str:
-    """State the range of the first gap."""
-    low, high = (text.number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
-    gap = _words(str(ranges.index[0]).removesuffix("_difference"))
-    return f"Good models' {gap} gap goes from {low} to {high}"
 
 
 def _need_audit(audit: object, plot: str) -> FairnessAudit:
@@ -262,7 +258,7 @@ def plot_burden(
     )
     _burden_bars(figure, figure_rows, measure, exact, share, highlight)
     figure.add_vline(
-        x=_of_all(table, measure), line={"color": theme.GREY, "dash": "dot", "width": 1.5}
+        x=_overall(table, measure), line={"color": theme.GREY, "dash": "dot", "width": 1.5}
     )
     names = zip(text.short_names(figure_rows.index), figure_rows["rows"], strict=True)
     axis = {
@@ -284,7 +280,7 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     write = text.percent if share else text.number
     position = int(groups[measure].to_numpy().argmax())
     first, largest = groups.index[position], float(groups[measure].to_numpy()[position])
-    size, everyone = int(groups["rows"].to_numpy()[position]), _of_all(table, measure)
+    size, everyone = int(groups["rows"].to_numpy()[position]), _overall(table, measure)
     if share and size >= _FEW and text.wilson(largest, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
     if measure == "ambiguity":
@@ -296,7 +292,7 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
 
 def _by_share_and_count(first: str, most: float, size: int, table: pd.DataFrame) -> str:
     """State who is affected: a large group with a smaller share may have more people affected."""
-    rows, all_affected = int(table["rows"].to_dict()[_ALL]), _of_all(table, "ambiguity")
+    rows, all_affected = int(table["rows"].to_dict()[_ALL]), _overall(table, "ambiguity")
     affected, n_others = round(most * size), rows - size
     left = round(all_affected * rows) - affected
     rest = text.percent(left / n_others) if n_others else "–"
@@ -306,7 +302,7 @@ def _by_share_and_count(first: str, most: float, size: int, table: pd.DataFrame)
     )
 
 
-def _of_all(table: pd.DataFrame, measure: str) -> float:
+def _overall(table: pd.DataFrame, measure: str) -> float:
     return float(table[measure].to_dict()[_ALL])
 
 

@@ -110,7 +110,11 @@ def _hits(planned: Plan, law: ExcessLaw) -> float:
 def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
     grid = np.linspace(0, end, _POINTS)
     usual = quadratic_law(p=planned.p, beta=law.beta, psi=law.psi)
-    points = [_point_text(*point) for point in zip(grid, law.cdf(grid), strict=True)]
+    points = [
+        f"guaranteed: at least {text.number(100 * share, rounding='down')}% with excess loss "
+        f"{text.at_most(place)}"
+        for place, share in zip(grid, law.cdf(grid), strict=True)
+    ]
     quadratic = "a quadratic loss: %{y:.1%} with excess loss ≤ %{x:.4g}"
     for name, bound, hover, colour, dash in (
         ("guaranteed, at least", law, points, theme.GREEN, "solid"),
@@ -119,11 +123,6 @@ def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> N
         x, y = grid.astype(np.float32), bound.cdf(grid).astype(np.float32)
         line = {"color": colour, "width": 2, "dash": dash}
         add_marks(figure, x, y, name, hover, mode="lines", line=line)
-
-
-def _point_text(place: float, share: float) -> str:
-    percentage = text.number(100 * share, rounding="down")
-    return f"guaranteed: at least {percentage}% with excess loss {text.at_most(place)}"
 
 
 def _finish(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
@@ -214,7 +213,7 @@ class GuaranteeRow:
     missing: str = ""  # why there is no bound
 
     @property
-    def of_a_paper(self) -> bool:
+    def is_weaker(self) -> bool:
         """Whether the list has a stronger bound on the same quantity."""
         return self.name.endswith(_PAPERS)
 
@@ -265,7 +264,8 @@ def list_guarantees(
     """
     source = fitted_set(source)
     text.need_as_drawn(source, "list_guarantees")
-    models, planned = _parts(source)
+    models = source if isinstance(source, RashomonSet) and source.n_draws else None
+    planned: Plan = getattr(source, "plan", source)
     text.need_exact_draws(planned, "list_guarantees")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
@@ -286,13 +286,6 @@ def list_guarantees(
         GuaranteeRow(f"{mean}{_PAPERS}", "p/β + ψ: GTU Theorem 2.4", "≤", paper_mean, excess),
         *(_on_new_rows(planned, constants) if constants is not None else []),
     ]
-
-
-def _parts(source: Plan | RashomonSet) -> tuple[RashomonSet | None, Plan]:
-    """Set with draws, if there is one, and the plan."""
-    if isinstance(source, RashomonSet):
-        return source if source.n_draws else None, source.plan
-    return None, source
 
 
 def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
@@ -331,25 +324,20 @@ def guarantees_table(
         One row per guarantee: bound, measured and theorem.
     """
     rows = list_guarantees(source, constants)
-    return pd.DataFrame(
-        {
-            "bound": [row.bound for row in rows],
-            "measured": [row.measured for row in rows],
-            "theorem": [row.theorem for row in rows],
-        },
-        index=pd.Index([f"{row.name} {row.sense}" for row in rows], name="promise"),
-    )
+    index = pd.Index([f"{row.name} {row.sense}" for row in rows], name="promise")
+    columns = ("bound", "measured", "theorem")
+    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in columns}, index)
 
 
 def excess_table(source: Plan | RashomonSet) -> pd.DataFrame:
     """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
     text.need_as_drawn(source, "excess_table")
-    models, planned = _parts(source)
+    planned: Plan = getattr(source, "plan", source)
     law = excess_law(planned)
     grid = np.unique([*np.linspace(0, 4 * law.mean, 13), planned.psi])
     shares = {"guaranteed, at least": law.cdf(grid)}
-    if models is not None:
-        shares["draws"] = (models.excess[:, None] <= grid).mean(axis=0)
+    if isinstance(source, RashomonSet) and source.n_draws:
+        shares["draws"] = (source.excess[:, None] <= grid).mean(axis=0)
     frame = pd.DataFrame(shares, index=pd.Index(grid, name="excess loss at most"))
     frame.attrs["rounding"] = {"excess loss at most": "up", "guaranteed, at least": "down"}
     return frame

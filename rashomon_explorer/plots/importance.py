@@ -46,7 +46,14 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
     cut = f"{len(names)} most important of {len(mean)}" if len(names) < len(mean) else ""
     note = text.plural(distribution.n_bootstraps, "resampled table")
-    figure = theme.new_figure(_most_important(distribution), text.join_notes(note, cut))
+    count = len(distribution.features)
+    firsts = [sample.argmax(axis=1) for sample in distribution.samples]
+    first_shares = np.mean([np.bincount(j, minlength=count) / len(j) for j in firsts], axis=0)
+    first = int(first_shares.argmax())
+    share = text.percent(float(first_shares[first]))
+    top = text.short_name(distribution.features[first])
+    title = f"{top} is the most important in {share} of good models"
+    figure = theme.new_figure(title, text.join_notes(note, cut))
     columns = [distribution.features.index(name) for name in names]
     every = np.concatenate(distribution.samples)[:, columns]
     grid = np.linspace(every.min(), every.max(), _STEPS)
@@ -61,18 +68,6 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
         yaxis={"title": "share of good models", "range": [0, 1.02], "tickformat": ".0%"},
     )
     return theme.curator_band(figure)
-
-
-def _most_important(distribution: ImportanceDistribution) -> str:
-    """State the most important feature, with its share of the models of all tables."""
-    count = len(distribution.features)
-    firsts = [sample.argmax(axis=1) for sample in distribution.samples]
-    shares = np.mean(
-        [np.bincount(features, minlength=count) / len(features) for features in firsts], axis=0
-    )
-    first = int(shares.argmax())
-    name = text.short_name(distribution.features[first])
-    return f"{name} is the most important in {text.percent(float(shares[first]))} of good models"
 
 
 def plot_class_reliance(

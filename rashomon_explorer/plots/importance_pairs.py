@@ -95,7 +95,7 @@ def _matrix(
     positions: np.ndarray,
     highlight: Sequence[int],
 ) -> go.Splom:
-    models, draws = counts.models, counts.places[positions]
+    models, draws = counts.models, counts.indices[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))
     excess = np.asarray(models.excess, dtype=np.float32)[positions]
     return go.Splom(
@@ -165,7 +165,7 @@ def plot_importance_pair(
         )
     wide = widest(cloud)
     first, second = x or wide[0], y or wide[1]
-    pair = cloud.iloc[counts.places][[first, second]]
+    pair = cloud.iloc[counts.indices][[first, second]]
     positions, note = text.subsample_points(len(pair))
     rank = _rank(pair)
     correlation = "" if np.isnan(rank) else f"rank correlation {text.number(rank, 2)}"
@@ -220,7 +220,7 @@ def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
 def _dots(
     pair: pd.DataFrame, counts: text.ModelSelection, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Scatter | go.Scattergl:
-    draws = counts.places[positions]
+    draws = counts.indices[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))
     excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
     many, psi = len(positions) > marks.MANY, float(counts.models.psi)

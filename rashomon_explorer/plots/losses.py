@@ -109,14 +109,11 @@ def _found(models: RashomonSet, *notes: str) -> str:
     hits = f"hit rate {text.percent(models.hit_rate)}"
     # The guarantee is for all draws, not for a selection of them or for imported models.
     drawn = isinstance(models, RashomonSet) and models.as_drawn and models.guarantee.holds
-    threshold_note = ""
-    if drawn and models.psi != models.plan.psi:
-        drawn, threshold_note = (
-            False,
-            f"drawn for ψ = {text.number(models.plan.psi)}; another threshold has no privacy cost",
-        )
     guarantee = text.guaranteed(models.plan) if drawn else ""
-    return text.join_notes(hits, guarantee, threshold_note, *notes)
+    if drawn and models.psi != models.plan.psi:
+        psi = text.number(models.plan.psi)
+        guarantee = f"drawn for ψ = {psi}; another threshold has no privacy cost"
+    return text.join_notes(hits, guarantee, *notes)
 
 
 def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selected: Mask) -> None:

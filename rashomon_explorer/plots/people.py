@@ -285,11 +285,11 @@ def people_table(
     """Tabulate the widths of prediction ranges by group."""
     measured = multiplicity(models, X)
     split = members(measured, groups)
-    rows = [_of_group(measured, in_group) for _, in_group in split]
+    rows = [_group_row(measured, in_group) for _, in_group in split]
     return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
 
 
-def _of_group(found: Multiplicity, in_group: Mask) -> dict[str, float]:
+def _group_row(found: Multiplicity, in_group: Mask) -> dict[str, float]:
     width = found.width[in_group]
     row = {
         "people": int(in_group.sum()),

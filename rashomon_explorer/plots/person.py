@@ -243,7 +243,7 @@ def plot_person(
             rows=1, cols=2, column_widths=[0.4, 0.6], horizontal_spacing=0.36, figure=base
         )
     _answers(
-        figure, answers, float(best_answer), exact, counts.highlighted(highlight), counts.places
+        figure, answers, float(best_answer), exact, counts.highlighted(highlight), counts.indices
     )
     if linear:
         _contributions(figure, contributions(counts.models, X, person))
@@ -332,7 +332,7 @@ def what_if_table(models: Any, before: ArrayLike, after: ArrayLike) -> pd.DataFr
     answers = _last(scores, 2)
     table = pd.DataFrame(
         {"before": answers[:, 0], "after": answers[:, 1]},
-        index=pd.Index(counts.places, name="draw"),
+        index=pd.Index(counts.indices, name="draw"),
     )
     if models.task == "classification":
         labels = likeliest(scores)

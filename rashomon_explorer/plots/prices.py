@@ -34,7 +34,7 @@ def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> 
     """Privacy costs and guarantees for several costs and numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
     curves = [
-        _closed(planned, count) if _of_a_law(planned) else _one_by_one(planned, count)
+        _closed(planned, count) if _has_law(planned) else _one_by_one(planned, count)
         for count in counts
     ]
     return pd.concat(curves, ignore_index=True)
@@ -49,7 +49,7 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
             if candidate is None
             else _promise(candidate, by_hits=weakness.has_hit_rate(planned))
         )
-    if _of_a_law(planned):
+    if _has_law(planned):
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
         return planned.hit_rate_at(float(eta))
@@ -195,7 +195,7 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) ->
     )
 
 
-def _of_a_law(planned: Plan | TreePlan) -> TypeGuard[Plan]:
+def _has_law(planned: Plan | TreePlan) -> TypeGuard[Plan]:
     exact = isinstance(planned, Plan) and planned.of_exact_draws
     return exact and planned.centre_excess is None
 

@@ -131,7 +131,7 @@ def plot_rules(
 
 def _finding(known: dict[Path, _Place], n_draws: int) -> str:
     """State the most common first question."""
-    firsts = {path[0]: len(place.through) for path, place in known.items() if len(path) == 1}
+    firsts = {path[0]: len(node.through) for path, node in known.items() if len(path) == 1}
     if not firsts:
         return "No tree asks a question"
     question = max(firsts, key=lambda question_text: firsts[question_text])

@@ -111,18 +111,18 @@ class ModelSelection:
     """Models of a set within ψ, with the text of a figure about them."""
 
     models: Any
-    places: NDArray[np.intp]
+    indices: NDArray[np.intp]
     words: str
     span: str
 
     @property
     def is_empty(self) -> bool:
         """Whether no model counts."""
-        return not len(self.places)
+        return not len(self.indices)
 
     def highlighted(self, draws: Any) -> NDArray[np.intp]:
         """Map row numbers of the whole set to indices among the models inside ψ."""
-        return np.flatnonzero(np.isin(self.places, np.asarray(draws, dtype=int)))
+        return np.flatnonzero(np.isin(self.indices, np.asarray(draws, dtype=int)))
 
 
 def models_within_psi(models: Any) -> ModelSelection:
@@ -131,7 +131,7 @@ def models_within_psi(models: Any) -> ModelSelection:
     if isinstance(models, ReleasedTrees):
         return ModelSelection(models, every, f"of all {plural(len(every), 'tree')}", "all draws")
     if isinstance(models, ReleasedSet):
-        return ModelSelection(models, every, of_all_draws(models), "all draws")
+        return ModelSelection(models, every, release_scope(models), "all draws")
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     noun, everything = ("draw", "all draws") if drawn else ("model", "all models shown")
     if models.n_draws and math.isnan(models.least):
@@ -172,7 +172,7 @@ def empty_set_figure(title: str, models: Any) -> go.Figure:
     return models_band(empty_figure(title, text), models)
 
 
-def of_all_draws(released: Any) -> str:
+def release_scope(released: Any) -> str:
     """Text for a release: all draws count, because only the curator knows which lie inside ψ."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"

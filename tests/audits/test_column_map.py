@@ -163,9 +163,8 @@ def test_an_empty_branch_texts_and_models_without_targets(table):
     model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, y)
     for rows in (texts, list(texts)):
         found = audit(model, rows, y, tolerance="1%")
-        assert (
-            found.flips["label"] == model.predict(texts)
-        ).all() and "good" in found.coefficients.index
+        assert (found.flips["label"] == model.predict(texts)).all()
+        assert "good" in found.coefficients.index
     assert len(found.scores(["good", "bad"])) == 2
     with pytest.raises(TypeError, match="KMeans does not predict targets"):
         audit(KMeans(2, n_init=1).fit(X), X, y)
@@ -206,7 +205,7 @@ def test_lines_and_monotone_curves_are_told_apart(function, kind):
 
 def test_a_missing_value_is_tried_and_moves_its_indicator():
     values = np.append(np.linspace(0, 1, 30), np.nan)
-    assert mapped(values, lambda x: x.fillna(0.5), pd.isna).uses["x"].places == (0, 1)
+    assert mapped(values, lambda x: x.fillna(0.5), pd.isna).uses["x"].moved == (0, 1)
 
 
 @pytest.mark.parametrize("level", ["own", "rent"])

@@ -66,9 +66,8 @@ def test_labels_are_those_of_predict_and_flips_are_of_the_rule(model, words):
     drawn = ((margins > cut) != (best > cut)).any(axis=0)
     flips = found.flips["flips"].to_numpy()
     assert flips[drawn].all() and 0 < flips.mean() < 0.3
-    assert np.allclose(
-        found.flips["conflict_ratio"], ((margins > cut) != (best > cut)).mean(axis=0)
-    )
+    ratios = ((margins > cut) != (best > cut)).mean(axis=0)
+    assert np.allclose(found.flips["conflict_ratio"], ratios)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -140,9 +139,8 @@ def test_scores_and_signs_are_for_the_wanted_class():
         assert (one.flips["label"] == model.predict(X)).all()
     assert plain.decided["flips"].equals(other.decided["flips"])
     threshold = audit(model, X, y, tolerance="1%", wanted="approved", threshold=0.9)
-    assert (
-        threshold.flips["label"] == WORDS[(model.predict_proba(X)[:, 0] < 0.9).astype(int)]
-    ).all()
+    denied = model.predict_proba(X)[:, 0] < 0.9
+    assert (threshold.flips["label"] == WORDS[denied.astype(int)]).all()
 
 
 def test_what_is_not_named_is_refused_in_words():
@@ -168,7 +166,7 @@ def test_what_is_not_named_is_refused_in_words():
 def test_the_rule_of_a_wrapped_model_gives_its_labels_and_its_class_is_wanted(model, threshold):
     X, y = table(words=True)
     model.fit(X, y)
-    rule = Decision.of_model(model, tuple(WORDS))
+    rule = Decision.from_model(model, tuple(WORDS))
     assert rule.threshold == threshold and rule.positive == rule.wanted == "approved"
     codes = replace(rule, replaced=True).codes(model.estimator_, X)
     assert (WORDS[codes] == model.predict(X)).all() and 0 < codes.mean() < 1

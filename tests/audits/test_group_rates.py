@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from rashomon_explorer import audit
 from rashomon_explorer._utils.formatting import percent
 from rashomon_explorer.audits.group_rates import Acceptances, newcombe, ratio_range, welch
+from rashomon_explorer.audits.models import StoredModel
 from rashomon_explorer.audits.quality import accuracy_range
 from rashomon_explorer.exceptions import MissingAnswerError
 from tests.audits.conftest import encoder
@@ -150,10 +151,8 @@ def test_tolerances_are_audits_at_multiples_of_psi(found):
     below, above = (found.at(half * x).coefficients.drop("intercept") for x in (0.98, 1.02))
     assert below["settled"].mean() >= 0.5 > above["settled"].mean()
     lines = [line for line in repr(found).splitlines() if " ψ = " in line]
-    assert [
-        f"{row['share']:.0%} of people" in line
-        for line, (_, row) in zip(lines, found.near_tolerances.iterrows(), strict=True)
-    ] == [True] * 3
+    for line, share in zip(lines, found.near_tolerances["share"], strict=True):
+        assert f"{share:.0%} of people" in line
     assert found.tolerances([0.5, 2]).index.tolist() == [0.5, 2]
 
 
@@ -202,13 +201,8 @@ def test_an_audit_without_an_answer_has_no_such_attribute(people, pipeline, regr
 def test_people_of_scores_flip_as_in_the_table_of_flips(found, people):
     table = found.scores(people[0])
     assert table[["flips", "decided"]].equals(found.flips[["flips", "decided"]])
-    sampled = audit(
-        GaussianNB().fit(people[0][["age"]].fillna(0), people[1]),
-        people[0][["age"]].fillna(0),
-        people[1],
-        n_models=3,
-        random_state=0,
-    )
+    ages, y = people[0][["age"]].fillna(0), people[1]
+    sampled = audit(GaussianNB().fit(ages, y), ages, y, n_models=3, random_state=0)
     table = sampled.scores(sampled.inputs.model.table)
     assert table[["flips", "decided"]].equals(sampled.flips[["flips", "decided"]])
 
@@ -295,18 +289,9 @@ def test_a_person_who_is_not_decided_counts_as_both():
     classes = ("no", "yes")
     table = pd.DataFrame({"label": [1, 1, 0, 0, 1], "decided": [True, False, True, False, True]})
     table["flips"] = [False, False, False, False, True]
-    model = SimpleNamespace(
-        classes=classes,
-        decision=None,
-        codes=table["label"].to_numpy(),
-        targets=np.array(["yes"] * 5),
-        labels=lambda codes: np.array(classes)[np.asarray(codes)],
-    )
-    stub = SimpleNamespace(
-        kind="exact",
-        inputs=SimpleNamespace(model=model),
-        answers=SimpleNamespace(best_decided=table),
-    )
+    model = StoredModel(table, np.array(["yes"] * 5), classes)
+    inputs, answers = SimpleNamespace(model=model), SimpleNamespace(best_decided=table)
+    stub = SimpleNamespace(kind="exact", inputs=inputs, answers=answers, decided=table)
     assert accuracy_range(stub) == (1 / 5, 4 / 5)
     everyone = np.ones((1, 5), dtype=bool)
     accepted = Acceptances(stub)

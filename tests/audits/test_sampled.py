@@ -62,10 +62,8 @@ def test_refits_of_boosted_trees_are_those_of_exhaustive_retraining():
     for fold, (place, one) in itertools.product(range(4), enumerate(each)):
         train, test = folds != fold, folds == fold
         again = clone(model).set_params(**one).fit(X[train], y[train])
-        labels[place, test], chances[place, test] = (
-            again.predict(X[test]),
-            again.predict_proba(X[test])[:, 1],
-        )
+        labels[place, test] = again.predict(X[test])
+        chances[place, test] = again.predict_proba(X[test])[:, 1]
     own = found.dedupe(by="scores", X=X)
     assert len(own) == len(np.unique(chances, axis=0)) and len(found) == len(each)
     flips = (labels != model.predict(X)).any(axis=0)
@@ -171,8 +169,7 @@ def test_a_pipeline_on_a_raw_table_holds_its_columns_constant():
     model = make_pipeline(steps, LogisticRegression()).fit(frame, y)
     found = sample_models(model, frame, y, n_models=40, tolerance="5%", random_state=0)
     assert "seed" not in found.kinds  # no seed changes a convex fit
-    assert "constant noise" in found.names
-    assert "constant age" not in found.names
+    assert "constant noise" in found.names and "constant age" not in found.names
     assert found.tolerance.rule == "relative"
     assert (found.best_scores(frame) == model.predict_proba(frame)[:, 1]).all()
     place = found.names.index("constant noise")
@@ -195,18 +192,13 @@ def test_a_pipeline_on_a_raw_table_holds_its_columns_constant():
 def test_classes_targets_and_labels(model, data, loss):
     X, y = data(return_X_y=True)
     found = sample_models(model, X, y, n_models=25, random_state=0)
-    assert found.loss == loss
-    assert found.names[0] == "as given"
-    assert found.n_tried == 26
-    assert found.excess[0] == found.errors[0] == 0
-    assert (found.excess <= found.psi).all()
+    assert found.loss == loss and found.names[0] == "as given" and found.n_tried == 26
+    assert found.excess[0] == found.errors[0] == 0 and (found.excess <= found.psi).all()
     assert len(found.scores(X)) == len(found.refits) == len(found)
     assert found.task == ("regression" if data is load_diabetes else "classification")
-    assert "sampled, at least" in repr(found)
-    assert not found.complete
+    assert "sampled, at least" in repr(found) and not found.complete
     few = found[:2]
-    assert few.kinds == found.kinds[:2]
-    assert type(found.stored(X)) is PredictorSet
+    assert few.kinds == found.kinds[:2] and type(found.stored(X)) is PredictorSet
     assert pickle.loads(pickle.dumps(few)).names == few.names
 
 
@@ -224,9 +216,8 @@ def test_texts_and_sparse_rows_have_refits_of_other_kinds():
 
 def test_refits_of_a_linear_model_have_coefficients_without_a_column_too():
     X, y = load_diabetes(return_X_y=True)
-    found = sample_models(
-        SGDRegressor(tol=None, max_iter=50, random_state=0), X, y, n_models=30, random_state=0
-    )
+    model = SGDRegressor(tol=None, max_iter=50, random_state=0)
+    found = sample_models(model, X, y, n_models=30, random_state=0)
     assert "column" in found.kinds
     assert found.linear.scores(X + 1e-9) == pytest.approx(found.scores(X + 1e-9))
     left_out = found.kinds.index("column")
@@ -249,7 +240,7 @@ def test_a_search_is_replaced_by_its_best_estimator():
     assert isinstance(recipe(search), DecisionTreeClassifier)
     pipe = make_pipeline(StandardScaler(), search).fit(X, y)
     assert recipe(pipe).steps[-1][1].max_depth == pipe[-1].best_params_["max_depth"]
-    assert ("decisiontreeclassifier__max_depth" in dict(neighbours(recipe(pipe)))) is False
+    assert "decisiontreeclassifier__max_depth" not in dict(neighbours(recipe(pipe)))
     found = sample_models(search, X, y, n_models=5, tolerance=1.0, random_state=0)
     assert (found.reference.scores(X)[0] == search.predict_proba(X)[:, 1]).all()
 
@@ -274,18 +265,10 @@ def test_a_refit_that_fails_is_left_out_with_a_warning():
             return super().fit(X, y, sample_weight)
 
     X, y = cancer(100)
+    options = {"kinds": ["neighbour"], "n_models": 20, "tolerance": 2.0, "random_state": 0}
     with pytest.warns(UserWarning, match="max_depth=3: three is too deep"):
-        found = sample_models(
-            Fragile(max_depth=2, random_state=0),
-            X,
-            y,
-            kinds=["neighbour"],
-            n_models=20,
-            tolerance=2.0,
-            random_state=0,
-        )
-    assert "max_depth=1" in found.names
-    assert "max_depth=3" not in found.names
+        found = sample_models(Fragile(max_depth=2, random_state=0), X, y, **options)
+    assert "max_depth=1" in found.names and "max_depth=3" not in found.names
 
 
 @pytest.mark.parametrize("last", [LogisticRegression(), DecisionTreeClassifier(max_depth=2)])
@@ -307,10 +290,9 @@ def test_weights_reach_the_last_step_and_the_comparison():
     X, y = cancer(200)
     weights = np.where(y == 1, 5.0, 1.0)
     model = make_pipeline(StandardScaler(), LogisticRegression())
-    plain, heavy = (
-        sample_models(model, X, y, n_models=3, tolerance=1.0, sample_weight=one, random_state=0)
-        for one in (None, weights)
-    )
+    options = {"n_models": 3, "tolerance": 1.0, "random_state": 0}
+    plain = sample_models(model, X, y, **options)
+    heavy = sample_models(model, X, y, sample_weight=weights, **options)
     assert heavy.scores(X)[0].mean() > plain.scores(X)[0].mean()
     assert heavy.least != plain.least
 
@@ -318,21 +300,14 @@ def test_weights_reach_the_last_step_and_the_comparison():
 def test_collected_models_and_predictions_are_one_set():
     X, y = cancer()
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
-    models = {
-        f"depth {depth}": DecisionTreeClassifier(max_depth=depth, random_state=0).fit(
-            X[train], y[train]
-        )
-        for depth in (1, 2, 3, 8)
-    }
-    found = collect_models(models, X[test], y[test], tolerance=0.3, confidence=0.8)
-    chances = np.array([one.predict_proba(X[test])[:, 1] for one in models.values()])
-    stored = collect_models(
-        chances, None, y[test], tolerance=0.3, confidence=0.8, names=list(models)
-    )
-    assert found.names == stored.names
-    assert 0 < len(found) < 4
-    assert found.n_tried == stored.n_tried == 4
-    assert set(found.kinds) == {"collected"}
+    trees = (DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in (1, 2, 3, 8))
+    models = {f"depth {tree.max_depth}": tree.fit(X[train], y[train]) for tree in trees}
+    options = {"tolerance": 0.3, "confidence": 0.8}
+    found = collect_models(models, X[test], y[test], **options)
+    chances = np.array([tree.predict_proba(X[test])[:, 1] for tree in models.values()])
+    stored = collect_models(chances, None, y[test], names=list(models), **options)
+    assert found.names == stored.names and 0 < len(found) < 4
+    assert found.n_tried == stored.n_tried == 4 and set(found.kinds) == {"collected"}
     assert (found.labels(X[test]) == stored.labels()).all()
     assert ambiguity(found.labels(X[test])) == ambiguity(stored.labels())
     lists = collect_models([*models.values()], X[test], y[test], tolerance="cv")
@@ -370,12 +345,9 @@ def test_bad_settings_are_refused_in_words(settings, told):
         sample_models(model, X, y, **{"n_models": 2, "random_state": 0, **settings})
 
 
-def test_several_targets_are_refused():
+def test_several_targets_and_rules_that_refit_predictions_are_refused():
     X, y = cancer(80)
     with pytest.raises(ValueError, match=r"one label or target for each row, got shape \(80, 2\)"):
         sample_models(Ridge(), X, np.column_stack([y, y]))
-
-
-def test_rules_that_refit_are_refused_for_predictions():
     with pytest.raises(ValueError, match="can be refitted"):
         collect_models([[0.2, 0.8]], None, [0, 1], tolerance="without x0")

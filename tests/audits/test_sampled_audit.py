@@ -66,13 +66,6 @@ def test_numbers_are_those_of_the_models(found, fitted):
     assert (settled[agreed] == own[agreed]).all()
 
 
-def test_importance_is_that_of_switched_columns(found):
-    table = found.importance
-    assert set(table.index) == {"age", "fare", "sex", "port"}
-    assert (table["low"] <= table["fitted"]).all() and (table["fitted"] <= table["high"]).all()
-    assert found.reliance.loc["sex", "fitted"] > found.reliance.loc["port", "fitted"]
-
-
 def test_report_json_and_figures_come_with_it(found, tmp_path):
     text = found.report(tmp_path / "a.html", interactive=False).read_text(encoding="utf-8")
     assert "at least what is stated" in text and "no common coefficients" in text
@@ -118,10 +111,8 @@ def test_several_models_and_predictions_give_the_same_flips(fitted, people):
         _ = stored.importance
     with pytest.raises(TypeError, match="what other rows would get"):
         stored.scores(X)
-    assert (
-        several.plot("importance").layout.title.text.count("rel")
-        and several.plot("profile", feature="age").data
-    )
+    assert "rel" in several.plot("importance").layout.title.text
+    assert several.plot("profile", feature="age").data
     with pytest.raises(ValueError, match="audit the fitted models"):
         stored.plot("importance")
     assert isinstance(audit({"a": model, "b": other}, X, y, tolerance=1.0).flips, pd.DataFrame)

@@ -442,8 +442,8 @@ def _guarantees_html(source: Plan | RashomonSet, rows: Sequence[guarantees.Guara
     head = '<th scope="col">guaranteed</th>'
     if measured:
         head += '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
-    first = sorted((row for row in rows if not row.of_a_paper), key=lambda row: bool(row.missing))
-    papers = [row for row in rows if row.of_a_paper]
+    first = sorted((row for row in rows if not row.is_weaker), key=lambda row: bool(row.missing))
+    papers = [row for row in rows if row.is_weaker]
     caption = "Bounds for exact draws, from public numbers only; the strongest first"
     listed = _table(first, head, caption, measured=measured)
     if papers:

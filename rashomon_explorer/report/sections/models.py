@@ -41,11 +41,9 @@ def data_release(material: Release) -> list[Block]:
 
 def _counts(material: Curator) -> list[tuple[str, str, str]]:
     models = material.models
-    n_rows = (
-        len(material.y if material.y is not None else ())
-        if material.n_rows is None
-        else material.n_rows
-    )
+    n_rows = material.n_rows
+    if n_rows is None:
+        n_rows = 0 if material.y is None else len(material.y)
     facts = [("Rows", f"{n_rows:,}", "given to the report")]
     facts += model_kind(models).rows(material)
     if material.y is not None and models.task == "regression":

@@ -78,9 +78,8 @@ def _measure_table(overall: pd.DataFrame, material: Curator) -> pd.DataFrame:
     }
     if material.problem is not None and material.models.task == "classification":
         people = material.people.X
-        few = (
-            people[:_ASKED] if material.whose else people
-        )  # with chunked rows each person needs a pass over all rows
+        # With chunked rows each person needs a pass over all rows.
+        few = people[:_ASKED] if material.whose else people
         exact = measures.exact_ambiguity(material.problem, material.models.psi, few)
         meaning = "share of rows whose label some model of the whole set flips"
         text = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
@@ -101,16 +100,14 @@ def _curves(material: Curator) -> Plot:
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
     frame.columns.name = None
     lower = [name for name in names if MEASURES[name].sampled == LOWER_BOUND]
-    note = "of the complete set, exact" if models.complete else _bounded(lower)
+    note = f"lower bounds over draws: {', '.join(lower) or 'none'}"
+    if models.complete:
+        note = "of the complete set, exact"
     return Plot(
         plot_curves(frame, models.psi, guaranteed=models.guarantee.holds),
         f"Multiplicity over the threshold ψ, {note}.",
         Table(frame.rename_axis("ψ"), "Multiplicity over the threshold"),
     )
-
-
-def _bounded(lower: list[str]) -> str:
-    return f"lower bounds over draws: {', '.join(lower) or 'none'}"
 
 
 def _by_group(table: pd.DataFrame, name: str) -> Table:

@@ -78,25 +78,19 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
         return [Words("These models have no privacy guarantee.", "warning"), *blocks]
     table, spec = tradeoff_table(guarantee), FIGURES["tradeoff"]
     facts = model_kind(models).mechanism(models)
+    deltas = sorted({*_DELTAS, delta})
+    index = pd.Index([f"{value:g}" for value in deltas], name="δ")
+    costs = pd.DataFrame({"ε": [epsilon_text(guarantee.epsilon(d)) for d in deltas]}, index=index)
     return [
         *blocks,
         *([Facts(facts)] if facts else []),
-        Table(
-            _prices(guarantee, delta), "Least proved ε of the draws at each δ", "ε is rounded up."
-        ),
+        Table(costs, "Least proved ε of the draws at each δ", "ε is rounded up."),
         Plot(plot_tradeoff(table), f"{spec.label}.", Table(table, spec.title)),
         Items(
             {f"Assumption {number}": text for number, text in enumerate(guarantee.assumptions, 1)}
         ),
         Words(model_kind(models).arithmetic, "note"),
     ]
-
-
-def _prices(guarantee: Guarantee, delta: float) -> pd.DataFrame:
-    deltas = sorted({*_DELTAS, delta})
-    index = pd.Index([f"{value:g}" for value in deltas], name="δ")
-    prices = [epsilon_text(guarantee.epsilon(value)) for value in deltas]
-    return pd.DataFrame({"ε": prices}, index=index)
 
 
 def _planned_delta(models: AnySet | Paid) -> float:
@@ -165,9 +159,10 @@ def certificates_section(material: Any) -> list[Block]:
     if mechanism and not mechanism_traits(mechanism).planned_law and not planned.along_path:
         raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
     certificates = _found(planned, material.constants, material.domain)
+    costs = [certificate.epsilon(planned.delta) for certificate in certificates]
     frame = pd.DataFrame(
         {
-            "ε": [_price(certificate.epsilon(planned.delta)) for certificate in certificates],
+            "ε": [rounded_up(e) if math.isfinite(e) else "–" for e in costs],
             "says": [certificate.title for certificate in certificates],
             "why it applies, or not": [certificate.why for certificate in certificates],
             "source": [certificate.source for certificate in certificates],
@@ -218,10 +213,6 @@ def _planned(material: Any) -> Plan | TreePlan:
             "these models were not drawn by an estimator: they have no plan and no guarantee"
         )
     return planned
-
-
-def _price(epsilon: float) -> str:
-    return rounded_up(epsilon) if math.isfinite(epsilon) else "–"
 
 
 _ONE = (

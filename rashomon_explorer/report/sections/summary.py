@@ -30,7 +30,7 @@ _MOST_ROWS, _LETTERS = 20_000, 16
 def summary_curator(material: Curator) -> list[Block]:
     models, rows = material.models, material.n_rows
     sentences = [
-        _of_what(material, rows),
+        _subject(material, rows),
         _hits(models),
         _cost(models),
         _conflicts(material),
@@ -49,7 +49,7 @@ def summary_release(material: Release) -> list[Block]:
     linear = isinstance(models, ReleasedSet)
     planned = getattr(models, "plan", None)
     sentences = [
-        _of_what(material, getattr(planned, "n", None)),
+        _subject(material, getattr(planned, "n", None)),
         f"{plural(models.n_draws, 'model')} of them {'is' if models.n_draws == 1 else 'are'} "
         "released here.",
         _cost(models),
@@ -90,7 +90,7 @@ def _head(material: PublicMaterial) -> Facts:
     return Facts(rows)
 
 
-def _of_what(material: PublicMaterial, rows: int | None) -> str:
+def _subject(material: PublicMaterial, rows: int | None) -> str:
     """State the table and the kind of models."""
     table = f"the table {material.table}" if material.table else "one table"
     size = "" if rows is None else f" of {rows:,} rows"
