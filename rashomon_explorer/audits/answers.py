@@ -72,7 +72,6 @@ def listed_features(listed: Any, columns: dict[str, list[int]]) -> dict[str, lis
 
 
 def _names(entry: Any) -> list[str]:
-    """Names of one column, or of several in a list."""
     is_single = isinstance(entry, str) or not np.iterable(entry)
     return [str(name) for name in ([entry] if is_single else entry)]
 
@@ -256,7 +255,6 @@ class CertifiedAnswers:
 
     @property
     def _has_margins(self) -> bool:
-        """Whether scores are margins without a probability."""
         return bool(self.problem.loss.link == "sign")
 
     def scores(self, rows: Any) -> pd.DataFrame:
@@ -295,10 +293,6 @@ class CertifiedAnswers:
             ranges[["flips", "decided"]] = self._beside_fitted(table, encoded)[["flips", "decided"]]
             order += ["flips", "decided"]
         return marked(ranges.rename(columns=names)[order], "exact")
-
-    def groups(self) -> pd.DataFrame:
-        """People of each group whose label can flip, by count and share."""
-        return burden(self.inputs, self.decided, "exact")
 
     def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range of the difference in mean score between each two groups."""

@@ -230,7 +230,6 @@ def _use(
 
 
 def _is_monotone(values: FloatArray) -> bool:
-    """Whether values rise or fall, along the sorted numbers of a response."""
     steps = np.diff(values)
     return bool((steps >= 0).all() or (steps <= 0).all())
 
@@ -270,7 +269,6 @@ def _checked(
 
 
 def _indicates(column: StepColumn, response: Response, values: FloatArray) -> bool:
-    """Whether a column is 1 for its level and 0 for the others."""
     on = (values - column.offset) / column.slope
     if (np.minimum(np.abs(on), np.abs(on - 1)) > 1e-6).any():
         return False

@@ -102,7 +102,6 @@ def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
 
 
 def _input_columns(selection: Any, columns: Columns) -> Columns:
-    """Columns of a fitted ColumnTransformer's entry: names, places, a mask or a slice."""
     names = [column.name for column in columns]
     if isinstance(selection, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read
         selection = selection.data
@@ -150,7 +149,6 @@ def _spanned(step: Any, columns: Columns) -> Columns:
 
 
 def _levels(step: OneHotEncoder, place: int) -> list[str]:
-    """Levels of a column in the order of their indicators."""
     levels = list(step.categories_[place])
     rare = step.infrequent_categories_[place] if hasattr(step, "infrequent_categories_") else None
     rare = [] if rare is None else list(rare)

@@ -89,7 +89,6 @@ _LOSSES = {"log_loss": "log loss", "zero_one": "error rate", "squared": "half sq
 
 
 def _second(audit: Any, own: AuditedModel, other: Any) -> AuditedModel:
-    """Return the other model, decided by the audit's threshold if one was given."""
     rule: dict[str, Any] = {}
     if own.decision is not None and own.decision.replaced:
         rule = {"threshold": own.decision.threshold, "wanted": own.decision.positive}
@@ -120,7 +119,6 @@ def _held_out_losses(audit: Any, *models: AuditedModel) -> Any:
 
 
 def _losses(*models: AuditedModel) -> Any:
-    """Name of the loss, and losses of every row under each model as it is."""
     several = [fitted_models((model.original,), model.targets) for model in models]
     name = "zero_one" if any(each.certain for each in several) else None
     losses = []

@@ -29,7 +29,6 @@ def inner_model(model: Any) -> Any:
 
 
 def _layers(model: Any) -> Iterator[Any]:
-    """Yield a model, what it wraps, the last step of a pipeline, and so on."""
     while model is not None:
         yield model
         steps = getattr(model, "steps", None)
@@ -159,7 +158,6 @@ class Decision:
         return np.where(reached, code, 1 - code)
 
     def _response(self, model: Any, rows: Any) -> FloatArray:
-        """Probability or score (n_rows,) of the class that the threshold is for."""
         values = np.asarray(getattr(model, self.response)(rows), dtype=float)
         code = self.classes.index(self.positive)
         if values.ndim == 2:

@@ -282,7 +282,6 @@ def _method(audit: Any) -> list[Block]:
 
 
 def _arguments(audit: Any) -> str:
-    """Other arguments of the audit, as Python."""
     groups, decision = audit.inputs.groups, getattr(audit.inputs.model, "decision", None)
     words = ""
     if groups is not None:

@@ -62,7 +62,6 @@ def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Gener
 
 
 def _end(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
-    """Return the ends (K,) of the set along the moves, by bisection."""
     low, high = np.zeros_like(start), _beyond(inside, move, start)
     for _ in range(40):
         middle = (low + high) / 2
@@ -72,7 +71,6 @@ def _end(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
 
 
 def _beyond(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
-    """Multiples of ``start`` outside the set, by doubling."""
     end = start.copy()
     for _ in range(_MOST_DOUBLINGS):
         within = inside(end, move)

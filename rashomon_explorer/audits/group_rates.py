@@ -139,7 +139,6 @@ _BATCH = 20_000  # rows whose labels by all drawn models are held at a time
 
 
 def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:
-    """Whether each row (n_groups, n_rows) is of a group."""
     codes = pd.Index(names).get_indexer(groups.to_numpy())
     return np.asarray(codes == np.arange(len(names))[:, None])
 
@@ -246,7 +245,6 @@ def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | Non
 
 
 def _named_columns(groups: Any, table: Any, n_rows: int) -> Any:
-    """Columns of the table that a name or a list of names stands for; other values as they are."""
     if isinstance(groups, str):
         names: list[Any] = [groups]
     elif isinstance(groups, list | tuple) and len(groups) != n_rows:

@@ -448,13 +448,11 @@ def _inner_name(step: Any, rows: Any, targets: Any) -> str:
 
 
 def _is_passed_through(step: Any) -> bool:
-    """Whether a step leaves new rows as they are, as a resampler does."""
     resamples = hasattr(step, "fit_resample") and not hasattr(step, "transform")
     return step is None or resamples or (isinstance(step, str) and step == "passthrough")
 
 
 def _stepped(step: Any, rows: Any) -> Any:
-    """Rows after a step, which takes a DataFrame or an array as it was handed on."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X (has|does not have valid) feature names")
         return step.transform(rows)
@@ -465,14 +463,12 @@ def _width(rows: Any) -> int:
 
 
 def _are_texts(X: Any, y: Any) -> bool:
-    """Whether X is a column of texts, one for each target."""
     if isinstance(X, pd.DataFrame) or np.ndim(X) != 1 or len(X) != len(y):
         return False
     return all(isinstance(text, str) for text in X)
 
 
 def _container(model: Any, X: Any, table: pd.DataFrame, texts: bool) -> str:
-    """Say what a model takes: texts, a DataFrame or an array."""
     if texts:
         return "texts"
     if hasattr(model, "feature_names_in_"):
@@ -492,7 +488,6 @@ def _container(model: Any, X: Any, table: pd.DataFrame, texts: bool) -> str:
 
 
 def _check_supervised(model: Any) -> None:
-    """Raise TypeError for a model that has no targets to predict."""
     last = fitted_steps(model)[1]
     if not hasattr(last, "fit") and hasattr(last, "params"):
         raise TypeError(

@@ -136,7 +136,6 @@ class FixedColumns(BaseEstimator):
 
 
 def _typical(X: Any, place: int) -> Any:
-    """Value of a column: the middle one of numbers, otherwise the most frequent."""
     column = pd.Series(X.iloc[:, place] if hasattr(X, "columns") else np.asarray(X)[:, place])
     present = column.dropna()
     if present.empty:
@@ -228,7 +227,6 @@ def neighbours(model: Any) -> list[tuple[str, Any]]:
 
 
 def _other_values(name: str, value: Any, parts: Mapping[str, Any]) -> list[Any]:
-    """List the allowed neighbours of a value; ``parts`` holds settings and owners by name."""
     owner, _, short = name.rpartition("__")
     has = {
         parameter.rpartition("__")[2]

@@ -22,6 +22,7 @@ from rashomon_explorer.audits.answers import (
     NO_LABELS,
     SAMPLED,
     AuditInputs,
+    burden,
     marked,
     with_sign,
 )
@@ -333,7 +334,7 @@ class Audit:
         """Per group: people, those whose label can flip, their share, and the ratio to all."""
         self._need(self.inputs.groups is not None, NO_GROUPS)
         self._need(self.task == "classification", NO_LABELS)
-        return self.answers.groups()
+        return burden(self.inputs, self.decided, self.mark)
 
     @cached_property
     def gaps(self) -> pd.DataFrame:

@@ -153,7 +153,6 @@ def good_models(
 
 
 def _confidence(given: float | None, rule: Tolerance) -> float:
-    """Given confidence; by default the paired standard error holds for estimates."""
     if given is not None:
         return given
     return 0.5 if rule.rule == PAIRED else 0.95
@@ -244,7 +243,6 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance:
-    """Threshold of a rule other than the paired standard error."""
     needs_fits = isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES)
     if isinstance(tolerance, Tolerance) or needs_fits:
         seed = int(random_state) if isinstance(random_state, int | np.integer) else None
@@ -393,7 +391,6 @@ class CrossFit:
 
 
 def _fit_and_predict(work: CrossFit, refit: Refit, fold: int) -> Any:
-    """Fitted model and its predictions of the fold, or the error of the fit."""
     try:
         fit = work.fit(refit, fold)
         return fit, work.predict(fit, fold)
@@ -402,7 +399,6 @@ def _fit_and_predict(work: CrossFit, refit: Refit, fold: int) -> Any:
 
 
 def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict[str, list[Refit]]:
-    """Refits of the requested kinds; raise if there are none."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or isinstance(kinds, str) or not kinds:
         raise ValueError(f"kinds must be a list of some of {[*KINDS]}, got {kinds!r}")

@@ -66,7 +66,6 @@ class SampledAnswers:
 
     @cached_property
     def _best(self) -> FloatArray:
-        """Scores (n_rows[, n_classes]) of the model in use."""
         return np.asarray(self.models.best_scores(self.model_rows))
 
     @cached_property
@@ -75,7 +74,6 @@ class SampledAnswers:
         return self.models.labels(self.model_rows)
 
     def _codes(self) -> NDArray[Any]:
-        """Codes (n_rows,) of the labels that the model in use gives the people of the fit."""
         return self.models.best_labels(self.model_rows)
 
     @cached_property
@@ -125,7 +123,6 @@ class SampledAnswers:
         return self._ranges(self.inputs.model.taken(rows)).set_axis(row_labels(rows), axis=0)
 
     def _ranges(self, rows: Any) -> pd.DataFrame:
-        """Ranges of rows as the models take them."""
         scores, best = np.asarray(self.models.scores(rows)), self.models.best_scores(rows)
         flips = None
         if self.models.classes:
@@ -151,10 +148,6 @@ class SampledAnswers:
         table["drawn_low"] = table[["best", "drawn_low"]].min(axis=1)
         table["drawn_high"] = table[["best", "drawn_high"]].max(axis=1)
         return table.assign(drawn_flips=self._others.mean(axis=0)) if self.models.classes else table
-
-    def groups(self) -> pd.DataFrame:
-        """People of each group whose label a model flips, by count and share."""
-        return answers.burden(self.inputs, self.decided, answers.SAMPLED)
 
     @cached_property
     def model_rates(self) -> pd.DataFrame:
@@ -269,7 +262,6 @@ class SampledAnswers:
 
 
 def _with_order(table: pd.DataFrame, places: Sequence[int], order: Any) -> pd.DataFrame:
-    """Table with the values of some columns in another order."""
     changed = table.copy()
     for position in places:
         changed.isetitem(position, table.iloc[:, position].array.take(order))

@@ -26,6 +26,7 @@ from rashomon_explorer.audits.quality import (
     unseen_place,
 )
 from rashomon_explorer.audits.tolerance_table import effects, widths
+from rashomon_explorer.exceptions import PrivacyLeakWarning, WeakGuaranteeWarning
 from rashomon_explorer.measures.ranges.linear_models import has_problem
 
 _MOST_NAMES = 5
@@ -81,7 +82,6 @@ def summary_table(audit: Any) -> pd.DataFrame:
 
 
 def _tolerance_rows(audit: Any, mark: str) -> list[Row]:
-    """People who can flip and settled signs at other tolerances."""
     rows: list[Row] = []
     for share, row in audit.near_tolerances.iterrows():
         if share == 1:
@@ -105,7 +105,6 @@ def _times(share: float) -> str:
 
 
 def _alone(audit: Any) -> bool:
-    """Whether one model is the whole sample, so that no two were compared."""
     return bool(audit.kind == "sampled" and audit.models.n_draws < 2)
 
 
@@ -235,7 +234,6 @@ def findings(audit: Any) -> Lines:
 
 
 def _tolerance_lines(audit: Any) -> list[str]:
-    """One line for each of three tolerances."""
     lines = []
     for share, row in audit.near_tolerances.iterrows():
         parts = []
@@ -272,7 +270,6 @@ def _flip_count(row: Any) -> str:
 
 
 def _rate_lines(audit: Any) -> list[str]:
-    """Rates of the wanted label by group, in the data and over the models."""
     if not audit.has_rates:
         return []
     rates, listed_groups = audit.rates, shown_groups(audit.rates["fitted"])
@@ -298,7 +295,6 @@ def _rate_lines(audit: Any) -> list[str]:
 
 
 def _gap_lines(audit: Any) -> list[str]:
-    """Gaps of the groups shown, in rates and in scores, settled or not."""
     groups = audit.inputs.groups
     if groups is None or not (audit.has_rates or audit.has_gaps):
         return []
@@ -412,9 +408,7 @@ def release_code(audit: Any) -> str:
 
 def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) -> str:
     """Lines that ask what the noise, which is public, does not hide, or say that it hides all."""
-    from rashomon_explorer.data import propose_schema
-    from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
-    from rashomon_explorer.exceptions import PrivacyLeakWarning, WeakGuaranteeWarning
+    from rashomon_explorer import RashomonClassifier, RashomonRegressor, propose_schema
     from rashomon_explorer.release import LeastPsi, plan_release
 
     schema = propose_schema(table)
@@ -485,7 +479,6 @@ def _svg(title: str, bars: Sequence[str], line: str = "") -> str:
 
 
 def _bar(row: int, name: str, left: float, width: float, colour: str, hover: str) -> str:
-    """Name and bar of one row of a chart."""
     y = _HEAD + _ROW * row
     return (
         f'{_text(name, y)}<rect x="{left:.1f}" y="{y + 4}" width="{max(width, 1):.1f}" height="10" '

@@ -162,7 +162,6 @@ def _numbers(values: pd.Series) -> FloatArray:
 
 
 def _as_column(values: FloatArray, like: pd.Series) -> pd.Series:
-    """Numbers as a column of the same type, if it holds them."""
     column = pd.Series(values)
     if pd.api.types.is_bool_dtype(like.dtype):
         return column.astype(bool).astype(like.dtype)
@@ -170,7 +169,6 @@ def _as_column(values: FloatArray, like: pd.Series) -> pd.Series:
 
 
 def _with_own(own: Any, values: pd.Series) -> pd.Series:
-    """Values with a person's own one first."""
     rest = values[[not _same(own, value) for value in values]] if len(values) else values
     first = pd.Series([own], dtype=object) if pd.isna(own) else pd.Series([own])
     if pd.isna(own) and is_number(values):
@@ -189,7 +187,6 @@ def _same(one: Any, other: Any) -> bool:
 def _changeable_columns(
     model: AuditedModel, changeable: Any, *, costs: Any, bounds: Any, directions: Any, integers: Any
 ) -> list[_Column]:
-    """Check the changeable columns and what is declared of them."""
     names = [str(name) for name in model.table.columns]
     listed = [changeable] if isinstance(changeable, str) else list(changeable)
     listed = [str(name) for name in listed]
@@ -348,7 +345,6 @@ class _Task:
                 answers.one_rows[person] = self._table_values(one_features[row], names)
 
     def _table_values(self, features: FloatArray, names: list[str]) -> list[Any]:
-        """Values of the changeable columns from the features of the programme."""
         values = []
         for column in self.columns:
             if column.kind == "affine":
@@ -380,7 +376,6 @@ class _Task:
 
 
 def _holds(dtype: Any, values: pd.Series) -> bool:
-    """Whether a type holds values without a change."""
     try:
         return bool(values.notna().all() and (values.astype(dtype) == values).all())
     except (TypeError, ValueError):
@@ -389,8 +384,6 @@ def _holds(dtype: Any, values: pd.Series) -> bool:
 
 @dataclass(frozen=True)
 class _Answers:
-    """Changes of each person so far."""
-
     status: Any  # (n,)
     numbers: FloatArray  # (n, 5): cost, least cost, worst score; cost and worst score for one
     rows: list[list[Any] | None]  # values of the changeable columns
@@ -529,7 +522,6 @@ class _Grid:
             }
 
     def _count(self, columns: int) -> int:
-        """Return how many values of each column are tried."""
         limit = _COMBINED if all(column.additive for column in self.task.columns) else _ENCODED
         count = min(_MOST_VALUES, int(limit ** (1 / columns)))
         if count < _FEWEST:
@@ -561,7 +553,6 @@ class _Grid:
         return self._grid(place, listed)
 
     def _grid(self, place: int, listed: list[pd.Series]) -> _Candidates:
-        """Costs and encoded rows of all combinations of values."""
         task, person = self.task, self.task.people.iloc[[place]]
         costs = np.array(0.0)
         for column, values in zip(task.columns, listed, strict=True):
@@ -590,7 +581,6 @@ class _Grid:
         return grid
 
     def _under(self, grid: _Candidates, normals: Any) -> Mask:
-        """Return the combinations that some models accept."""
         accepted = np.ones(grid.costs.size, dtype=bool)
         for normal in normals:
             accepted &= grid.scores(normal) >= self.task.worst.margin

@@ -103,7 +103,6 @@ def _named(tolerance: Any, rule: str, psi: float, meaning: str, than: str) -> To
 
 
 def _parsed(tolerance: Any) -> tuple[str, Any]:
-    """Name of the rule, and its argument."""
     if isinstance(tolerance, str):
         text = tolerance.strip()
         if text in ("auto", "cv", "cv folds", "paired standard error"):
@@ -326,7 +325,6 @@ def _without(case: _Case, names: str) -> tuple[float, str]:
 
 
 def _listed(names: str, known: Sequence[str]) -> list[str]:
-    """Names in a text: one that is known as it stands, or several between commas."""
     return [names] if names in known else [name.strip() for name in names.split(",")]
 
 

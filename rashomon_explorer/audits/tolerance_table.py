@@ -54,7 +54,6 @@ def _level(problem: Any, psi: float) -> float:
 
 
 def _at(audit: Any, share: float) -> Any:
-    """Audit at a multiple of ψ; the same object at ψ itself."""
     if share == 1:
         return audit
     inputs = replace(audit.inputs, psi=audit.psi * share)
@@ -83,7 +82,6 @@ def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
 
 
 def _can_flip(audit: Any, share: float, people: Mask) -> Mask:
-    """Who of some people can flip at a multiple of ψ."""
     answers, flips = audit.answers, np.zeros(len(people), dtype=bool)
     if people.any():
         table = measures.exact_flips(

@@ -247,7 +247,6 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
 
 
 def _interval(low: float, high: float) -> str:
-    """Interval as text, rounded outwards."""
     return f"({text.number(low, rounding='down')} to {text.number(high, rounding='up')})"
 
 

@@ -137,7 +137,6 @@ def _finish(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> Non
 
 
 def _found(models: RashomonSet, law: ExcessLaw) -> list[str]:
-    """Text of the measured values, in short lines."""
     guarantee = text.at_least(_hits(models.plan, law))
     if not models.n_draws:
         return [f"no draws · guaranteed {guarantee} in the set"]

@@ -204,7 +204,6 @@ def importances(
 
 
 def _with_best(models: Any) -> Any:
-    """Append the best model to the models."""
     if (trees := find_trees(models)) is not None:
         best = replace(models, models=models.reference, losses=np.zeros(1), names=("best",))
         return replace(

@@ -347,7 +347,6 @@ def _both(before: Any, after: Any) -> Any:
 
 
 def _last(scores: FloatArray, ndim: int) -> FloatArray:
-    """Probability of the last class, or the prediction."""
     return scores[..., -1] if scores.ndim > ndim else scores
 
 

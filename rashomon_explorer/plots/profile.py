@@ -141,7 +141,6 @@ def _answer(models: Any, answer: str) -> str:
 
 
 def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
-    """State the direction of the curves, and the share of models that disagree."""
     values = curves.to_numpy()
     if values.shape[1] < 2:
         return f"{name} has only one value"

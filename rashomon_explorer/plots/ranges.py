@@ -148,7 +148,6 @@ def plot_ranges(
 
 
 def _either_sign(exact: pd.DataFrame) -> str:
-    """Count the ranges that contain both signs."""
     either = int(((exact["low"] < 0) & (exact["high"] > 0)).sum())
     return f"{either} of {text.plural(len(exact), 'coefficient')} can have either sign"
 

@@ -267,7 +267,6 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def _import_line(function: Callable[..., Any]) -> str:
-    """Import line of a function, from the room that exports it."""
     module, name = function.__module__, function.__name__
     parts = module.split(".")
     for end in range(2, len(parts)):

@@ -130,7 +130,6 @@ def plot_rules(
 
 
 def _finding(known: dict[Path, _Place], n_draws: int) -> str:
-    """State the most common first question."""
     firsts = {path[0]: len(node.through) for path, node in known.items() if len(path) == 1}
     if not firsts:
         return "No tree asks a question"
@@ -140,7 +139,6 @@ def _finding(known: dict[Path, _Place], n_draws: int) -> str:
 
 
 def _label(question: str) -> str:
-    """Question on lines that fit a narrow box."""
     return "<br>".join(escape(line) for line in textwrap.wrap(question, _LINE))
 
 

@@ -198,7 +198,6 @@ def _in_two_lines(question: str) -> str:
 
 
 def _size(tree: Node) -> tuple[int, int]:
-    """Return the number of leaves, and of questions on the longest path."""
     if isinstance(tree, Leaf):
         return 1, 0
     (a, deep), (b, deeper) = _size(tree.if_true), _size(tree.if_false)

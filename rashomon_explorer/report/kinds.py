@@ -171,7 +171,6 @@ class Linear(ModelKind):
 
 
 def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
-    """Python lines of a fit with these settings."""
     values = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
     return [
         f"from rashomon_explorer import {name}",
@@ -184,7 +183,6 @@ def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
 
 
 def _bound(row: GuaranteeRow) -> str:
-    """Format a bound, rounded in the direction that keeps it valid."""
     if row.missing:
         return row.missing
     scale, unit = (100, " %") if row.is_share else (1, "")
@@ -367,7 +365,6 @@ def _are_these(models: Any, planned: TreePlan, material: Curator) -> bool:
 
 
 def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
-    """Thresholds of each column that has questions."""
     cuts: dict[str, list[float | None]] = {}
     for name, threshold in planned.questions:
         cuts.setdefault(name, []).append(threshold)

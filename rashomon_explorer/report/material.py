@@ -198,7 +198,6 @@ def release_material(
 
 
 def _classes(public: dict[str, Any]) -> Sequence[Any] | None:
-    """Take names of classes from the arguments, or those of the schema."""
     schema, classes = public.get("schema"), public.pop("classes", None)
     return classes or (None if schema is None else schema.classes)
 

@@ -14,7 +14,6 @@ _CAVEATS = Section("caveats", "Caveats", "public", document.caveats)
 
 
 def _models(title: str, make: Any, view: document.View, *, trees: bool) -> Section:
-    """Section on the models themselves, of trees or of coefficients."""
     key = "trees" if trees else "coefficients"
     return Section(key, title, view, make, lambda shown: models.are_trees(shown) == trees)
 

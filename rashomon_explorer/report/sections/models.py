@@ -256,7 +256,6 @@ def trees_section(material: Any) -> list[Block]:
 
 
 def _written(models: Any) -> list[Block]:
-    """List distinct trees as text, the most frequent first."""
     texts = pd.Series([models.text(draw) for draw in range(models.n_draws)])
     counts = texts.value_counts(sort=True)
     lines: list[str] = []

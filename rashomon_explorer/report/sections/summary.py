@@ -76,7 +76,6 @@ def _proved(models: Any, planned: Any) -> str:
 
 
 def _head(material: PublicMaterial) -> Facts:
-    """List data set, prediction, author and date, with a dash for what was not stated."""
     classes = getattr(getattr(material, "models", None), "class_names", ())
     facts = {
         "Data set": material.table,
@@ -91,7 +90,6 @@ def _head(material: PublicMaterial) -> Facts:
 
 
 def _subject(material: PublicMaterial, rows: int | None) -> str:
-    """State the table and the kind of models."""
     table = f"the table {material.table}" if material.table else "one table"
     size = "" if rows is None else f" of {rows:,} rows"
     return f"This report is about models that explain {table}{size} almost equally well."
@@ -122,7 +120,6 @@ def _cost(models: Any) -> str:
 
 
 def _conflicts(material: Curator) -> str:
-    """State the share of people whom some model within ψ decides differently from the best."""
     members = material.members
     if material.X is None or not members.n_draws:
         return "Without rows or models within ψ, nothing is known of how they differ for people."
