@@ -26,6 +26,7 @@ from rashomon_explorer.audits.quality import (
     unseen_place,
 )
 from rashomon_explorer.audits.tolerance_table import effects, widths
+from rashomon_explorer.data import propose_schema
 from rashomon_explorer.exceptions import PrivacyLeakWarning, WeakGuaranteeWarning
 from rashomon_explorer.measures.ranges.linear_models import has_problem
 
@@ -408,7 +409,7 @@ def release_code(audit: Any) -> str:
 
 def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) -> str:
     """Lines that ask what the noise, which is public, does not hide, or say that it hides all."""
-    from rashomon_explorer import RashomonClassifier, RashomonRegressor, propose_schema
+    from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
     from rashomon_explorer.release import LeastPsi, plan_release
 
     schema = propose_schema(table)
