@@ -15,7 +15,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin, number
-from rashomon_explorer.audits import summary
+from rashomon_explorer.audits import group_rates, summary, tolerance_table
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import (
     NO_GROUPS,
@@ -27,21 +27,7 @@ from rashomon_explorer.audits.answers import (
     with_sign,
 )
 from rashomon_explorer.audits.comparison import Comparison, compare
-from rashomon_explorer.audits.group_rates import (
-    NO_RATES,
-    accepted_code,
-    attained_gaps,
-    gap_intervals,
-    rate_gaps,
-    rates_table,
-)
 from rashomon_explorer.audits.models import codes_of_scores
-from rashomon_explorer.audits.tolerance_table import (
-    MULTIPLES,
-    SHOWN,
-    half_settled_psi,
-    tolerance_table,
-)
 from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures.ranges import Recourse
 from rashomon_explorer.measures.ranges.linear_models import solver_advice
@@ -239,7 +225,10 @@ class Audit:
     @property
     def has_rates(self) -> bool:
         """Whether there are groups, and a class that counts as accepted."""
-        accepted = self.task == "classification" and accepted_code(self.inputs.model) is not None
+        accepted = (
+            self.task == "classification"
+            and group_rates.accepted_code(self.inputs.model) is not None
+        )
         return self.inputs.groups is not None and accepted
 
     @property
@@ -256,7 +245,7 @@ class Audit:
         """How far the fitted model is above the best one; None for a sampled audit."""
         return optimality(self) if self.kind == "exact" else None
 
-    def tolerances(self, multiples: Sequence[float] = MULTIPLES) -> pd.DataFrame:
+    def tolerances(self, multiples: Sequence[float] = tolerance_table.MULTIPLES) -> pd.DataFrame:
         """Answers at several tolerances: how fast they change with ψ.
 
         Parameters
@@ -273,15 +262,15 @@ class Audit:
             ``median_range``), and ``settled_signs`` of ``coefficients``. NaN if no bound is known.
             ``attrs["half_settled_psi"]`` is the ψ up to which half of the signs are settled.
         """
-        table = tolerance_table(self, multiples)
+        table = tolerance_table.tolerance_table(self, multiples)
         if self.kind == "exact":
-            table.attrs["half_settled_psi"] = half_settled_psi(self)
+            table.attrs["half_settled_psi"] = tolerance_table.half_settled_psi(self)
         return marked(table, self.mark)
 
     @cached_property
     def near_tolerances(self) -> pd.DataFrame:
         """Answers at a quarter of ψ, ψ, and four times ψ, as in the summary."""
-        return tolerance_table(self, SHOWN)
+        return tolerance_table.tolerance_table(self, tolerance_table.SHOWN)
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -354,8 +343,8 @@ class Audit:
         are the least and the greatest rate of a model.
         """
         self._need(self.inputs.groups is not None, NO_GROUPS)
-        self._need(self.has_rates, NO_RATES)
-        return marked(rates_table(self), self.mark)
+        self._need(self.has_rates, group_rates.NO_RATES)
+        return marked(group_rates.rates_table(self), self.mark)
 
     @cached_property
     def rate_gaps(self) -> pd.DataFrame:
@@ -367,10 +356,10 @@ class Audit:
         ``high_attained`` are the extreme gaps of the drawn :attr:`models`.
         """
         self._need(self.inputs.groups is not None, NO_GROUPS)
-        self._need(self.has_rates, NO_RATES)
-        table = with_sign(rate_gaps(self))
+        self._need(self.has_rates, group_rates.NO_RATES)
+        table = with_sign(group_rates.rate_gaps(self))
         if self.kind == "exact":
-            table["low_attained"], table["high_attained"] = attained_gaps(self)
+            table["low_attained"], table["high_attained"] = group_rates.attained_gaps(self)
         return marked(table, self.mark)
 
     def gap_intervals(self, confidence: float = 0.95) -> pd.DataFrame:
@@ -389,8 +378,8 @@ class Audit:
             the range over the good models on these people.
         """
         self._need(self.inputs.groups is not None, NO_GROUPS)
-        self._need(self.has_rates or self.task == "regression", NO_RATES)
-        return marked(gap_intervals(self, confidence), self.mark)
+        self._need(self.has_rates or self.task == "regression", group_rates.NO_RATES)
+        return marked(group_rates.gap_intervals(self, confidence), self.mark)
 
     @cached_property
     def importance(self) -> pd.DataFrame:

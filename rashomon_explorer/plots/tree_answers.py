@@ -10,16 +10,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots import registry, theme
+from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
-from rashomon_explorer.plots.text import (
-    at_most,
-    guaranteed_hits,
-    number,
-    percent,
-    plural,
-    sample_rows,
-)
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.sets import PredictorSet
 
@@ -30,7 +22,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     """Plot the number of trees within every ψ, by leaves."""
     total = int(sizes[psi].sum())
     figure = theme.new_figure(
-        f"{total:,} trees are within ψ = {number(psi)} of the best",
+        f"{total:,} trees are within ψ = {text.number(psi)} of the best",
         "enumerated, not sampled; by leaves",
     )
     for colour_number, (leaves, row) in enumerate(sizes.iterrows()):
@@ -60,12 +52,12 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     steps = np.unique(values[np.isfinite(values)])
     shares = np.searchsorted(values, steps, side="right") / len(values)
     share = float((values <= psi).mean())
-    some = flips.iloc[sample_rows(len(flips), _MOST_DOTS)]
+    some = flips.iloc[text.sample_rows(len(flips), _MOST_DOTS)]
     some = some[np.isfinite(some)]
     dots = "" if len(flips) <= _MOST_DOTS else f"; dots: {_MOST_DOTS:,} of them, to be selected"
     figure = theme.new_figure(
-        f"{percent(share)} of people get a conflicting prediction from some tree within ψ = "
-        f"{number(psi)}",
+        f"{text.percent(share)} of people get a conflicting prediction from some tree within ψ = "
+        f"{text.number(psi)}",
         f"exact, over all trees; {len(values):,} people{dots}",
     )
     x, y = np.concatenate([[0.0], steps]).astype(np.float32), np.concatenate([[0.0], shares])
@@ -78,7 +70,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     for person in people:
         at, name = float(flips.loc[person]), f"person {person}"
         if np.isfinite(at):
-            hover = f"{name}: from ψ = {number(at)} on"
+            hover = f"{name}: from ψ = {text.number(at)} on"
             add_marks(figure, [at], [float((values <= at).mean())], name, hover, marker=marker)
     figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
@@ -97,7 +89,8 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     figure_rows = ordered.iloc[:_MOST][::-1]
     cut = f"{_MOST} shown, the least important omitted · " if len(table) > _MOST else ""
     figure = theme.new_figure(
-        f"Every tree within ψ = {number(psi)} asks {needed} of {plural(len(table), 'question')}",
+        f"Every tree within ψ = {text.number(psi)} asks {needed} of "
+        f"{text.plural(len(table), 'question')}",
         f"{cut}exact",
         height=max(360, 150 + 22 * len(figure_rows)),
     )
@@ -166,20 +159,20 @@ def _finding(front: pd.DataFrame, psi: float) -> str:
     first, last = front.iloc[0], front.iloc[-1]
     if len(front) < 2:
         return (
-            f"Within ψ = {number(psi)} no tree has a smaller gap than the best one's, "
-            f"{number(float(first['gap']), 2)}"
+            f"Within ψ = {text.number(psi)} no tree has a smaller gap than the best one's, "
+            f"{text.number(float(first['gap']), 2)}"
         )
-    ends = f"from {number(float(first['gap']), 2)} to {number(float(last['gap']), 2)}"
+    ends = f"from {text.number(float(first['gap']), 2)} to {text.number(float(last['gap']), 2)}"
     return (
-        f"Within ψ = {number(psi)} the gap falls {ends}, for {number(float(last['beyond']), 2)} "
-        "of loss"
+        f"Within ψ = {text.number(psi)} the gap falls {ends}, for "
+        f"{text.number(float(last['beyond']), 2)} of loss"
     )
 
 
 def plot_best_trees(models: PredictorSet, what: str) -> go.Figure:
     """Plot the best tree above the best one with a property, and state what the property costs."""
     excess = float(models.losses[1] - models.losses[0])
-    much = f"{number(excess)} more" if excess > 0 else "no more"
+    much = f"{text.number(excess)} more" if excess > 0 else "no more"
     figure = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
     _, _, below = figure.layout.title.text.partition("<br>")
     figure.layout.title.text = f"The best tree {what} loses {much}<br>{below}"
@@ -206,19 +199,21 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     """Plot the guaranteed share of drawn trees within every ψ."""
     table = tree_guarantee_table(planned)
     psis, shares = table.index.to_numpy(), table["at least"].to_numpy()
-    finding = f"A drawn tree lies within ψ = {number(planned.psi)} with probability "
-    finding += guaranteed_hits(planned)
+    finding = f"A drawn tree lies within ψ = {text.number(planned.psi)} with probability "
+    finding += text.guaranteed_hits(planned)
     if not has_hit_rate(planned):
-        finding = f"No hit rate is guaranteed for a drawn tree within ψ = {number(planned.psi)}"
+        finding = (
+            f"No hit rate is guaranteed for a drawn tree within ψ = {text.number(planned.psi)}"
+        )
     figure = theme.new_figure(
         finding,
-        f"of e^{planned.log_size:.1f} trees · mean excess {at_most(planned.excess_bound)} · "
+        f"of e^{planned.log_size:.1f} trees · mean excess {text.at_most(planned.excess_bound)} · "
         "no row is read",
     )
     hover, marker = "within ψ = %{x:.4g}: at least %{y:.1%}", {"size": 11, "symbol": "diamond"}
     look = {"mode": "lines", "line": {"color": theme.GREEN}}
     add_marks(figure, psis, shares, "guaranteed, at least", hover, **look)
-    name, plan_point = f"ψ = {number(planned.psi)}", ([planned.psi], [planned.hit_rate_bound])
+    name, plan_point = f"ψ = {text.number(planned.psi)}", ([planned.psi], [planned.hit_rate_bound])
     add_marks(figure, *plan_point, name, hover, marker={"color": theme.GREEN, **marker})
     figure.add_vline(x=planned.psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(

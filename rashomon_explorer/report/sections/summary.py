@@ -8,15 +8,7 @@ import numpy as np
 
 from rashomon_explorer.measures import ambiguity, coefficient_spread
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import (
-    cost_text,
-    guaranteed,
-    guaranteed_hits,
-    number,
-    percent,
-    plural,
-    short_name,
-)
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Words, figure
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
@@ -50,7 +42,7 @@ def summary_release(material: Release) -> list[Block]:
     planned = getattr(models, "plan", None)
     sentences = [
         _subject(material, getattr(planned, "n", None)),
-        f"{plural(models.n_draws, 'model')} of them {'is' if models.n_draws == 1 else 'are'} "
+        f"{text.plural(models.n_draws, 'model')} of them {'is' if models.n_draws == 1 else 'are'} "
         "released here.",
         _cost(models),
         _proved(models, planned),
@@ -69,10 +61,10 @@ def _proved(models: Any, planned: Any) -> str:
         return "Nothing is proved of how good these models are."
     if has_hit_rate(planned):
         return (
-            f"Each was within ψ = {number(planned.psi)} of the least loss with probability "
-            f"{guaranteed_hits(planned)}, whatever the rows are."
+            f"Each was within ψ = {text.number(planned.psi)} of the least loss with probability "
+            f"{text.guaranteed_hits(planned)}, whatever the rows are."
         )
-    return f"Of their excess loss it is proved: {guaranteed(planned)}."
+    return f"Of their excess loss it is proved: {text.guaranteed(planned)}."
 
 
 def _head(material: PublicMaterial) -> Facts:
@@ -96,13 +88,13 @@ def _subject(material: PublicMaterial, rows: int | None) -> str:
 
 
 def _hits(models: Any) -> str:
-    count = plural(models.n_draws, "model")
+    count = text.plural(models.n_draws, "model")
     if not np.isfinite(models.least):
         return f"It has {count}, whose losses are not known."
     inside = round(models.hit_rate * models.n_draws)
     return (
-        f"It has {count}: {inside:,} of them lie within ψ = {number(models.psi)} of the least loss "
-        f"{number(models.least, 4)}."
+        f"It has {count}: {inside:,} of them lie within ψ = {text.number(models.psi)} of the least "
+        f"loss {text.number(models.least, 4)}."
     )
 
 
@@ -115,8 +107,8 @@ def _cost(models: Any) -> str:
     epsilon = guarantee.epsilon(delta)
     if not math.isfinite(epsilon):
         return "The models have a privacy guarantee, stated below."
-    at = f" at δ = {number(delta, rounding='up')}" if delta else ""
-    return f"Their privacy cost is {cost_text(epsilon)}{at}."
+    at = f" at δ = {text.number(delta, rounding='up')}" if delta else ""
+    return f"Their privacy cost is {text.cost_text(epsilon)}{at}."
 
 
 def _conflicts(material: Curator) -> str:
@@ -127,13 +119,13 @@ def _conflicts(material: Curator) -> str:
     if members.task != "classification":
         scores = np.asarray(members.scores(people))
         width = float(np.median(np.ptp(scores, axis=0)))
-        return f"For half of the people their predictions differ by more than {number(width)}."
+        return f"For half of the people their predictions differ by more than {text.number(width)}."
     best = members.best_scores(people)
     best_codes = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
     share = float(ambiguity(np.asarray(members.labels(people)), best_codes))
     return (
-        f"For {percent(share)} of {len(best_codes):,} people, some of the models within ψ predict "
-        "another class than the best model."
+        f"For {text.percent(share)} of {len(best_codes):,} people, some of the models within ψ "
+        "predict another class than the best model."
     )
 
 
@@ -146,7 +138,7 @@ def _widest(material: Any) -> str:
         table = tree_use_table(models)
         if table.empty:
             return "No tree asks a question."
-        share = percent(float(table["share"].iloc[0]))
+        share = text.percent(float(table["share"].iloc[0]))
         return f"{share} of the trees ask “{table.index[0]}”."
     if not isinstance(models, RashomonSet | ReleasedSet):
         return "Their multiplicity is described below."
@@ -158,10 +150,10 @@ def _widest(material: Any) -> str:
         size, unit = material.units.loc[name, ["size", "unit"]]
         levels = unit in ("level", "missing")
         ends = tuple(end / size for end in ends) if levels else ends
-        per = "where it holds" if levels else f"per {number(size, 3)} {unit or 'units'}"
+        per = "where it holds" if levels else f"per {text.number(size, 3)} {unit or 'units'}"
     return (
-        f"The coefficient of {short_name(name)} differs most between them: from "
-        f"{number(float(ends[0]), 2)} to {number(float(ends[1]), 2)} {per}."
+        f"The coefficient of {text.short_name(name)} differs most between them: from "
+        f"{text.number(float(ends[0]), 2)} to {text.number(float(ends[1]), 2)} {per}."
     )
 
 
