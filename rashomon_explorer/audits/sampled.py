@@ -18,7 +18,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask, read_only_copy
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import select_rows
-from rashomon_explorer._utils.validation import check_count, check_inner_share
+from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits import refits
 from rashomon_explorer.audits.crossfit import CrossFittedModels, fold_numbers
 from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
@@ -43,7 +43,6 @@ class SampledSet(PredictorSet):
     kinds: tuple[str, ...]  # kind of each refit, or "collected"; ``names`` holds the change
     errors: FloatArray  # (n_draws,): standard error of the excess, paired over the rows
     tolerance: Tolerance  # rule that gave ψ
-    confidence: float  # a model with a true excess above ψ is kept with at most 1 − confidence
     n_tried: int  # different models before the filter
     measured: str  # the rows on which losses are measured, in words
     seed: int = 0  # of the switches of :meth:`SampledAnswers.importance`
@@ -69,15 +68,17 @@ class SampledSet(PredictorSet):
     def notes(self) -> tuple[str, ...]:
         """How many models were kept, on which rows, and why no more were tried."""
         if self.confidence > 0.5:
-            verdict = f"are shown to be good {self.measured}, each with {self._share} confidence"
+            share = f"{100 * self.confidence:.4g} %"
+            verdict = f"are shown to be good {self.measured}, each with {share} confidence"
         else:
             verdict = f"lose at most ψ more {self.measured}"
         count_text = f"sampled, at least: {self.n_draws:,} of {self.n_tried:,} models {verdict}"
         return (count_text, *([self.stopped] if self.stopped else []))
 
     @property
-    def _share(self) -> str:
-        return f"{100 * self.confidence:.4g} %"
+    def confidence(self) -> float:
+        """A model with a true excess above ψ is kept with at most 1 − confidence."""
+        return required_confidence(self.tolerance)
 
     def stored(self, X: Any) -> PredictorSet:  # type: ignore[override]
         """Replace the models by their predictions on some rows, as a set that can be saved."""
@@ -152,9 +153,8 @@ def good_models(
     return excess, errors, np.asarray(excess + reach * errors <= psi)
 
 
-def _confidence(given: float | None, rule: Tolerance) -> float:
-    if given is not None:
-        return given
+def required_confidence(rule: Tolerance) -> float:
+    """Confidence that a good model is one; a paired standard error holds for estimates."""
     return 0.5 if rule.rule == PAIRED else 0.95
 
 
@@ -170,8 +170,6 @@ def sample_models(
     tolerance: float | str | Tolerance = "auto",
     kinds: Sequence[str] = KINDS,
     n_models: int | str = "auto",
-    n_folds: int = _FOLDS,
-    confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
     classes: tuple[Any, ...] = (),
     decision: Any = None,
@@ -185,8 +183,6 @@ def sample_models(
     exceeds that of a refit without a change, which is fixed before the others, by at most ψ.
     ``"auto"`` stops when the kept ones determine their mean disagreement to ± 0.05, or at 60.
     """
-    check_inner_share(**({} if confidence is None else {"confidence": confidence}))
-    check_count(n_folds=n_folds)
     if n_models != "auto":
         check_count(n_models=n_models)  # type: ignore[arg-type]
     X, unfitted, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
@@ -200,16 +196,15 @@ def sample_models(
         targets,
         seed=seed,
         weight=weight,
-        n_folds=n_folds,
         n_jobs=n_jobs,
         classes=classes,
         decision=decision,
     )
     rule = None if _is_paired(tolerance) else _rule(tolerance, work, random_state)
     available = _requested(unfitted, X, kinds, work)
-    stopped, drawn = _draw(work, available, rule, confidence, n_models)
+    stopped, drawn = _draw(work, available, rule, n_models)
     tried = [AS_GIVEN, *drawn]
-    rule, excess, errors, good = work.good(tried, rule, confidence)
+    rule, excess, errors, good = work.good(tried, rule)
     good_refits = [refit for refit, inside in zip(tried, good, strict=True) if inside]
     given_loss = float(np.average(work.losses([AS_GIVEN])[0], weights=weight))
     fitted = FittedModels((model,), work.classes, decision=decision) if _is_fitted(model) else None
@@ -226,7 +221,6 @@ def sample_models(
         kinds=tuple(refit.kind for refit in good_refits),
         errors=errors[good],
         tolerance=rule,
-        confidence=_confidence(confidence, rule),
         n_tried=len(tried),
         measured="on rows that they did not see",
         seed=seed,
@@ -283,7 +277,6 @@ class CrossFit:
         *,
         seed: int,
         weight: FloatArray | None = None,
-        n_folds: int = _FOLDS,
         n_jobs: int | None = None,
         classes: tuple[Any, ...] = (),
         decision: Any = None,
@@ -291,7 +284,7 @@ class CrossFit:
         """Divide the rows into folds, in the shares of the classes, and refit without a change."""
         from sklearn.base import is_classifier
 
-        folds = fold_numbers(y, n_folds, seed, stratify=is_classifier(model))
+        folds = fold_numbers(y, _FOLDS, seed, stratify=is_classifier(model))
         work = cls(model, X, y, weight, folds, seed, n_jobs, decision=decision)
         first = tuple(work.fit(AS_GIVEN, fold) for fold in range(folds.max() + 1))
         several = fitted_models(first, y)
@@ -367,16 +360,15 @@ class CrossFit:
         return class_codes(self.y, self.classes, "y")
 
     def good(
-        self, tried: Sequence[Refit], rule: Tolerance | None, confidence: float | None
+        self, tried: Sequence[Refit], rule: Tolerance | None
     ) -> tuple[Tolerance, FloatArray, FloatArray, Mask]:
         """Rule, and the excess, its error and whether it is good, of each refit; as given first."""
         losses = self.losses(tried)
         if rule is None:
             _, errors = paired_standard_errors(losses[1:], losses[0], self.weight)
             rule = paired_standard_error(errors, "this model")
-        return rule, *good_models(
-            losses, losses[0], rule.psi, _confidence(confidence, rule), self.weight
-        )
+        confidence = required_confidence(rule)
+        return rule, *good_models(losses, losses[0], rule.psi, confidence, self.weight)
 
     def models(self, wanted: Sequence[Refit]) -> CrossFittedModels:
         """Fitted models."""
@@ -420,11 +412,7 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict
 
 
 def _draw(
-    work: CrossFit,
-    available: dict[str, list[Refit]],
-    rule: Tolerance | None,
-    confidence: float | None,
-    n_models: Any,
+    work: CrossFit, available: dict[str, list[Refit]], rule: Tolerance | None, n_models: Any
 ) -> tuple[str, list[Refit]]:
     """Different refits in the order of drawing, and why there are no more."""
     stream = refits.draw_refits(available, np.random.default_rng([work.seed, 1]))
@@ -436,7 +424,7 @@ def _draw(
             batch = list(islice(stream, min(_BATCH, left)))
             before = len(set(drawn))
             drawn += work.evaluate(batch, lambda count, before=before: done(before + count))
-            if n_models == "auto" and (stopped := _enough(work, drawn, rule, confidence)):
+            if n_models == "auto" and (stopped := _enough(work, drawn, rule)):
                 break
     if work.failed:
         refit, error = next(iter(work.failed.items()))
@@ -448,11 +436,9 @@ def _draw(
     return stopped, list(dict.fromkeys(drawn))
 
 
-def _enough(
-    work: CrossFit, drawn: list[Refit], rule: Tolerance | None, confidence: float | None
-) -> str:
+def _enough(work: CrossFit, drawn: list[Refit], rule: Tolerance | None) -> str:
     """Text of the result of ``enough_draws`` for the good refits; empty if they are too few."""
-    good = work.good([AS_GIVEN, *drawn], rule, confidence)[3][1:]
+    good = work.good([AS_GIVEN, *drawn], rule)[3][1:]
     if good.sum() < 2:
         return ""
     inside = [refit for refit, is_good in zip(drawn, good, strict=True) if is_good]
@@ -472,27 +458,19 @@ def collect_models(
     y: ArrayLike,
     *,
     tolerance: float | str | Tolerance = "auto",
-    confidence: float | None = None,
-    kind: str = "auto",
-    classes: Sequence[Any] | None = None,
-    names: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> SampledSet:
     """Good ones of models, or of predictions (n_models, n_rows[, n_classes]): not private."""
-    check_inner_share(**({} if confidence is None else {"confidence": confidence}))
-    if isinstance(models, np.ndarray | pd.DataFrame) or not _are_estimators(models):
-        kind = prediction_kind(models, y) if kind == "auto" else kind
-        if (
-            names is None
-            and isinstance(models, pd.DataFrame)
-            and models.index.dtype.kind not in "iu"
-        ):
-            names = [str(name) for name in models.index]
-        every = from_predictions(models, y, kind=kind, classes=classes, names=names, X=X)
-        scores, certain = every.scores(), kind == "labels"
-    else:
-        every = from_estimators(models, X, y, names=names)
+    listed = isinstance(models, list | tuple) and any(hasattr(m, "predict") for m in models)
+    if listed or isinstance(models, dict):
+        every = from_estimators(models, X, y)
         scores, certain = every.scores(X), every.models.certain  # type: ignore[union-attr]
+    else:
+        kind, names = prediction_kind(models, y), None
+        if isinstance(models, pd.DataFrame) and models.index.dtype.kind not in "iu":
+            names = [str(name) for name in models.index]
+        every = from_predictions(models, y, kind=kind, names=names, X=X)
+        scores, certain = every.scores(), kind == "labels"
     if not certain:
         scores = floored(scores, scores.shape[1], every.classes)
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
@@ -504,8 +482,7 @@ def collect_models(
         rule = paired_standard_error(differences, "the best of them")
     else:
         rule = resolve_losses(tolerance, losses[best])
-    level = _confidence(confidence, rule)
-    _, errors, good = good_models(losses, losses[best], rule.psi, level)
+    _, errors, good = good_models(losses, losses[best], rule.psi, required_confidence(rule))
     fields_of_set = {entry.name: getattr(every, entry.name) for entry in fields(PredictorSet)}
     fields_of_set |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
     fields_of_set["reference"] = every.models.take(np.array([best]))
@@ -514,7 +491,6 @@ def collect_models(
         kinds=("collected",) * len(every),
         errors=errors,
         tolerance=rule,
-        confidence=level,
         n_tried=len(every),
         measured="on the rows given, if none was fitted to them",
         seed=int(check_random_state(random_state).randint(2**31)),
@@ -526,9 +502,3 @@ def is_collection(models: Any) -> bool:
     if hasattr(models, "fit") or hasattr(models, "predict") or isinstance(models, type):
         return False
     return isinstance(models, list | tuple | dict | np.ndarray | pd.DataFrame)
-
-
-def _are_estimators(models: Any) -> bool:
-    if hasattr(models, "predict") or isinstance(models, dict):
-        return True
-    return any(hasattr(model, "predict") for model in models)

@@ -304,7 +304,7 @@ def test_the_default_tolerance_is_the_paired_standard_error():
     X, y = noisy(200)
     model = RandomForestClassifier(5, random_state=0).fit(X, y)
     found = audit(model, X, y, n_models=10, random_state=0)
-    every = sample_models(model, X, y, n_models=10, random_state=0, tolerance=99.0, confidence=0.5)
+    every = sample_models(model, X, y, n_models=10, random_state=0, tolerance=99.0)
     truth = (y == "yes").to_numpy()
     chances = np.clip(every.scores(X), 1 / 400, 1 - 1 / 400)
     losses = -np.log(np.where(truth, chances, 1 - chances))

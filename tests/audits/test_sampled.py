@@ -302,10 +302,9 @@ def test_collected_models_and_predictions_are_one_set():
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
     trees = (DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in (1, 2, 3, 8))
     models = {f"depth {tree.max_depth}": tree.fit(X[train], y[train]) for tree in trees}
-    options = {"tolerance": 0.3, "confidence": 0.8}
-    found = collect_models(models, X[test], y[test], **options)
-    chances = np.array([tree.predict_proba(X[test])[:, 1] for tree in models.values()])
-    stored = collect_models(chances, None, y[test], names=list(models), **options)
+    found = collect_models(models, X[test], y[test], tolerance=0.3)
+    chances = {name: tree.predict_proba(X[test])[:, 1] for name, tree in models.items()}
+    stored = collect_models(pd.DataFrame(chances).T, None, y[test], tolerance=0.3)
     assert found.names == stored.names and 0 < len(found) < 4
     assert found.n_tried == stored.n_tried == 4 and set(found.kinds) == {"collected"}
     assert (found.labels(X[test]) == stored.labels()).all()
@@ -333,8 +332,6 @@ def test_constant_columns_have_one_value_in_fits_and_predictions():
         ({"kinds": ["seed"]}, "has no refits"),
         ({"n_models": 0}, "n_models"),
         ({"n_models": "many"}, "n_models"),
-        ({"confidence": 1}, "confidence"),
-        ({"n_folds": 1}, "two folds"),
         ({"tolerance": "likelihood ratio"}, "likelihood"),
     ],
 )
