@@ -273,7 +273,7 @@ def sampled_gradient(
 ) -> FloatArray:
     """(Σ over rows, each sampled with probability q, of ∇ℓ_i)/(qn) + ∇ridge, columns (p, K)."""
     if rate == 1:
-        return problem.value_and_gradient(theta)[1]
+        return problem.objective.gradient(theta)
     size, pull = rng.binomial(problem.n, rate), problem.ridge * theta
     if size == 0:
         return pull

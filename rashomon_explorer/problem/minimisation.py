@@ -15,6 +15,7 @@ from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
+from rashomon_explorer.problem.losses.logistic import LogisticRisk
 
 __all__ = ["MinimisedObjective", "Minimum", "minimise"]
 
@@ -66,6 +67,14 @@ class MinimisedObjective:
         if self.ridge == 0:
             return value, gradient
         return value + self.ridge / 2 * _squares(theta), gradient + self.ridge * theta
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient (p, K) of each column of ``theta`` (p, K)."""
+        if isinstance(self.loss, LogisticRisk):
+            gradient = self.loss.gradient(theta)
+        else:
+            gradient = self.loss.value_and_gradient(theta)[1]
+        return gradient + self.ridge * theta if self.ridge else gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model (p,)."""

@@ -88,11 +88,7 @@ def centre_descent(
     schedule = centre_schedule(centre, problem.constants)
     first = np.zeros(problem.p) if start is None else start
     steps = noisy_descent(
-        lambda theta: problem.value_and_gradient(theta)[1],
-        problem.domain.project,
-        first[:, None],
-        schedule,
-        rng,
+        problem.objective.gradient, problem.domain.project, first[:, None], schedule, rng
     )
     return watched(steps, problem, schedule)
 

@@ -312,7 +312,7 @@ class FullDrift(Drift):
 
     def _unthresholded(self, theta: FloatArray) -> FloatArray:
         # Every step evaluates all chains: rows do not decide how they are rounded.
-        return self.beta * self._objective.value_and_gradient(theta)[1]
+        return self.beta * self._objective.gradient(theta)
 
     def _thresholded(self, theta: FloatArray) -> FloatArray:
         value, gradient = self._columns.value_and_gradient(theta)

@@ -88,6 +88,7 @@ class Loss(Protocol):
 _BLOCK_BYTES = 2**19  # a batch's scores and their temporaries stay in a core's L2 cache
 _READ_BYTES = 2**22  # a batch's rows, which a gradient reads twice, stay in its share of the L3
 STACK_COLUMNS = 256  # models of a stack per evaluation
+_GROUP = 32  # models of a group of which a stack may hold several
 _STACK_ROWS = 1024
 _FEWEST_ROWS = 64
 _MOST_SINGLE_ROWS = 1024  # float32 sums of more rows could change a sensitivity too much
@@ -133,8 +134,10 @@ def sum_row_batches(
     return tuple(sum(sums[1:], start=sums[0]) for sums in zip(*parts, strict=True))
 
 
-def stack_rows(n_rows: int) -> int:
-    """Rows per batch for stacks (G, p, K) of models, for any G."""
+def stack_rows(n_rows: int, width: int = _GROUP, item_bytes: int = 4, row_entries: int = 1) -> int:
+    """Rows per batch for stacks (G, p, K) of models, for any G; narrow ones come one at a time."""
+    if item_bytes == 8 and width < _GROUP:
+        return max(_STACK_ROWS, batch_rows(n_rows, width, item_bytes, row_entries))
     return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 

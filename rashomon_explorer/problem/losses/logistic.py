@@ -84,6 +84,12 @@ class Softplus(ScoreFunction):
         # One exponential gives both the loss and the gradient.
         return _log_products(factors, group), 1 / factors
 
+    def complements(self, a: Any) -> Any:
+        """Return 1 − σ(a); may overwrite ``a``."""
+        if not self._group_for(a):
+            return self.slope(-a)
+        return np.reciprocal(_one_plus_exp(a), out=a)
+
 
 def _one_plus_exp(a: Any) -> Any:
     """1 + eᵃ, in place."""
@@ -129,6 +135,18 @@ class LogisticRisk(ScoreRisk):
 
         total, away = table.total(batch, models)
         return total / self.n, (table.sum[:, None] - away) / self.n
+
+    def _gradient(self, models: Any) -> Any:
+        """Return the gradient of :meth:`value_and_gradient`, without the logarithms."""
+        function, table = self._function(models), self.table
+        few = models.shape[-1] <= _FEW
+
+        def batch(part: slice) -> tuple[Any]:
+            rest = function.complements(self._scores(models, part))
+            return (table.pull(np.subtract(1, rest, out=rest) if few else rest, part),)
+
+        (total,) = table.total(batch, models)
+        return (total if few else table.sum[:, None] - total) / self.n
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,10 @@ class TableRows:
     ) -> tuple[FloatArray, ...]:
         """Sum ``work`` over batches of rows, in float64."""
         width = models.size // self.p
-        block = batch_rows(self.n, width, models.itemsize, self.p)
-        block = stack_rows(self.n) if models.ndim > 2 else block
+        if models.ndim > 2:
+            block = stack_rows(self.n, models.shape[-1], models.itemsize, self.p)
+        else:
+            block = batch_rows(self.n, width, models.itemsize, self.p)
         return sum_row_batches(work, self.n, width, item_bytes=models.itemsize, block=block)
 
     def mean_outer(self, weights: Callable[[Any, slice], Any], theta: FloatArray) -> FloatArray:
