@@ -85,7 +85,7 @@ def test_odd_tables_simply_work(kind, table):
     rows = TABLES[table]
     y = targets_for(kind, len(rows))
     model = fit(kind, rows, y)
-    loss = SoftmaxLoss(3) if kind == "three classes" else model._loss_of(None)
+    loss = SoftmaxLoss(3) if kind == "three classes" else model._loss_for(None)
     coded = {"two classes": 2.0 * y - 1, "three classes": 1.0 * y}.get(kind, y - 1.0)
     check_by_hand(model, np.asarray(rows, dtype=float), loss, coded)
     assert model.predict(rows).shape == (len(rows),)
@@ -215,10 +215,10 @@ def test_a_sampler_stays_in_the_ball_at_every_temperature(sampler, beta, psi):
 @pytest.mark.parametrize("loss", ["logistic", "squared", SoftmaxLoss(4), "hinge", "absolute"])
 def test_constants_of_huge_scores_are_refused_and_of_large_ones_finite(loss):
     settings = {"n": 10, "p": 6, "row_bound": 1.0}
-    large = Constants.of(loss, domain=Ball(1e99), **settings)
+    large = Constants.from_loss(loss, domain=Ball(1e99), **settings)
     assert all(math.isfinite(value) for value in (large.L, large.osc, large.m))
     with pytest.raises(ValueError, match="scores could reach"):
-        Constants.of(loss, domain=Ball(1e101), **settings)
+        Constants.from_loss(loss, domain=Ball(1e101), **settings)
 
 
 PENALTIES = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 20_000, 10_000)
@@ -237,7 +237,7 @@ PLANNERS = {
     "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=1.1),
     "largest_beta": partial(
         largest_beta,
-        Constants.of("logistic", n=5000, p=4, domain=Ball(4.0), row_bound=1.5, ridge=0.1),
+        Constants.from_loss("logistic", n=5000, p=4, domain=Ball(4.0), row_bound=1.5, ridge=0.1),
         Ball(4.0),
         psi=0.05,
     ),

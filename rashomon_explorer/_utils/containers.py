@@ -29,7 +29,7 @@ _REMEDY = {
     ("xarray", "DataArray"): "its values are not computed: use its Dask array, .data",
     ("numpy", "MaskedArray"): "use .filled(np.nan), and declare a schema for missing values",
 }
-_OF_FRAMES = ("__dataframe__", "__arrow_c_stream__", "iloc")
+_FRAME_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "iloc")
 _READABLE = "a NumPy array, a DataFrame of pandas or polars, an Arrow table or a list of rows"
 
 
@@ -42,12 +42,12 @@ def is_readable(data: Any) -> bool:
         return True
     if isinstance(data, Sequence):
         return not isinstance(data, str | bytes)
-    if is_from_library(data, ("narwhals",)) and _is_of(data, _NAMED):
+    if is_from_library(data, ("narwhals",)) and _is_kind(data, _NAMED):
         return is_readable(data.to_native())
     if is_from_library(data, _KNOWN):
-        return _is_of(data, _NAMED) and not is_lazy_array(data)
+        return _is_kind(data, _NAMED) and not is_lazy_array(data)
     kind = type(data)
-    return hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _OF_FRAMES)
+    return hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _FRAME_PROTOCOLS)
 
 
 def check_readable(name: str, data: Any) -> None:
@@ -81,19 +81,19 @@ def is_frame(data: Any) -> bool:
 
 def is_parquet_dataset(data: Any) -> bool:
     """Whether data are a ``pyarrow.dataset``."""
-    return _is_of(data, {"pyarrow": ("Dataset",)})
+    return _is_kind(data, {"pyarrow": ("Dataset",)})
 
 
 def is_lazy_frame(data: Any) -> bool:
     """Whether data are a lazy frame of polars, also one wrapped by narwhals."""
-    return _is_of(data, {"polars": ("LazyFrame",), "narwhals": ("LazyFrame",)})
+    return _is_kind(data, {"polars": ("LazyFrame",), "narwhals": ("LazyFrame",)})
 
 
 def column_labels(X: Any) -> list[Any] | None:
     """Labels of a frame's columns; None if there are none."""
     if isinstance(X, pd.DataFrame):
         return list(X.columns)
-    if not _is_of(X, _FRAMES):
+    if not _is_kind(X, _FRAMES):
         return None
     if is_from_library(X, ("pyarrow",)):
         return list(X.schema.names)
@@ -105,14 +105,14 @@ def column_labels(X: Any) -> list[Any] | None:
 
 def container_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
     """Shape of a container by :func:`public_shape`; also supports columns of Arrow and others."""
-    if _is_of(data, _COLUMNS):
+    if _is_kind(data, _COLUMNS):
         return (len(data),)
     return public_shape(data, dimensions)
 
 
 def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
     """Return the given columns of a frame, in this order."""
-    if isinstance(frame, pd.DataFrame) or not _is_of(frame, _FRAMES):
+    if isinstance(frame, pd.DataFrame) or not _is_kind(frame, _FRAMES):
         return frame[list(labels)]
     if is_from_library(frame, ("xarray",)):
         return frame.loc[:, list(labels)]
@@ -182,18 +182,18 @@ def take_rows(table: Any, positions: Any) -> Any:
 
 def as_pandas(data: Any) -> Any:
     """Convert a frame or column of another library to pandas; return other values unchanged."""
-    if _is_of(data, {"narwhals": _NAMED["narwhals"]}):
+    if _is_kind(data, {"narwhals": _NAMED["narwhals"]}):
         data = data.to_native()
-    if _is_of(data, {"pyarrow": _FRAMES["pyarrow"]}):
+    if _is_kind(data, {"pyarrow": _FRAMES["pyarrow"]}):
         # Ignore pandas metadata, by which a column would become the index.
         return data.to_pandas(ignore_metadata=True, date_as_object=False)
-    if _is_of(data, {"pyarrow": _COLUMNS["pyarrow"]}):
+    if _is_kind(data, {"pyarrow": _COLUMNS["pyarrow"]}):
         return data.to_pandas(date_as_object=False)
-    if _is_of(data, {"polars": ("Series",)}):
+    if _is_kind(data, {"polars": ("Series",)}):
         return pd.Series(data.to_numpy(), name=data.name)
-    if _is_of(data, {"polars": ("DataFrame",)}):
+    if _is_kind(data, {"polars": ("DataFrame",)}):
         return pd.DataFrame({name: pd.Series(data[name].to_numpy()) for name in data.columns})
-    if _is_of(data, {"xarray": ("DataArray",)}):
+    if _is_kind(data, {"xarray": ("DataArray",)}):
         labels = column_labels(data)
         return np.asarray(data) if labels is None else pd.DataFrame(np.asarray(data), None, labels)
     return data
@@ -204,7 +204,7 @@ def is_from_library(data: Any, libraries: Sequence[str]) -> bool:
     return any(kind.__module__.partition(".")[0] in libraries for kind in type(data).__mro__)
 
 
-def _is_of(data: Any, kinds: dict[str, tuple[str, ...]]) -> bool:
+def _is_kind(data: Any, kinds: dict[str, tuple[str, ...]]) -> bool:
     """Whether a type or one of its bases is among these classes; imports no library."""
     return any(
         kind.__name__ in kinds.get(kind.__module__.partition(".")[0], ())

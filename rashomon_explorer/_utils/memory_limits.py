@@ -39,16 +39,18 @@ class MemoryLimit(NamedTuple):
 
 def memory_limits() -> list[MemoryLimit]:
     """Limits of this process, ``ulimit -v`` and ``ulimit -d``, and of its container."""
-    return [*_of_process(), *_of_container()]
+    return [*_process_limits(), *_container_limits()]
 
 
 def spare_addresses() -> None:
     """Under ``ulimit -v``, make Arrow use the system allocator if it is not imported yet."""
-    if "pyarrow" not in sys.modules and any(limit.name == _ADDRESSES for limit in _of_process()):
+    if "pyarrow" not in sys.modules and any(
+        limit.name == _ADDRESSES for limit in _process_limits()
+    ):
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def _of_process() -> Iterator[MemoryLimit]:
+def _process_limits() -> Iterator[MemoryLimit]:
     try:
         import resource
     except ImportError:  # on Windows and in a browser
@@ -63,7 +65,7 @@ def _of_process() -> Iterator[MemoryLimit]:
             yield MemoryLimit(name, soft, _status_bytes(line), own=True)
 
 
-def _of_container() -> Iterator[MemoryLimit]:
+def _container_limits() -> Iterator[MemoryLimit]:
     for root, limit_file, current, files in _GROUPS:
         for folder in _groups_within(root):
             try:

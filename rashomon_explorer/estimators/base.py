@@ -345,9 +345,9 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Step that converts the targets of a chunk to those of the loss."""
         raise TypeError(f"{type(self).__name__} must implement _target_step")
 
-    def _loss_of(self, n_classes: int | None) -> Loss:
+    def _loss_for(self, n_classes: int | None) -> Loss:
         """Loss for this number of classes; by default for the declared one."""
-        raise TypeError(f"{type(self).__name__} must implement _loss_of")
+        raise TypeError(f"{type(self).__name__} must implement _loss_for")
 
     def _linear_attributes(self, theta: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of a linear model (outputs, n_features + 1)."""

@@ -207,7 +207,7 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
         """Predicted target, averaged over the draws."""
         return np.asarray(self._scores(X).mean(axis=0))
 
-    def _loss_of(self, n_classes: int | None) -> Loss:
+    def _loss_for(self, n_classes: int | None) -> Loss:
         return get_loss("squared")
 
     def _predictions(self, scores: FloatArray) -> FloatArray:

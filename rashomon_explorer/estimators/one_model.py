@@ -361,7 +361,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
                 'out, or take family="linear"'
             )
         if self.family == AUTO:
-            outputs = self._loss_of(n_classes).outputs
+            outputs = self._loss_for(n_classes).outputs
             tree_limit = trees_up_to(self.base_rate)
             few = n_samples * self._epsilon <= tree_limit * n_features * outputs
             if linear_only or self.schema is None or outputs > _MOST_OUTPUTS or not few:
@@ -381,13 +381,13 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             tree._why = _WHY_A_TREE.format(trees_up_to(self.base_rate), hint)
         return tree
 
-    def _tree_of(self, table: tables.TableAdapter) -> RashomonTreeClassifier | None:
+    def _tree_for(self, table: tables.TableAdapter) -> RashomonTreeClassifier | None:
         linear = self.family == "linear" or (self.family == AUTO and self.schema is None)
         return None if linear else self._tree_model(*table.shape, self._n_classes(table))
 
     def _table(self, X: Any, y: Any) -> tables.TableAdapter:
         table = super()._table(X, y)
-        return table if self._tree_of(table) is None else table.in_units()
+        return table if self._tree_for(table) is None else table.in_units()
 
     def _planned(
         self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
@@ -395,7 +395,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         check_budget(self)
         if self.base_rate is not None:
             check_inner_share(base_rate=self.base_rate)
-            if self._loss_of(n_classes).outputs > 1:
+            if self._loss_for(n_classes).outputs > 1:
                 raise ValueError("base_rate is the share of one of two classes: omit it for more")
         tree = self._tree_model(n_samples, n_features, n_classes)
         if tree is not None:
@@ -403,7 +403,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         return super()._planned(n_samples, n_features, n_classes, in_chunks)
 
     def _plan_fit(self, table: tables.TableAdapter) -> PlannedFit:
-        tree = self._tree_of(table)
+        tree = self._tree_for(table)
         return super()._plan_fit(table) if tree is None else tree._plan_fit(table, self)
 
     def _guarantee(self, planned: Any, mechanism: Mechanism | None = None) -> Guarantee:
@@ -412,7 +412,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         return super()._guarantee(planned, mechanism)
 
     def _check_table(self, table: tables.TableAdapter) -> None:
-        tree = self._tree_of(table)
+        tree = self._tree_for(table)
         if tree is None:
             super()._check_table(table)
         else:
@@ -431,8 +431,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         stated = [] if self.base_rate is None else ["base_rate was not computed from private rows"]
         return [*super()._assumptions(), *stated]
 
-    def _loss_of(self, n_classes: int | None) -> Loss:
-        posed = super()._loss_of(n_classes)
+    def _loss_for(self, n_classes: int | None) -> Loss:
+        posed = super()._loss_for(n_classes)
         if self.loss == "logistic":
             return posed
         if posed.outputs > 1:
@@ -595,5 +595,5 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
         theta = np.append(self.encoded_coef_, self.encoded_intercept_)[None]
         return np.asarray(self._linear(theta, X)[:, 0])
 
-    def _loss_of(self, n_classes: int | None) -> Loss:
+    def _loss_for(self, n_classes: int | None) -> Loss:
         return get_loss(self.loss)

@@ -68,7 +68,7 @@ def learns_bounds(step: Any) -> bool:
     if isinstance(step, PublicBoundsScaler):
         return not _declared_bounds(step)
     if isinstance(step, TableEncoder):
-        return bool(_schema_of(step).leak)
+        return bool(_declared_schema(step).leak)
     return any(learns_bounds(inner) for _, inner in _look(step)[1])
 
 
@@ -180,12 +180,12 @@ def _declared_bounds(step: PublicBoundsScaler) -> bool:
     return not isinstance(step.bounds, str)
 
 
-def _schema_of(step: Any) -> TableSchema:
+def _declared_schema(step: Any) -> TableSchema:
     return TableSchema(()) if step.schema is None else TableSchema.from_schema_or_path(step.schema)
 
 
 def _how_it_is_declared(step: TableEncoder) -> str:
-    declared = _schema_of(step)
+    declared = _declared_schema(step)
     if declared.leak:
         return f"TableEncoder: {declared.leak}"
     if declared.refusing:

@@ -102,7 +102,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         ValueError
             If a parameter is out of range.
         """
-        return self._constants(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
+        return self._constants(n_samples, self._n_encoded(n_features), self._loss_for(n_classes))
 
     def declared_set(self, X: Any, y: Any = None) -> ReleasedSet:
         """Set of no draws: the declarations under which ``release`` answers about every model.
@@ -135,7 +135,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         return ReleasedSet(
             coef=np.empty((0, planned.p)),
             **self._set_declarations(table, declared._public_attributes(table)),
-            link=declared._loss_of(declared._n_classes(table)).link,
+            link=declared._loss_for(declared._n_classes(table)).link,
             plan=replace(planned, options=()),
             guarantee=compose([]),
             schema=released_schema(table.schema, table.feature_names),
@@ -168,7 +168,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     def _planned(
         self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
     ) -> Plan:
-        loss = self._loss_of(n_classes)
+        loss = self._loss_for(n_classes)
         planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
         if planned.n_draws == 1:
             named = replace(planned, mechanism=self._mechanism_name(planned), options=())
@@ -250,7 +250,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         if AUTO in (radius, ridge):
             planned = self._plan_with_scaling(n_samples, n_features, loss)
             radius, ridge = plan_radius(planned), planned.ridge
-        return Constants.of(
+        return Constants.from_loss(
             loss,
             n=n_samples,
             p=(n_features + 1) * loss.outputs,
@@ -261,7 +261,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
 
     def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         n_classes = self._n_classes(table)
-        loss = self._loss_of(n_classes)
+        loss = self._loss_for(n_classes)
         planned = self._planned(*table.shape, n_classes, table.is_chunked)
         if self.mechanism != AUTO:  # automatic selection has checked this already
             feasibility.check_feasibility(planned, self.mechanism, self.patience)
@@ -331,7 +331,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         )
 
     def _guarantee(self, planned: Plan, mechanism: Mechanism | None = None) -> Guarantee:
-        mechanism = mechanism or self._mechanism(planned, self._loss_of(None))
+        mechanism = mechanism or self._mechanism(planned, self._loss_for(None))
         return replace(mechanism.guarantee(planned), requested=(planned.epsilon, planned.delta))
 
     def _ledger_note(self, planned: Plan) -> str:

@@ -53,7 +53,7 @@ _UNSEEN = (
     "of any charge. Folder names that are text need a schema, or chunk_rows(..., columns=[...]). "
     "Nothing was charged"
 )
-_OF_A_FIT = 2**25  # bytes
+_PLAN_BYTES = 2**25  # bytes
 
 
 class TableAdapter:
@@ -131,7 +131,7 @@ class TableAdapter:
         elif not _succeeds(lambda: self._open(chunks)):
             raise DataError(_UNSEEN)
         # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
-        chunks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * self.shape[0])
+        chunks.check_room(self.shape[1], more=_PLAN_BYTES + 3 * 8 * self.shape[0])
 
     def _open(self, chunks: ChunkedRows) -> None:
         """Open files, if the rows are in some, and resolve the columns."""
@@ -352,11 +352,11 @@ def predict_in_chunks(form: Form) -> Callable[[Method], Method]:
         def predicts(self: Any, X: Any) -> Any:
             if not is_chunked(X):
                 return method(self, X)
-            of_rows = _BoundMethod(self, method.__name__)
+            predict = _BoundMethod(self, method.__name__)
             if isinstance(X, ChunkedRows):
                 names = X.source.names if hasattr(self, "feature_names_in_") else None
-                return map_rows(X.then(_PredictStep(of_rows, names)), np.asarray)
-            return _on_dask(X, of_rows, *form(self))
+                return map_rows(X.then(_PredictStep(predict, names)), np.asarray)
+            return _on_dask(X, predict, *form(self))
 
         return cast(Method, predicts)
 
@@ -376,14 +376,14 @@ class _BoundMethod:
 class _PredictStep:
     """Prediction as a step of chunked rows, so that errors state the position of a row."""
 
-    of_rows: _BoundMethod
+    predict: _BoundMethod
     names: Any
 
     def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[Any], Any]:
-        return self.of_rows(with_names(rows, self.names)), targets
+        return self.predict(with_names(rows, self.names)), targets
 
 
-def _on_dask(X: Any, of_rows: _BoundMethod, shape: tuple[int, ...], dtype: Any) -> Any:
+def _on_dask(X: Any, predict: _BoundMethod, shape: tuple[int, ...], dtype: Any) -> Any:
     import dask.array as da
 
     if hasattr(X, "chunks"):
@@ -395,7 +395,7 @@ def _on_dask(X: Any, of_rows: _BoundMethod, shape: tuple[int, ...], dtype: Any) 
     from dask import delayed
 
     chunks = [
-        da.from_delayed(delayed(of_rows)(part), (rows, *shape), dtype)
+        da.from_delayed(delayed(predict)(part), (rows, *shape), dtype)
         for part, rows in zip(parts, lengths, strict=True)
     ]
     return da.concatenate(chunks, allow_unknown_chunksizes=True)

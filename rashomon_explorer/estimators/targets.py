@@ -30,7 +30,7 @@ CLASSES_BEFORE_LABELS = (
     "the ledger is charged before a label is read, so the classes must be declared: "
     "classes=[...] with every label that may occur, or a schema whose target has levels"
 )
-CLASSES_OF_CHUNKS = (
+UNDECLARED_CLASSES_OF_CHUNKS = (
     "chunked rows are not read to find the classes: declare them, classes=[...], or in a schema"
 )
 
@@ -43,16 +43,16 @@ def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDAr
             "RashomonRegressor or fit a DPRegressor, or declare its levels"
         )
     levels = None if schema is None else schema.classes
-    of_schema = None if levels is None else declared_classes(levels)
+    schema_classes = None if levels is None else declared_classes(levels)
     if classes is None:
-        return of_schema
+        return schema_classes
     declared = declared_classes(classes)
     if labels_unconfirmed(schema):  # an explicit declaration overrides levels found in the rows
         return declared
-    if of_schema is not None and declared.tolist() != of_schema.tolist():
+    if schema_classes is not None and declared.tolist() != schema_classes.tolist():
         raise ValueError(
-            f"classes are {declared.tolist()} and the schema's target has {of_schema.tolist()}: "
-            "leave classes out"
+            f"classes are {declared.tolist()} and the schema's target has "
+            f"{schema_classes.tolist()}: leave classes out"
         )
     return declared
 
@@ -198,7 +198,7 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _loss_of(self, n_classes: int | None) -> Loss:
+    def _loss_for(self, n_classes: int | None) -> Loss:
         if n_classes is None:
             classes = self._known_classes()
             n_classes = 2 if classes is None else len(classes)
@@ -211,7 +211,7 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         classes = self._known_classes()
         if classes is None and table.is_chunked:
-            raise ValueError(CLASSES_OF_CHUNKS)
+            raise ValueError(UNDECLARED_CLASSES_OF_CHUNKS)
         if self.ledger is not None:
             check_charged_classes(self.classes, self._declared)
         return found_classes(table.values[1]) if classes is None else classes
@@ -295,18 +295,18 @@ def target_bounds(
             f"the schema's target has the levels {list(schema.classes)}: draw with "
             f"{estimator.replace('Regressor', 'Classifier')}, or declare its bounds"
         )
-    of_schema = None if schema is None else schema.target_bounds
-    if declared is None and of_schema is None:
+    schema_bounds = None if schema is None else schema.target_bounds
+    if declared is None and schema_bounds is None:
         raise ValueError(
             f"{estimator} needs the range that targets can have, which is never computed from the "
             f"rows: set target_bounds=(low, high), or a schema that declares the target's bounds"
         )
-    if declared is not None and of_schema is not None and tuple(declared) != of_schema:
+    if declared is not None and schema_bounds is not None and tuple(declared) != schema_bounds:
         raise ValueError(
             f"target_bounds are {declared!r} and the schema's target has "
-            f"{of_schema}: leave target_bounds out"
+            f"{schema_bounds}: leave target_bounds out"
         )
-    bounds = np.asarray(declared if of_schema is None else of_schema, dtype=float)
+    bounds = np.asarray(declared if schema_bounds is None else schema_bounds, dtype=float)
     wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
     if not wide or not np.isfinite(bounds).all():
         raise ValueError(f"target_bounds must be (low, high) with low < high, got {declared!r}")

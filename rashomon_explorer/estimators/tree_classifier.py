@@ -194,7 +194,7 @@ default=None
         """
         table = self._table(X, y)
         questions, classes = self._questions(table.feature_names), self._labels(table)
-        trees = self._class_of(len(questions), len(classes), table.shape[0])
+        trees = self._tree_class(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
         return self._count(table, questions, trees, classes)
 
@@ -233,12 +233,12 @@ default=None
         names = [f"x{j}" for j in range(n_features)]
         if self.schema is not None or not isinstance(self.thresholds, Mapping):
             questions = self._questions(names)
-            trees = self._class_of(len(questions), n_classes, n_samples)
+            trees = self._tree_class(len(questions), n_classes, n_samples)
             return self._plan_class(n_samples, trees, questions)
         # Columns may be named; which ones have thresholds does not change the question count.
         several = sum(max(1, np.size(cuts)) for cuts in self.thresholds.values())
         count = n_features - len(self.thresholds) + several
-        return self._plan_class(n_samples, self._class_of(count, n_classes, n_samples))
+        return self._plan_class(n_samples, self._tree_class(count, n_classes, n_samples))
 
     def _plan_class(
         self, n: int, trees: TreeClass, questions: tree_questions.ThresholdQuestions | None = None
@@ -291,7 +291,7 @@ default=None
     def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
         return tree_class.cost_matrix(self.costs, np.asarray(classes).tolist())
 
-    def _class_of(self, n_questions: int, n_classes: int, n: int) -> TreeClass:
+    def _tree_class(self, n_questions: int, n_classes: int, n: int) -> TreeClass:
         if self.max_leaves is None:
             return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
@@ -338,7 +338,7 @@ default=None
         """Plan the fit of this estimator, or of one that owns it."""
         owner = owner or self
         questions, classes = self._questions(table.feature_names), self._labels(table)
-        trees = self._class_of(len(questions), len(classes), table.shape[0])
+        trees = self._tree_class(len(questions), len(classes), table.shape[0])
         costs = self._cost_matrix(classes)
         planned = self._plan_class(table.shape[0], trees, questions)
         if costs is not None:

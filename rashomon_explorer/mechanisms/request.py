@@ -126,7 +126,7 @@ class Request:
     @cached_property
     def constants(self) -> Constants:
         """Public constants of the loss on the domain."""
-        return Constants.of(
+        return Constants.from_loss(
             self.loss,
             n=self.n,
             p=self.p,

@@ -321,7 +321,7 @@ def penalty_weight(lipschitz: float, p: int, accuracy: float) -> float:
 
 def lipschitz_on_cube(problem: Problem) -> float:
     """Lipschitz constant of the objective on the cube around the ball, for any rows."""
-    constants = Constants.of(
+    constants = Constants.from_loss(
         problem.loss,
         n=problem.n,
         p=problem.p,

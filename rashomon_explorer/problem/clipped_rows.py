@@ -38,7 +38,7 @@ class ClippedRows:
     targets_beyond: float = 0.0  # share of targets beyond the loss's bound (curator)
 
     @classmethod
-    def of(
+    def from_arrays(
         cls,
         features: FloatArray,
         targets: FloatArray,
@@ -97,7 +97,7 @@ class ClippedChunks:
     are_folded: bool
 
     @classmethod
-    def of(
+    def from_table(
         cls,
         table: ChunkedRows,
         loss: Loss,

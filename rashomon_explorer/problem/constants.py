@@ -44,7 +44,7 @@ class Constants:
         return self.osc + 2 * self.gap_tolerance
 
     @classmethod
-    def of(
+    def from_loss(
         cls,
         loss: str | Loss,
         *,

@@ -355,12 +355,12 @@ class CutEllipsoid:
         if self.level == 0:
             while True:
                 yield np.repeat(self.start[:, None], size, axis=1)
-        tried = self._of_ellipsoid(_TRIED, rng)
+        tried = self._uniform_in_ellipsoid(_TRIED, rng)
         if np.mean(inner(tried, tried) <= self._square) < _LEAST_SHARE:
             while True:
                 yield from self._walks(min(size, _AT_ONCE), rng)
         while True:
-            theta = self._of_ellipsoid(min(max(size, 16), 4 * _AT_ONCE), rng)
+            theta = self._uniform_in_ellipsoid(min(max(size, 16), 4 * _AT_ONCE), rng)
             yield theta[:, inner(theta, theta) <= self._square]
 
     @property
@@ -378,7 +378,7 @@ class CutEllipsoid:
         values, vectors = np.linalg.eigh(self.matrix)
         return values, vectors
 
-    def _of_ellipsoid(self, size: int, rng: np.random.Generator) -> FloatArray:
+    def _uniform_in_ellipsoid(self, size: int, rng: np.random.Generator) -> FloatArray:
         values, vectors = self._axes
         point = rng.standard_normal((self.p, size))
         length = math.sqrt(2 * self.level) * rng.random(size) ** (1 / self.p)

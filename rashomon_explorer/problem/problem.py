@@ -45,7 +45,9 @@ class Problem(ReprMixin):
             table = chunks_with_targets(X, y)
             shape = table.n, next(table.chunks())[0].shape[1]
             self._declare(shape, loss, radius, row_norm, ridge, intercept, domain)
-            self.data = ClippedChunks.of(table, self.loss, self.p, row_norm, intercept, scale)
+            self.data = ClippedChunks.from_table(
+                table, self.loss, self.p, row_norm, intercept, scale
+            )
         else:
             labels = column_labels(X)
             if labels is not None:  # of evaluation rows, which are found by them
@@ -53,7 +55,9 @@ class Problem(ReprMixin):
                 y = rows_like(X, "y", y)
             features, targets = checked_arrays(X, y)
             self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
-            self.data = ClippedRows.of(features, targets, self.loss, row_norm, intercept, scale)
+            self.data = ClippedRows.from_arrays(
+                features, targets, self.loss, row_norm, intercept, scale
+            )
             del features  # otherwise they stay in memory in addition to the rows
         self._objective = MinimisedObjective(self.data.objective(self.loss), ridge)
 
@@ -77,7 +81,7 @@ class Problem(ReprMixin):
         self.ridge = ridge
         self.row_norm = row_norm
         self.intercept = intercept
-        self.constants = Constants.of(
+        self.constants = Constants.from_loss(
             self.loss,
             n=shape[0],
             p=(shape[1] + intercept) * self.loss.outputs,

@@ -339,7 +339,7 @@ class SoftHits(ExcessQuery):
 def posed_constants(public: query.PublicShape, radius: float, ridge: float) -> Constants:
     """Constants of the draws' loss on a ball, for the number of rows of the release."""
     models = public.linear
-    return Constants.of(
+    return Constants.from_loss(
         posed_loss(models),
         n=public.n_rows,
         p=models.coef.shape[1],

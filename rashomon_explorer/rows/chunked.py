@@ -300,7 +300,7 @@ class ChunkedRows:
         return [self._part(span) for span in ([(0, self.n_chunks)] if sequential else branches)]
 
     def _part(self, span: reduction.Span) -> reduction.Part:
-        rows = self._settings.range_of(span)
+        rows = self._settings.row_range(span)
         checks = self.checksums if self.source.may_change else None
         checksums = None if checks is None else checks[span[0] : span[1]]
         return reduction.Part(span, rows, self.source, checksums=checksums)
@@ -354,7 +354,7 @@ class TransformedRows(SourceView):
         """Chunks that contain rows low to high."""
         first, last = low // self.settings.rows, -(-high // self.settings.rows)
         span = first + self.first, last + self.first
-        rows = self.settings.range_of(span)
+        rows = self.settings.row_range(span)
         checksums = self.checksums and self.checksums[first:last]
         return reduction.Part(span, rows, self.source, self.offset, checksums)
 

@@ -315,17 +315,17 @@ def cluster_findings(scheduler: str | None = None) -> list[str]:
         raise ImportError(
             "Dask is not installed: install rashomon-explorer[scale] to work on a cluster"
         ) from error
-    findings = list(_of_settings(lambda key: dask.config.get(key, None)))
+    findings = list(_settings_findings(lambda key: dask.config.get(key, None)))
     if scheduler is None:
         return findings
     try:
         with distributed.Client(scheduler, timeout=_SECONDS, set_as_default=False) as client:
-            return [*findings, *_of_cluster(client.run(_worker_environment), scheduler)]
+            return [*findings, *_workers_findings(client.run(_worker_environment), scheduler)]
     except OSError as error:
         raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from error
 
 
-def _of_settings(setting: Any) -> Iterator[str]:
+def _settings_findings(setting: Any) -> Iterator[str]:
     if not setting("distributed.comm.require-encryption"):
         yield (
             "rows may be sent unencrypted: set distributed.comm.require-encryption to true, with "
@@ -339,7 +339,7 @@ def _of_settings(setting: Any) -> Iterator[str]:
         )
 
 
-def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
+def _workers_findings(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
     """Compare the environments of the workers, by address, with this process."""
     if not workers:
         yield f"the cluster at {scheduler} has no worker: sums would wait"

@@ -9,8 +9,8 @@ from rashomon_explorer._utils.memory_limits import MemoryLimit, free_memory, mem
 from rashomon_explorer.exceptions import MemoryLimitError
 
 _MIB = 2**20
-_OF_BLAS = 36 * _MIB  # allocated by a thread's first matrix product; failure ends the process
-_OF_THREAD = 136 * _MIB  # a stack, and the addresses that malloc reserves for a thread
+_BLAS_BYTES = 36 * _MIB  # allocated by a thread's first matrix product; failure ends the process
+_THREAD_BYTES = 136 * _MIB  # a stack, and the addresses that malloc reserves for a thread
 _LEAST_CACHE = 2**29
 _COPIES = 8  # of a chunk: read, encoded, clipped, folded, and temporaries of a loss
 
@@ -37,7 +37,7 @@ def threads_within(count: int, needs: int) -> int:
     """Return the number of threads, at least one, that have enough memory."""
     if count == 1:
         return 1
-    return max(1, int(min(count, available_memory() // (needs + _OF_THREAD + _OF_BLAS))))
+    return max(1, int(min(count, available_memory() // (needs + _THREAD_BYTES + _BLAS_BYTES))))
 
 
 def check_memory(needs: int, what: str) -> None:
@@ -45,7 +45,7 @@ def check_memory(needs: int, what: str) -> None:
     process_limits = [limit for limit in memory_limits() if limit.own]
     if not process_limits:
         return
-    required = needs if _allocate_blas_buffers.cache_info().currsize else needs + 2 * _OF_BLAS
+    required = needs if _allocate_blas_buffers.cache_info().currsize else needs + 2 * _BLAS_BYTES
     for limit in process_limits:
         if limit.left < required:
             raise MemoryLimitError(_limit_message(limit, required, what))

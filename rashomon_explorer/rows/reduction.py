@@ -91,7 +91,7 @@ class ReadSettings:
     rows: int
     n: int
 
-    def range_of(self, span: Span) -> range:
+    def row_range(self, span: Span) -> range:
         """Rows of consecutive chunks."""
         return range(span[0] * self.rows, min(span[1] * self.rows, self.n))
 

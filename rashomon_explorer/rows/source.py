@@ -276,8 +276,8 @@ class ArrayRows(FeaturesAndTargets):
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Rows low to high; those of a mapped file are read when they are sent."""
-        y = _rows_of(self.y, low, high) if self.labelled else None
-        return ArrayRows(_rows_of(self.X, low, high), y, span=(low, high)), low
+        y = _row_slice(self.y, low, high) if self.labelled else None
+        return ArrayRows(_row_slice(self.X, low, high), y, span=(low, high)), low
 
     @cached_property
     def _readers(self) -> tuple[_Reader, _Reader]:
@@ -384,10 +384,10 @@ def _reader(values: Any) -> _Reader:
         return lambda low, high: np.zeros(high - low)
     if mapped_array(values) is not None:
         return MappedRows(values).part
-    return lambda low, high: _rows_of(values, low, high)
+    return lambda low, high: _row_slice(values, low, high)
 
 
-def _rows_of(values: Any, low: int, high: int) -> Any:
+def _row_slice(values: Any, low: int, high: int) -> Any:
     return values.iloc[low:high] if hasattr(values, "iloc") else as_pandas(values[low:high])
 
 

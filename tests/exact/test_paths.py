@@ -146,7 +146,7 @@ class TestPaths:
         planned = plan_path(
             5000, 4, psi, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, n_draws=3
         )
-        made = Constants.of("logistic", n=5000, p=4, domain=Ball(2.0), row_bound=1.5)
+        made = Constants.from_loss("logistic", n=5000, p=4, domain=Ball(2.0), row_bound=1.5)
         assert planned.sensitivity == pytest.approx(
             gradient_sensitivity(made, psi, width=planned.width)
         )

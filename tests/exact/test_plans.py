@@ -147,7 +147,7 @@ class TestDraws:
     @pytest.mark.parametrize("ledger", [False, True])
     def test_a_plan_charges_what_it_draws(self, ledger):
         bought = plan(**ROWS, epsilon=2.0, n_draws=5, ledger=ledger)
-        made = Constants.of("logistic", n=1000, p=3, domain=Ball(2.0), row_bound=1.5)
+        made = Constants.from_loss("logistic", n=1000, p=3, domain=Ball(2.0), row_bound=1.5)
         assert bought.oscillation == made.charged_oscillation
         assert bought.beta == pytest.approx(0.4 / made.charged_oscillation)
         assert bought.eta == pytest.approx(0.4)
@@ -285,7 +285,7 @@ def test_constants_that_every_price_is_made_of(constants, kinked):
     assert kinked.gap_tolerance == exactly(3e-5)
     assert constants.charged_oscillation == exactly(0.03 + 6e-8)
     assert kinked.charged_oscillation == exactly(0.03 + 6e-5)
-    made = Constants.of("squared", n=10, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.25)
+    made = Constants.from_loss("squared", n=10, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.25)
     # Half the square of y − s, |y| ≤ 1, |s| ≤ 2: slope at most 3, two losses from 0 to 4.5.
     assert (made.L, made.M, made.m, made.osc) == (3.0 + 0.5, 1.25, 0.25, 2 * 4.5 / 10)
 

@@ -107,7 +107,7 @@ class TestLosses:
         assert moved(Reliance(), "identity") == both(widths.mean(axis=0) / N)
 
     def test_excess(self):
-        made = Constants.of(
+        made = Constants.from_loss(
             "logistic", n=N, p=3, domain=Ball(4.0), row_bound=row_bound(B, intercept=True)
         )
         shift = made.osc + made.gap_tolerance

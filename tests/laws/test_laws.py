@@ -123,7 +123,7 @@ def test_exponentially_weighted_averages_cost_p_for_strongly_convex_losses():
 
 def promised(make, n, p, **setting):
     ball = Ball(4.0)
-    constants = Constants.of("logistic", n=n, p=p, domain=ball, row_bound=1.0, ridge=1.0)
+    constants = Constants.from_loss("logistic", n=n, p=p, domain=ball, row_bound=1.0, ridge=1.0)
     return make(constants, ball, epsilon=4.0, **setting)
 
 
@@ -173,7 +173,7 @@ def test_output_perturbation_pays_p_squared():
     for k in p:
         ball = Ball(4.0)
         rows = {"n": 10**6, "p": int(k), "row_bound": 1.0}
-        constants = Constants.of("logistic", **rows, domain=ball, ridge=1.0)
+        constants = Constants.from_loss("logistic", **rows, domain=ball, ridge=1.0)
         bought = plan_perturbed(constants, ball, epsilon=4.0, failure=1e-2)
         (stage,) = bought.stages
         offsets = gamma.ppf((np.arange(9) + 0.5) / 9, k) * bought.noise_scale

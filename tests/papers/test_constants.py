@@ -43,7 +43,9 @@ def test_a_quadratic_attains_the_divergence_by_isoperimetry():
 
 def test_a_batch_strays_no_further_than_is_planned():
     """Slopes ±L, half of each sign: the mean of a batch moves its minimiser by at most mean/m."""
-    constants = Constants.of("logistic", n=2_000, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.5)
+    constants = Constants.from_loss(
+        "logistic", n=2_000, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.5
+    )
     plan = localisation.plan_disjoint(constants, Ball(2.0), epsilon=4.0, n_stages=2)
     slope, (first, second) = sensitivity.data_lipschitz(constants, Ball(2.0)), plan.stages
     m, size = constants.m, plan.sizes[0]

@@ -37,7 +37,7 @@ def posed(p=2, n=1000, ridge=0.5, domain=None, loss="logistic"):
 
 def public(n=10**5, p=5, ridge=0.1, loss="logistic", radius=4.0):
     domain = Ball(radius)
-    return Constants.of(loss, n=n, p=p, domain=domain, row_bound=1.0, ridge=ridge), domain
+    return Constants.from_loss(loss, n=n, p=p, domain=domain, row_bound=1.0, ridge=ridge), domain
 
 
 @given(
@@ -288,7 +288,7 @@ def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants(domain, own)
 
 
 LOSS, RADIUS, RIDGE, ROWS, EPSILON = SmoothedHingeLoss(smoothing=0.5), 0.5, 1.0, 4_000, 2.0
-KNOWN = Constants.of(LOSS, n=ROWS, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
+KNOWN = Constants.from_loss(LOSS, n=ROWS, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
 PLANNED = localisation.plan_disjoint(KNOWN, Ball(RADIUS), epsilon=EPSILON, n_stages=2)
 GRID = np.linspace(-RADIUS, RADIUS, 401)
 
@@ -360,7 +360,7 @@ def test_sizes_add_up_and_double(n):
 def test_the_minimiser_of_the_law_is_rarely_lost():
     """θ* of the risk lies within the radius of the first draw, as often as is said and more."""
     n, rng = 4_000, np.random.default_rng(0)
-    known = Constants.of(LOSS, n=n, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
+    known = Constants.from_loss(LOSS, n=n, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
     planned = localisation.plan_disjoint(known, Ball(RADIUS), epsilon=8.0, n_stages=2)
     near = planned.stages[1].distance
     assert near < RADIUS
@@ -390,7 +390,7 @@ def test_what_it_promises_falls_as_is_printed(epsilon, by_n, by_p):
     """p²log/(εn)² where noise decides; p/(εn^1.5), less than 1/n, where the law's scatter does."""
     fits = [
         localisation.plan_disjoint(
-            Constants.of("logistic", n=n, p=p, domain=Ball(4.0), row_bound=1.0, ridge=1.0),
+            Constants.from_loss("logistic", n=n, p=p, domain=Ball(4.0), row_bound=1.0, ridge=1.0),
             Ball(4.0),
             epsilon=epsilon,
         ).fitted

@@ -93,7 +93,7 @@ def test_lemma_i2_is_sound_and_loose():
 def test_algorithm_8_is_caught():
     """Linear losses, all rows on one side, one record turned: twice the ε it claims."""
     ball, n = Ball(1.0), 1000
-    constants = Constants.of("absolute", n=n, p=1, domain=ball, row_bound=1.0)
+    constants = Constants.from_loss("absolute", n=n, p=1, domain=ball, row_bound=1.0)
     theta = np.linspace(-1, 1, n + 1)
     beta = paper.printed_net_beta(constants, ball, epsilon=EPSILON)
 

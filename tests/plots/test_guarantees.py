@@ -135,7 +135,7 @@ def _planned_for(name, psi=0.01):
 def test_guarantees_of_draws_at_psi_zero_are_those_of_their_gamma_law(models):
     crowded, plain = _planned_for("unthresholded"), _planned_for("unthresholded", psi=0.0)
     public = {name: value for name, value in ROWS.items() if name != "loss"}
-    known = Constants.of("logistic", **public, domain=Ball(4.0), row_bound=1.5)
+    known = Constants.from_loss("logistic", **public, domain=Ball(4.0), row_bound=1.5)
     rows, same = (
         {one.name: one for one in plots.list_guarantees(planned, known)}
         for planned in (crowded, plain)

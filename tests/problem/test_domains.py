@@ -191,7 +191,7 @@ def test_walks_have_the_law_of_points_that_are_kept():
 
 def test_walks_come_where_hardly_a_point_of_the_ellipsoid_is_in_the_ball():
     body = region(40, seed=1, level=2.0)
-    points = body._of_ellipsoid(2000, np.random.default_rng(0))
+    points = body._uniform_in_ellipsoid(2000, np.random.default_rng(0))
     assert (np.linalg.norm(points, axis=0) <= 1).mean() < 0.02
     theta = body.uniform(30, np.random.default_rng(0))
     assert theta.shape == (40, 30) and body.contains(theta).all()

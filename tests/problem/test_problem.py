@@ -127,7 +127,9 @@ def disc(radius):
 
 @given(LOSS, RADII, NORMS, RIDGES, st.integers(1, 4))
 def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, ridge, n):
-    constants = Constants.of(loss, n=n, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
+    constants = Constants.from_loss(
+        loss, n=n, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge
+    )
     theta = disc(radius)
     rows = np.hstack([norm * unit_circle(12), 0.5 * norm * unit_circle(4)]).T
     labelled = get_loss(loss).task == "classification"
@@ -356,7 +358,7 @@ def test_a_loss_without_curvature_on_its_way_has_a_certified_minimum(seed):
 
 def constants(**changed):
     good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
-    return Constants.of(**{**good, **changed})
+    return Constants.from_loss(**{**good, **changed})
 
 
 def of_two(y=(1, -1), X=((1.0,), (2.0,)), **settings):

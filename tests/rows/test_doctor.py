@@ -9,8 +9,8 @@ GOOD = {"distributed.comm.require-encryption": True, "distributed.worker.memory.
 
 
 def test_settings_that_encrypt_and_never_spill_are_left_alone():
-    assert list(doctor._of_settings(GOOD.get)) == []
-    clear, spilled = doctor._of_settings({}.get)
+    assert list(doctor._settings_findings(GOOD.get)) == []
+    clear, spilled = doctor._settings_findings({}.get)
     assert "require-encryption" in clear and "encrypted folder" in spilled
 
 
@@ -26,10 +26,10 @@ def test_settings_that_encrypt_and_never_spill_are_left_alone():
 )
 def test_a_worker_that_adds_up_otherwise_is_named(changed, word):
     same = {**doctor._worker_environment(), "blas": [1]}
-    assert list(doctor._of_cluster({"tls://one": same}, "tls://cluster")) == []
-    (said,) = doctor._of_cluster({"tls://one": {**same, **changed}}, "tls://cluster")
+    assert list(doctor._workers_findings({"tls://one": same}, "tls://cluster")) == []
+    (said,) = doctor._workers_findings({"tls://one": {**same, **changed}}, "tls://cluster")
     assert word in said
-    nobody, clear = doctor._of_cluster({}, "tcp://cluster")
+    nobody, clear = doctor._workers_findings({}, "tcp://cluster")
     assert "no worker" in nobody and "use tls://" in clear
 
 

@@ -132,7 +132,7 @@ def _mechanisms():
     """Every mechanism for every kind of targets where it applies and needs sums alone."""
     found = []
     for kind, (estimator, _, own) in KINDS.items():
-        loss = estimator(**own)._loss_of(3 if kind == "three" else None)
+        loss = estimator(**own)._loss_for(3 if kind == "three" else None)
         settings = {"ridge": 0.0, **BUDGET, "row_norm": 2**0.5, "psi": 0.0, "n_draws": 1, **own}
         known = {k: one for k, one in settings.items() if k in Request.__dataclass_fields__}
         request = Request(**{**known, "n": N, "p": 4 * loss.outputs, "loss": loss})

@@ -67,7 +67,8 @@ def gibbs_certificates(
     --------
     >>> from rashomon_explorer.problem.domains import Ball
     >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> size = {"n": 1000, "p": 1, "domain": ball, "row_bound": 0.5}
+    >>> constants = Constants.from_loss("logistic", **size, ridge=1.0)
     >>> found = gibbs_certificates(constants, ball, psi=0.1, beta=1500.0, delta=1e-6)
     >>> [(one.name, round(one.epsilon(1e-6), 2)) for one in found[:2]]
     [('localised', 0.43), ('oscillation', 1.5)]
@@ -112,7 +113,8 @@ def path_certificates(
     --------
     >>> from rashomon_explorer.problem.domains import Ball
     >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> size = {"n": 1000, "p": 1, "domain": ball, "row_bound": 0.5}
+    >>> constants = Constants.from_loss("logistic", **size, ridge=1.0)
     >>> steps = {"step_size": 1e-4, "n_steps": 10_000, "delta": 1e-6, "threshold": "hard"}
     >>> found = path_certificates(constants, ball, psi=0.0, beta=1000.0, **steps)
     >>> [(one.name, round(one.epsilon(1e-6), 3)) for one in found]
@@ -137,7 +139,7 @@ def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certi
     Examples
     --------
     >>> from rashomon_explorer.problem.domains import Ball
-    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> constants = Constants.from_loss("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
     >>> every = gibbs_certificates(constants, Ball(1.0), psi=0.1, beta=500.0, delta=0.0)
     >>> best_certificate(every, 0.0).name
     'oscillation'
@@ -183,7 +185,8 @@ def largest_beta(
     --------
     >>> from rashomon_explorer.problem.domains import Ball
     >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> size = {"n": 1000, "p": 1, "domain": ball, "row_bound": 0.5}
+    >>> constants = Constants.from_loss("logistic", **size, ridge=1.0)
     >>> beta, by = largest_beta(constants, ball, psi=0.0, epsilon=1.0, delta=1e-6)
     >>> round(beta), by.name, by.epsilon(1e-6) <= 1.0
     (144386, 'gaussian_gibbs', True)

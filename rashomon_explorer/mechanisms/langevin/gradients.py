@@ -380,7 +380,7 @@ class ClippedDrift(Drift):
     def constants(self) -> Constants:
         """Public constants of the clipped loss."""
         problem = self.target.problem
-        return Constants.of(
+        return Constants.from_loss(
             self.followed,
             n=problem.n,
             p=problem.p,

@@ -30,7 +30,7 @@ class SurrogateProblem(Problem):
     """The same rows and domain, under another loss and ridge, without copies."""
 
     def __init__(self, problem: Problem, loss: Loss, ridge: float) -> None:
-        constants = Constants.of(
+        constants = Constants.from_loss(
             loss,
             n=problem.n,
             p=problem.p,

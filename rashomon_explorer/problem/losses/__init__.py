@@ -63,11 +63,11 @@ def zero_model_loss(loss: Loss) -> float:
     >>> round(zero_model_loss(get_loss("logistic")), 4), zero_model_loss(get_loss("squared"))
     (0.6931, 0.5)
     """
-    return _of_zeros(loss) if isinstance(loss, Hashable) else _of_zeros.__wrapped__(loss)
+    return _loss_at_zero(loss) if isinstance(loss, Hashable) else _loss_at_zero.__wrapped__(loss)
 
 
 @lru_cache(maxsize=64)  # used by every plan
-def _of_zeros(loss: Loss) -> float:
+def _loss_at_zero(loss: Loss) -> float:
     nothing, row = np.zeros((loss.outputs, 1)), np.ones((1, 1))
     targets = loss.labels if loss.labels is not None else (-_FAR, _FAR)
     return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)

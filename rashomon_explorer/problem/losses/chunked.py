@@ -76,7 +76,7 @@ class ChunkedRisk:
 
     def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
-        if self.of_one_row.curvature_bound() is None:
+        if self.one_row_risk.curvature_bound() is None:
             return None
         return np.asarray(self.mean(MethodCall("curvature_bound"))[0])
 
@@ -93,15 +93,15 @@ class ChunkedRisk:
         value, offset, slope = self.mean(MethodCall("dual", theta, smoothing))
         return float(value), float(offset), slope
 
-    def mean(self, of: Callable[[Any], Any]) -> tuple[Any, ...]:
+    def mean(self, statistic: Callable[[Any], Any]) -> tuple[Any, ...]:
         """Mean over all rows of arrays that are means over the rows of one chunk."""
         if self.table.n_chunks == 1:  # the digits of a table in memory
-            return self.table.reduce(_Means(self.for_chunk, of))
-        total = self.table.reduce(_Totals(self.for_chunk, of))
+            return self.table.reduce(_Means(self.for_chunk, statistic))
+        total = self.table.reduce(_Totals(self.for_chunk, statistic))
         return tuple(part / self.n for part in total)
 
     @property
-    def of_one_row(self) -> Any:
+    def one_row_risk(self) -> Any:
         """Loss of one row of zeros, which has the type and settings of every chunk's loss."""
         zeros = np.zeros((1, self.p // self.for_chunk.loss.outputs))
         return self.for_chunk(zeros, np.zeros(1))
@@ -125,10 +125,10 @@ class MethodCall:
 @dataclass(frozen=True, eq=False)
 class _Means:
     for_chunk: ChunkLoss
-    of: Callable[[Any], Any]
+    statistic: Callable[[Any], Any]
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[Any, ...]:
-        means = self.of(self.for_chunk(rows, targets))
+        means = self.statistic(self.for_chunk(rows, targets))
         return means if isinstance(means, tuple) else (means,)
 
 
@@ -140,12 +140,12 @@ class _Totals(_Means):
 
 def loss_kind(risk: EmpiricalLoss) -> type:
     """Return the type of a loss, or of each chunk's loss; it selects the lower bound."""
-    return type(risk.of_one_row if isinstance(risk, ChunkedRisk) else risk)
+    return type(risk.one_row_risk if isinstance(risk, ChunkedRisk) else risk)
 
 
 def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | ChunkedRisk]:
     """Whether a loss has kinks and clipped slopes, in memory or in chunks."""
-    row_risk = risk.of_one_row if isinstance(risk, ChunkedRisk) else risk
+    row_risk = risk.one_row_risk if isinstance(risk, ChunkedRisk) else risk
     return isinstance(row_risk, ClippedSlopeRisk) and row_risk.function.smoothing == 0
 
 

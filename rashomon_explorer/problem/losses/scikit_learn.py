@@ -207,14 +207,14 @@ def _squared_label(
 
 
 @_weighted.register
-def _of_classes(
+def _weighted_softmax(
     loss: SymmetricSoftmaxLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
     return loss.weighted(rows, targets, weights)
 
 
 @_weighted.register
-def _of_margins(
+def _weighted_margins(
     loss: LogisticLoss | SquaredHingeLoss,
     rows: FloatArray,
     targets: FloatArray,

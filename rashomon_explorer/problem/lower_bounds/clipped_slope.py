@@ -44,7 +44,7 @@ class ClippedSlopeExpansion:
         whitened = self.rows @ whiten
         scale = self._scales(whitened, radius)
         bounds = minorant(self.shape, self._scores(theta), scale)
-        return quartic.QuarticForm.of(whitened, bounds / len(self.rows))
+        return quartic.QuarticForm.from_rows(whitened, bounds / len(self.rows))
 
     def _scores(self, theta: FloatArray) -> FloatArray:
         return np.asarray(self.rows @ theta + self.offsets)
@@ -131,7 +131,7 @@ class ClippedSlopeBound(smooth.ExcessBound):
     expansion: quartic.ExpandableRisk | None = None  # None for more than 64 parameters
 
     @classmethod
-    def of(cls, rows: FloatArray, room: FloatArray, weight: float) -> "ClippedSlopeBound":
+    def from_rows(cls, rows: FloatArray, room: FloatArray, weight: float) -> "ClippedSlopeBound":
         """Bound from the whitened rows (m, p) on the parabola, their room (m,) > 0 and w."""
         p = rows.shape[1]
         limits = np.array(_CUTS) * room.max(initial=0.0)
@@ -175,7 +175,7 @@ def clipped_slope_bound(
     room = risk.function.room(risk.scores(theta))
     inside = room > 0
     rows = risk.rows[inside] @ whiten
-    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.function.smoothing))
+    bound = ClippedSlopeBound.from_rows(rows, room[inside], 1 / (risk.n * risk.function.smoothing))
     if risk.p > smooth.LARGEST_SPECTRUM:
         return bound
     return replace(
@@ -191,7 +191,7 @@ def _tails(
         return []
     tails: list[smooth.FourthMoment] = []
     for cut in reversed(range(len(_CUTS))):
-        moments = smooth.FourthMoment.of(rows[bins == cut], weights[bins == cut])
+        moments = smooth.FourthMoment.from_rows(rows[bins == cut], weights[bins == cut])
         gram = moments.gram + tails[-1].gram if tails else moments.gram
         tails.append(smooth.FourthMoment(gram, moments.p))
     return tails[::-1]

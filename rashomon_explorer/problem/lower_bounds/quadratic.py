@@ -179,14 +179,14 @@ def _bowl_parts(where: Where, risk: EmpiricalLoss) -> tuple[float, FloatArray, F
 
 
 def _bowl_logistic(risk: LogisticRisk, where: Where) -> Bowl:
-    return _of_rows(np.asarray(risk.rows, dtype=float), np.zeros(risk.n), under_logistic, where)
+    return _mean_bowl(np.asarray(risk.rows, dtype=float), np.zeros(risk.n), under_logistic, where)
 
 
 def _clipped_slope(risk: ClippedSlopeRisk, where: Where) -> Bowl:
     def under(*scores: FloatArray) -> Parabolas:
         return under_clipped_slope(risk.function, *scores)
 
-    return _of_rows(risk.rows, risk.offsets[:, 0], under, where)
+    return _mean_bowl(risk.rows, risk.offsets[:, 0], under, where)
 
 
 def _squared(risk: SquaredRisk, where: Where) -> Bowl:
@@ -218,7 +218,7 @@ BOWLS: dict[type, Callable[[Any, Where], Bowl]] = {
 }
 
 
-def _of_rows(
+def _mean_bowl(
     rows: FloatArray, offsets: FloatArray, under: Callable[..., Parabolas], where: Where
 ) -> Bowl:
     """Mean of the rows' parabolas in their scores rows_i·θ + offset_i."""

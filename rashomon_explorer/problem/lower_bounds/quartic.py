@@ -29,7 +29,7 @@ class QuarticForm:
     sizes: FloatArray
 
     @classmethod
-    def of(cls, rows: FloatArray, coefficients: FloatArray) -> "QuarticForm":
+    def from_rows(cls, rows: FloatArray, coefficients: FloatArray) -> "QuarticForm":
         """Form Σ_i c_i0 + … + c_i4 (b_i·w)⁴ of rows b_i (n, p), c (5, n), c_i4 ≤ 0."""
         used = np.flatnonzero(coefficients.any(axis=0))
         rows, coefficients = rows[used], coefficients[:, used]
@@ -38,8 +38,8 @@ class QuarticForm:
             constant=float(coefficients[0].sum()),
             linear=coefficients[1] @ rows,
             quadratic=(rows.T * coefficients[2]) @ rows,
-            third=ThirdMoment.of(rows, coefficients[3]),
-            fourth=FourthMoment.of(rows, -coefficients[4]),
+            third=ThirdMoment.from_rows(rows, coefficients[3]),
+            fourth=FourthMoment.from_rows(rows, -coefficients[4]),
             sizes=np.array([np.abs(c) @ length**k for k, c in enumerate(coefficients)]),
         )
 
@@ -167,7 +167,7 @@ class ShiftedBound(smooth.ExcessBound):
         object.__setattr__(self, "_slopes", np.concatenate([[0.0], np.maximum(slopes, 0.0)]))
 
     @classmethod
-    def of(cls, risk: ExpandableRisk, minimum: Minimised, level: float) -> "ShiftedBound":
+    def from_risk(cls, risk: ExpandableRisk, minimum: Minimised, level: float) -> "ShiftedBound":
         """Bound that is nearly optimal where the excess is about ``level``."""
         constraint, ridge, pad = minimum.constraint, minimum.ridge, minimum.pad
         reach = math.sqrt(2 * level)

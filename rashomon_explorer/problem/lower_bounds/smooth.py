@@ -98,7 +98,7 @@ class FourthMoment:
     p: int
 
     @classmethod
-    def of(cls, rows: FloatArray, weights: FloatArray) -> "FourthMoment":
+    def from_rows(cls, rows: FloatArray, weights: FloatArray) -> "FourthMoment":
         """Form of rows (n, p) with nonnegative weights (n,)."""
         p = rows.shape[1]
         gram = np.zeros((p * (p + 1) // 2,) * 2)
@@ -137,7 +137,7 @@ class ThirdMoment:
     unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
 
     @classmethod
-    def of(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
+    def from_rows(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
         """Form of rows (n, p) with weights (n,)."""
         p = rows.shape[1]
         unfolded = np.zeros((p * (p + 1) // 2, p))
@@ -228,7 +228,7 @@ class LogisticBound(ExcessBound):
     largest_fourth: float
 
     @classmethod
-    def of_sums(
+    def from_sums(
         cls, square: FloatArray, third: FloatArray, fourth: FloatArray, second: FloatArray
     ) -> "LogisticBound":
         """Bound from largest values and means over rows."""
@@ -387,12 +387,12 @@ SUMS: dict[type, Callable[..., Sums]] = {
     SoftmaxRisk: _softmax_sums,
     SymmetricSoftmaxRisk: _softmax_sums,
 }
-"""Arguments of :meth:`LogisticBound.of_sums` from a mean loss, a model (p,) and a metric (p, p)."""
+"""Arguments of :meth:`LogisticBound.from_sums`, from a mean loss, a model (p,) and a metric."""
 
 
 def lever_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
     """Lower bound of a loss of ``SUMS`` by its longest row alone: looser, in one matrix product."""
-    return LogisticBound.of_sums(*SUMS[type(risk)](risk, theta, whiten, most=0))
+    return LogisticBound.from_sums(*SUMS[type(risk)](risk, theta, whiten, most=0))
 
 
 def bound_of_sums(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
@@ -401,10 +401,10 @@ def bound_of_sums(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) ->
     Of several chunks it is a little looser, in half of the time.
     """
     if not isinstance(risk, ChunkedRisk):
-        return LogisticBound.of_sums(*SUMS[type(risk)](risk, theta, whiten))
+        return LogisticBound.from_sums(*SUMS[type(risk)](risk, theta, whiten))
     sums = _ChunkSums(risk.for_chunk, theta, whiten, risk.table.n_chunks > 1)
     square, *means = risk.table.reduce(sums, merge=_merged)
-    return LogisticBound.of_sums(square, *(part / risk.n for part in means))
+    return LogisticBound.from_sums(square, *(part / risk.n for part in means))
 
 
 @dataclass(frozen=True, eq=False)

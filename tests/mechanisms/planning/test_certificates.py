@@ -333,7 +333,7 @@ def test_the_last_iterate_says_why_not(settings, words):
 
 
 def test_the_path_knows_every_threshold():
-    plain = Constants.of("logistic", n=100, p=2, domain=BALL, row_bound=1.0)
+    plain = Constants.from_loss("logistic", n=100, p=2, domain=BALL, row_bound=1.0)
     smooth, hard, gaussian = (
         certified(0.1, 5.0, plain, threshold=shape)["path"].guarantee.mu
         for shape in ("smooth", "hard", "gaussian")

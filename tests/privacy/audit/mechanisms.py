@@ -240,7 +240,7 @@ def _second_stage():
 
 def _descent():
     """Every state of the noisy descent, by its likelihood ratio."""
-    public = Constants.of("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
+    public = Constants.from_loss("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
     centre = replace(by_gradients(public, 1.0, 2.0, 1.5), step_size=0.01)
 
     def states(problem, rng):
@@ -265,7 +265,7 @@ def _descent():
 
 def _acceleration():
     """Every step of the accelerated descent, by its likelihood ratio."""
-    public = Constants.of("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
+    public = Constants.from_loss("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
     made = by_acceleration(public, 1.0, 2.0, 1.5)
     noise = made.noise * np.sqrt(6 / made.n_steps)  # the same price for fewer steps
     centre = replace(made, n_steps=6, noise=noise, step_size=0.01)

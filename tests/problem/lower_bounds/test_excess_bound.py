@@ -207,7 +207,7 @@ def shifted(problem, beta, level):
     whiten = envelope.vectors / np.sqrt(envelope.curvature + envelope.least_pad)
     least, pad = problem.minimum.value, envelope.least_pad
     known = Minimised(envelope.centre, least, problem.ridge, envelope.tangent, pad, whiten)
-    return ShiftedBound.of(envelope.bound.expansion, known, level), envelope
+    return ShiftedBound.from_risk(envelope.bound.expansion, known, level), envelope
 
 
 def models_and_steps(problem, bound, pad, rng, size):

@@ -36,7 +36,7 @@ def random_form(seed, p, n=30):
     coefficients = rng.standard_normal((5, n)) * rng.exponential(1.0, (5, 1))
     coefficients[4] = -np.abs(coefficients[4])
     coefficients[:, ::7] = 0
-    return rows, coefficients, QuarticForm.of(rows, coefficients)
+    return rows, coefficients, QuarticForm.from_rows(rows, coefficients)
 
 
 def directions(p, size, seed=0):
@@ -63,7 +63,7 @@ def test_every_part_counts_in_the_least_value(power):
     rng = np.random.default_rng(power)
     rows, coefficients = rng.standard_normal((30, 3)), np.zeros((5, 30))
     coefficients[power] = -1.0
-    form = QuarticForm.of(rows, coefficients)
+    form = QuarticForm.from_rows(rows, coefficients)
     lowest = form.at(directions(3, 3000)).min()
     assert 2 * lowest < form.least(np.array([1.0]))[0] <= lowest
     forgotten = {
@@ -78,7 +78,7 @@ def test_every_part_counts_in_the_least_value(power):
 def test_the_largest_value_of_three_waves_is_found_exactly():
     """Σ cos³(t − 2πk/3) = ¾ cos 3t, whose unfolding has √2 times its largest value."""
     turn = 2 * np.pi * np.arange(3) / 3
-    form = smooth.ThirdMoment.of(np.column_stack([np.cos(turn), np.sin(turn)]), np.ones(3))
+    form = smooth.ThirdMoment.from_rows(np.column_stack([np.cos(turn), np.sin(turn)]), np.ones(3))
     assert form.supremum() == pytest.approx(0.75)
     assert np.linalg.norm(form.unfolded, 2) == pytest.approx(0.75 * np.sqrt(2))
 
@@ -87,7 +87,7 @@ def test_the_largest_value_of_three_waves_is_found_exactly():
 def test_a_cubic_form_is_split_into_a_line_and_a_form_without_trace(seed, p):
     rng = np.random.default_rng(seed)
     rows, weights = rng.standard_normal((20, p)), rng.standard_normal(20)
-    form = smooth.ThirdMoment.of(rows, weights)
+    form = smooth.ThirdMoment.from_rows(rows, weights)
     line, rest = form.split()
     points = rng.standard_normal((p, 50))
     square = np.sum(points**2, axis=0)
