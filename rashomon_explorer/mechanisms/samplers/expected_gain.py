@@ -12,15 +12,14 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.weakness import GAINS, ExpectedGain
-from rashomon_explorer.mechanisms.samplers.feasibility import SEED, categories
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
+from rashomon_explorer.mechanisms.simulated_tables import SEED, TYPICAL_KINDS, targets_of_strength
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
@@ -28,10 +27,7 @@ from rashomon_explorer.problem.problem import Problem
 _TABLES, _FEWEST = 12, 4
 _ROWS = 1_000  # of each table, and as many to test on; a plan's noise does not depend on them
 _WORK = 5e8  # entries of tables that are read, about half a second
-_LEVELS = (2, 3, 6)
 _LEAST_GAIN = 0.03  # of a score: smaller gains are not distinguished from it
-_STRENGTHS = 0.5, 4.0  # of the log-odds: AUC of about .63 to .95 without privacy
-_SQUARES = 0.1, 0.9  # R² without privacy
 _RATES = 0.05, 0.5  # shares of the rarer class, if it is not declared
 _FEWEST_POSITIVE = 0.01  # share with which a smaller one is simulated
 _GOLDEN, _SILVER = 0.618034, 0.754878  # steps that spread a few tables over two ranges
@@ -123,13 +119,13 @@ def _simulate(
     law, n = planned.law, min(planned.n, _ROWS)
     assert law is not None
     loss, row_norm = law.loss_function, math.sqrt(law.row_norm**2 - 1)
-    kinds = (_numbers, _coded, _mixed) if declared else (_numbers, _coded, _mixed, _inside)
+    kinds = TYPICAL_KINDS[:3] if declared else TYPICAL_KINDS
     features = kinds[table % len(kinds)](n + _ROWS, planned.p // planned.outputs - 1, rng)
     strength = (0.5 + _GOLDEN * table) % 1
     rarity = (0.5 + _SILVER * table) % 1
     rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** rarity
     rate = rate if base_rate is None else _simulated_rate(base_rate)
-    targets = _targets(loss, features, target, strength, rate, rng)
+    targets = targets_of_strength(loss, features, target, strength, rate, rng)
     norms = np.linalg.norm(features, axis=1, keepdims=True)
     rows = features * row_norm / np.maximum(1.0, norms)
     fit, test = slice(None, n), slice(n, None)
@@ -151,65 +147,6 @@ def _simulate(
     free = _without_privacy(loss, rows[fit], targets[fit])
     private, best = (_result(loss, one, rows[test], targets[test]) for one in (theta, free))
     return private, best
-
-
-def _numbers(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Correlated numbers, in rows of about the full norm bound."""
-    factors = rng.standard_normal((n, max(1, k // 4)))
-    loads = rng.standard_normal((factors.shape[1], k)) / math.sqrt(factors.shape[1])
-    common = rng.uniform(0, 0.9)
-    own = rng.standard_normal((n, k))
-    return np.asarray(
-        (math.sqrt(common) * factors @ loads + math.sqrt(1 - common) * own) / math.sqrt(k)
-    )
-
-
-def _coded(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    return categories(n, k, rng, int(rng.choice(_LEVELS)))
-
-
-def _mixed(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    half = k // 2
-    if half == 0:
-        return _numbers(n, k, rng)
-    both = _numbers(n, half, rng), _coded(n, k - half, rng)
-    return np.hstack([part * math.sqrt(part.shape[1] / k) for part in both])
-
-
-def _inside(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Numbers in a part of their bound, away from its middle."""
-    middle = rng.standard_normal(k) * rng.uniform(0.1, 0.4) / math.sqrt(k)
-    return _numbers(n, k, rng) * rng.uniform(0.2, 0.5) + middle
-
-
-def _targets(
-    loss: Loss,
-    features: FloatArray,
-    target: tuple[float, float] | None,
-    strength: float,
-    rate: float,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Targets (n,) of a random linear model, sparse or not, at a place in the range of signals."""
-    n, k = features.shape
-    weights = rng.standard_normal((k, loss.outputs)) * (rng.random((k, 1)) < rng.uniform(0.3, 1))
-    weights[rng.integers(k)] += 1.0
-    scores = features @ weights
-    scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-9)
-    if loss.labels is None:
-        mean, deviation = target or (rng.uniform(-0.4, 0.4), rng.uniform(0.1, 0.3))
-        r2 = _SQUARES[0] + (_SQUARES[1] - _SQUARES[0]) * strength
-        noise = rng.standard_normal(n)
-        mixed = math.sqrt(r2) * scores[:, 0] + math.sqrt(1 - r2) * noise
-        return np.asarray(np.clip(mean + deviation * mixed, -1, 1))
-    scores = _STRENGTHS[0] * (_STRENGTHS[1] / _STRENGTHS[0]) ** strength * scores
-    if loss.outputs == 1:
-        scores += bisect(lambda b: bool(expit(scores + b).mean() < rate), -30, 30, halvings=30)
-    else:
-        scores += rng.uniform(-1, 1, loss.outputs)
-    first = np.zeros((n, len(loss.labels) - loss.outputs))
-    noisy = np.column_stack([first, scores]) + rng.gumbel(size=(n, len(loss.labels)))
-    return np.asarray(loss.labels, dtype=float)[noisy.argmax(axis=1)]
 
 
 def _without_privacy(loss: Loss, rows: FloatArray, targets: FloatArray) -> FloatArray:

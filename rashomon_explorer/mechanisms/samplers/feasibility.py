@@ -2,16 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from scipy.special import expit
 
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, duration_text
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
@@ -19,83 +16,11 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.simulated_tables import KINDS, SEED, Columns, signs, simulated
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.problem import Problem
-
-SEED = 2108_00965
-"""Seed of all simulated tables and trials, the same for all users."""
-
-_MOST_ROWS = 1_000  # more rows do not change the law, only the time of an evaluation
-_USUAL_LENGTH = 0.5  # of the declared norm: most rows of numbers are shorter than it
-_FEW, _MANY = 3, 6  # levels of a category: the loss is flat along directions of such columns
-_SLOPE = 1.5  # how well the simulated columns predict
-
-Columns = Callable[[int, int, np.random.Generator], FloatArray]
-"""Makes the columns of a simulated table (n, k), rows of norm at most one."""
-
-
-def signs(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Make independent columns of signs, in rows of half the norm bound."""
-    return rng.choice([-1.0, 1.0], (n, k)) * (_USUAL_LENGTH / math.sqrt(k))
-
-
-def categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) -> FloatArray:
-    """Make columns that encode levels of categories, in rows of the full norm bound."""
-    rows = rng.choice([-1.0, 1.0], (n, k))
-    for first in range(0, k - levels + 1, levels):
-        rows[:, first : first + levels] = -1.0
-        rows[np.arange(n), first + rng.integers(levels, size=n)] = 1.0
-    return rows / math.sqrt(k)
-
-
-def short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Make categories of few levels, in rows of half the norm bound, with a flatter loss."""
-    return _USUAL_LENGTH * categories(n, k, rng, _FEW)
-
-
-KINDS: tuple[Columns, ...] = (signs, categories, short_categories)
-"""Kinds of simulated rows that are tried."""
 
 RARE = (0.1, 0.03)
 """Shares of positive rows that are tried beside usual ones, for two classes."""
-
-
-def simulated(law: Request, columns: Columns, rate: float | None = None) -> Problem:
-    """Make a table of a law's public shape, the same for all users; ``rate`` of it are positive."""
-    rng = generator([SEED])
-    n, width = min(law.n, _MOST_ROWS), law.p // law.loss_function.outputs
-    with_intercept = law.row_norm > 1 and width > 1  # the last entry of every row is a constant 1
-    n_columns = width - with_intercept
-    features = columns(n, n_columns, rng)
-    rows = features * math.sqrt(law.row_norm**2 - with_intercept)
-    targets = _targets(law.loss_function, features / np.linalg.norm(features[0]), rng, rate)
-    return Problem(
-        np.column_stack([rows, np.ones(n)]) if with_intercept else rows,
-        targets,
-        loss=law.loss,
-        radius=law.radius,
-        row_norm=law.row_norm * (1 + 1e-9),
-        ridge=law.ridge,
-        intercept=False,
-    )
-
-
-def _targets(
-    loss: Loss, rows: FloatArray, rng: np.random.Generator, rate: float | None
-) -> FloatArray:
-    """Draw targets that a random linear model predicts with typical accuracy."""
-    scores = rows @ rng.standard_normal((rows.shape[1], loss.outputs)) * _SLOPE
-    if loss.labels is None:
-        return np.asarray(np.tanh(scores[:, 0] + rng.standard_normal(len(rows))))
-    if rate is not None:
-        positive: float = rate  # for the closure
-        shift = bisect(lambda b: bool(expit(scores + b).mean() < positive), -30, 30, halvings=30)
-        scores = scores + shift
-    noise = rng.gumbel(size=(len(rows), len(loss.labels)))
-    scores = np.column_stack([np.zeros((len(rows), len(loss.labels) - loss.outputs)), scores])
-    return np.asarray(loss.labels)[np.argmax(scores + noise, axis=1)]
-
 
 _MOST_PROPOSALS, _MOST_LOOKS, _FEWEST_LOOKS = 30_000, 1_024, 64
 _CHEAP = 32  # parameters; the cost of an evaluation grows with the fourth power of their number

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from rashomon_explorer import DPClassifier, Ledger, PrivateSearch, RashomonClassifier
 from rashomon_explorer.estimators import feasibility as beforehand
 from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
-from rashomon_explorer.mechanisms import plan, plan_path
+from rashomon_explorer.mechanisms import plan, plan_path, simulated_tables
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight
@@ -66,17 +66,17 @@ def test_the_prediction_is_a_function_of_public_numbers_alone():
 
 
 def test_the_simulated_rows_are_within_the_declared_bounds_and_levels_depend_on_each_other():
-    for loss, columns in product(("logistic", "squared"), feasibility.KINDS):
+    for loss, columns in product(("logistic", "squared"), simulated_tables.KINDS):
         law = _plan(500, 6, loss=loss).law
-        problem = feasibility.simulated(law, columns)
+        problem = simulated_tables.simulated(law, columns)
         assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
         assert problem.clipped_share == 0
         known = law.constants.charged_oscillation
         assert problem.constants.charged_oscillation == pytest.approx(known, rel=1e-6)
-    rows = feasibility.categories(500, 13, np.random.default_rng(0))
+    rows = simulated_tables.categories(500, 13, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0)
     assert np.linalg.matrix_rank(np.column_stack([rows, np.ones(500)])) == 14 - 2
-    short = feasibility.short_categories(500, 13, np.random.default_rng(0))
+    short = simulated_tables.short_categories(500, 13, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(short, axis=1), 0.5)
 
 
@@ -86,7 +86,7 @@ def test_the_worst_table_counts():
     clf = RashomonClassifier(n_draws=1, row_norm=2.0, radius=16.0, **settings)
     planned = clf.plan(20_990, 21)
     law = planned.law
-    kind = feasibility._tried_on(law, float(planned.beta), feasibility.signs)
+    kind = feasibility._tried_on(law, float(planned.beta), simulated_tables.signs)
     assert kind.sure and not preflight(planned).sure
 
 
@@ -162,8 +162,8 @@ def test_a_named_mechanism_is_tried_with_few_positive_rows():
     assert not preflight(wide).likely and "exact draws failed" in preflight(wide).in_words
     assert preflight(wide, rare=False).likely  # the control: as many rows of both classes
     shares = [
-        (feasibility.simulated(wide.law, columns, rate).targets > 0).mean()
+        (simulated_tables.simulated(wide.law, columns, rate).targets > 0).mean()
         for rate in feasibility.RARE
-        for columns in feasibility.KINDS
+        for columns in simulated_tables.KINDS
     ]
     np.testing.assert_allclose(shares, np.repeat(feasibility.RARE, 3), atol=0.02)
