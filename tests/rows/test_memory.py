@@ -209,7 +209,8 @@ _needs_limits = pytest.mark.skipif(
 
 @_needs_limits
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["RLIMIT_AS", pytest.param("RLIMIT_DATA", marks=pytest.mark.law)])
+@pytest.mark.law
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
 def test_a_row_group_larger_than_left_text_is_fitted(kind, tmp_path):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "rows"
