@@ -140,18 +140,17 @@ def column_map(
     size = 1 + np.abs(np.asarray(encoded, dtype=float)).max(axis=0)
     names = [str(name) for name in table.columns]
     moves = np.array([_moved(probe, size) for probe in probed])
+    by_name = dict(zip(names, probed, strict=True))
     checked = tuple(
-        _checked(
-            column, position, dict(zip(names, probed, strict=True)), moves[:, position], size, steps
-        )
+        _checked(column, position, by_name, moves[:, position], size, steps)
         for position, column in enumerate(columns)
     )
-    uses = {
-        name: _use(response, moved, size, checked, steps)
-        if is_rowwise
-        else _unknown_use(moved, steps)
-        for name, response, moved in zip(names, probed, moves, strict=True)
-    }
+    uses = {}
+    for name, response, moved in zip(names, probed, moves, strict=True):
+        nothing = np.zeros(len(moved))
+        uses[name] = ColumnUse("other", tuple(np.flatnonzero(moved)), nothing, False, steps)
+        if is_rowwise:
+            uses[name] = _use(response, moved, size, checked, steps)
     complete = [_is_whole_effect(column, uses, checked) for column in checked]
     checked = tuple(
         column if is_complete else replace(column, partial=True)
@@ -170,10 +169,6 @@ def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Co
     if use.kind not in ("affine", "levels") or len(set(levels)) < len(levels):
         return False
     return moved_levels.count("") <= (1 if not column.level or column.level == "missing" else 0)
-
-
-def _unknown_use(moved: Mask, steps: str) -> ColumnUse:
-    return ColumnUse("other", tuple(np.flatnonzero(moved)), np.zeros(len(moved)), False, steps)
 
 
 def _moved(response: Response, size: FloatArray) -> Mask:

@@ -66,7 +66,8 @@ class Decision:
                 break
         if wanted is None and rule.positive is not None:
             wanted = getattr(layer, "pos_label", None)
-        if wanted is None and len(classes) == 2 and _are_numbered(classes):
+        numbers = all(isinstance(label, bool | int | float) for label in classes)
+        if wanted is None and numbers and set(classes) in _NUMBERED:
             wanted = classes[1]
         rule = replace(rule, wanted=wanted)
         return rule if threshold is None else rule._replaced(threshold, model)
@@ -168,9 +169,3 @@ class Decision:
         codes = {label: code for code, label in enumerate(self.classes)}
         listed = np.asarray(labels).ravel().tolist()
         return np.array([codes.get(label, -1) for label in listed], dtype=int)
-
-
-def _are_numbered(classes: tuple[Any, ...]) -> bool:
-    """Whether two labels are 0 and 1, −1 and 1, or False and True."""
-    numbers = all(isinstance(label, bool | int | float) for label in classes)
-    return numbers and set(classes) in _NUMBERED

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +75,12 @@ def plot_coefficients(
     if len(draws) or inside is None or not inside_only:
         figure.add_trace(_dots(models, draws, (first, second), selected, inside))
     else:
-        _annotate_empty(figure, models)
+        figure.add_annotation(
+            text=f"{text.none_phrase(models.n_draws)} inside ψ = {text.number(models.psi)}.<br>"
+            "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
+            font={"size": 12.5},
+            **{"x": 0.5, "y": 0.9, "xref": "paper", "yref": "paper", "showarrow": False},
+        )
     if inside is not None:
         x_best, y_best = [models.best[first]], [models.best[second]]
         line = {"line": {"color": "white", "width": 1}}
@@ -107,19 +111,6 @@ def _inside(models: RashomonSet) -> Mask:
     if models.n_draws and math.isnan(models.least):
         return np.ones(models.n_draws, dtype=bool)
     return np.asarray(models.losses <= models.least + models.psi)
-
-
-def _annotate_empty(figure: go.Figure, models: Any) -> None:
-    figure.add_annotation(
-        text=f"{text.none_phrase(models.n_draws)} inside ψ = {text.number(models.psi)}.<br>"
-        "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
-        x=0.5,
-        y=0.9,
-        xref="paper",
-        yref="paper",
-        showarrow=False,
-        font={"size": 12.5},
-    )
 
 
 def _note(inside: Mask, *, hidden: bool) -> str:

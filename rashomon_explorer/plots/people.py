@@ -64,17 +64,17 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
         each = np.arange(len(rows))
         scores, best = scores[:, each, best_labels], best[each, best_labels]
     ranges = viable_prediction_range(scores)
-    common = {
-        "n_models": inside.n_draws,
-        "n_rows": n_rows,
-        "rows": rows,
-        "low": ranges[:, 0],
-        "high": ranges[:, 1],
-        "best": best,
-        "n_classes": inside.n_classes,
-        "of_labels": labels is not None and only_labels(scores),
-    }
-    return Multiplicity(**common, **_shares(labels, best_labels))
+    return Multiplicity(
+        n_models=inside.n_draws,
+        n_rows=n_rows,
+        rows=rows,
+        low=ranges[:, 0],
+        high=ranges[:, 1],
+        best=best,
+        n_classes=inside.n_classes,
+        of_labels=labels is not None and only_labels(scores),
+        **_shares(labels, best_labels),
+    )
 
 
 def _shares(labels: NDArray[np.int_] | None, best_labels: NDArray[np.int_]) -> dict[str, Any]:

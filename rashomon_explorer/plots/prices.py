@@ -109,7 +109,11 @@ def plot_costs(
     counts = table["n_draws"].unique().tolist()
     # The label of a number close to the plan's own would lie on that of the plan.
     labelled = [n for n in counts if n == planned.n_draws or not 0.5 < n / planned.n_draws < 2]
-    alike = len(counts) > 1 and _alike([table[table["n_draws"] == count] for count in counts])
+    # Where the guarantee is the same for any number of draws, labels would overlap.
+    first, *rest = (table.loc[table["n_draws"] == count, "promise"].to_numpy() for count in counts)
+    alike = bool(rest) and all(
+        curve.shape == first.shape and np.allclose(curve, first, rtol=1e-3) for curve in rest
+    )
     for number, count in enumerate(counts):
         curve = table[table["n_draws"] == count]
         is_plan = count == planned.n_draws
@@ -165,15 +169,6 @@ def plot_costs(
         uirevision=f"{planned.mechanism}",
     )
     return figure
-
-
-def _alike(curves: list[pd.DataFrame]) -> bool:
-    """Whether the guarantee is the same for any number of draws, so that labels would overlap."""
-    first, *rest = (curve["promise"].to_numpy() for curve in curves)
-    return all(
-        curve_values.shape == first.shape and np.allclose(curve_values, first, rtol=1e-3)
-        for curve_values in rest
-    )
 
 
 def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) -> None:

@@ -11,6 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.fixes import parse_version
 
+from rashomon_explorer import audit
+
 OLD = parse_version(sklearn.__version__) < parse_version("1.8")
 SAGA = {"solver": "saga", "tol": 1e-8} | ({"penalty": "elasticnet"} if OLD else {})
 """A logistic regression with these takes ``l1_ratio``."""
@@ -49,6 +51,12 @@ def people():
 def pipeline(people):
     X, y = people
     return make_pipeline(encoder(), LogisticRegression(C=2.0, max_iter=1000, tol=1e-8)).fit(X, y)
+
+
+@pytest.fixture(scope="session")
+def found(people, pipeline):
+    X, y = people
+    return audit(pipeline, X, y, groups="crew", tolerance="2%", random_state=0)
 
 
 @pytest.fixture(scope="session")

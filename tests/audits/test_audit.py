@@ -19,12 +19,6 @@ from tests.audits.conftest import encoder
 
 
 @pytest.fixture(scope="module")
-def found(people, pipeline):
-    X, y = people
-    return audit(pipeline, X, y, groups="crew", tolerance="2%", random_state=0)
-
-
-@pytest.fixture(scope="module")
 def problem(people, pipeline):
     """The last step's problem, made by hand."""
     X, y = people

@@ -12,12 +12,6 @@ from rashomon_explorer.audits import json_schema
 from rashomon_explorer.report import report
 
 
-@pytest.fixture(scope="module")
-def found(people, pipeline):
-    X, y = people
-    return audit(pipeline, X, y, groups="crew", tolerance="2%", n_models=50, random_state=0)
-
-
 @pytest.mark.parametrize(
     "kind",
     ["people", "coefficients", "groups", "importance", "gaps", "coefficient_spread", "frontier"],

@@ -28,10 +28,12 @@ def objective(coef, intercept):
     "model",
     [
         LogisticRegression(),
-        LogisticRegression(max_iter=1000),
-        LogisticRegression(solver="saga", max_iter=300, random_state=0),
+        pytest.param(LogisticRegression(max_iter=1000), marks=pytest.mark.law),
+        pytest.param(
+            LogisticRegression(solver="saga", max_iter=300, random_state=0), marks=pytest.mark.law
+        ),
     ],
-    ids=repr,
+    ids=["default", "more steps", "saga"],
 )
 def test_the_excess_of_a_raw_default_fit_is_that_above_newtons_minimum(model):
     stopped(model)

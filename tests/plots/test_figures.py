@@ -300,6 +300,7 @@ def test_importance_reads_all_rows_where_a_second_is_enough(models, many_rows, m
     assert "of 20,000 rows read" in found.attrs["rows"] and "margin" in found.attrs
 
 
+@pytest.mark.law
 def test_the_interval_of_a_sample_covers_what_all_rows_say(models, many_rows):
     X, y = many_rows
     every = importance.importances(models, X, y)

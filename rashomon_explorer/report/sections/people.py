@@ -9,7 +9,6 @@ import pandas as pd
 
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
-from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
 from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
@@ -272,18 +271,15 @@ def width_curator(material: Curator) -> list[Block]:
         )
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent
         raise document.Skip(str(error)) from error
-    numbers = Table(_estimates(decomposition), FIGURES["decomposition"].title)
+    every = [getattr(decomposition, name) for name in _PARTS]
+    ends = {end: [getattr(estimate, end) for estimate in every] for end in ("value", "low", "high")}
+    names = [name.replace("_", " ") for name in _PARTS]
+    index = pd.Index(names, name=f"{decomposition.confidence:.0%} intervals")
+    numbers = Table(pd.DataFrame(ends, index), FIGURES["decomposition"].title)
     return [
         Words(str(decomposition)),
         figure(material, "decomposition", found=decomposition, numbers=numbers),
     ]
-
-
-def _estimates(found: DisagreementDecomposition) -> pd.DataFrame:
-    every = [getattr(found, name) for name in _PARTS]
-    ends = {end: [getattr(estimate, end) for estimate in every] for end in ("value", "low", "high")}
-    names = [name.replace("_", " ") for name in _PARTS]
-    return pd.DataFrame(ends, index=pd.Index(names, name=f"{found.confidence:.0%} intervals"))
 
 
 ACCURACY_TITLE = "Accuracy for single persons (EU AI Act, Art. 15)"
