@@ -20,6 +20,7 @@ from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import (
     NO_GROUPS,
     NO_LABELS,
+    NOT_PRIVATE,
     SAMPLED,
     AuditInputs,
     burden,
@@ -128,7 +129,7 @@ def problem_rows(model: Any, problem: Any) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(ReprMixin):
     """What the good models of a fitted model agree and disagree on: not private.
 
     Made by :func:`rashomon_explorer.audit`. Every table is computed on first use, and kept.
@@ -524,8 +525,11 @@ class Audit:
         """Numbers of the audit: what is settled, what is arbitrary, who is affected."""
         return self._summary.copy()
 
-    def __repr__(self) -> str:
-        return summary.as_text(self)
+    def _title(self) -> str:
+        return f"Audit · {NOT_PRIVATE}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return summary.facts(self)
 
     def _repr_html_(self) -> str:
-        return summary.as_html(self)
+        return super()._repr_html_() + summary.bars_html(self)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
 from rashomon_explorer.audits.group_rates import accepted_text, group_names, rate_gaps, shown_groups
@@ -368,15 +367,6 @@ def facts(audit: Any) -> list[tuple[str, str]]:
     return [*head(audit), *lines, ("Next", _next(audit))]
 
 
-def _title() -> str:
-    return f"Audit · {NOT_PRIVATE}"
-
-
-def as_text(audit: Any) -> str:
-    """Summary of about twelve lines."""
-    return formatting.as_text(_title(), facts(audit))
-
-
 _RELEASE = """\
 from rashomon_explorer import Ledger, {estimator}, propose_schema
 from rashomon_explorer.release import LeastPsi, plan_release, release
@@ -450,12 +440,8 @@ def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) 
     )
 
 
-def as_html(audit: Any) -> str:
-    """Summary with bars of the coefficients and groups; no script, and all text escaped."""
-    return formatting.as_html(_title(), facts(audit)) + _figures(audit)
-
-
-def _figures(audit: Any) -> str:
+def bars_html(audit: Any) -> str:
+    """Bars of the coefficients and groups; no script, and all text escaped."""
     parts = []
     if audit.has_coefficients:
         parts.append(_coefficient_bars(audit.effects.head(_MOST_BARS)))

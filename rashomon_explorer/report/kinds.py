@@ -152,13 +152,7 @@ class Linear(ModelKind):
         name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
         if name is None:
             return [f"# draws without an estimator: rashomon_set.from_draws, loss {planned.loss!r}"]
-        settings: dict[str, Any] = {
-            "psi": planned.psi,
-            "epsilon": planned.epsilon,
-            "delta": planned.delta,
-            "n_draws": planned.n_draws,
-            "row_norm": models.row_norm,
-        }
+        settings = {**_budget(planned), "row_norm": models.row_norm}
         if planned.mechanism or mechanism:
             settings["mechanism"] = planned.mechanism or mechanism
         if isinstance(material.domain, Ball) and material.constants is not None:
@@ -168,6 +162,10 @@ class Linear(ModelKind):
         if name == "RashomonRegressor":
             settings["target_bounds"] = tuple(map(float, models.target_bounds))
         return _python(name, settings)
+
+
+def _budget(planned: Plan | TreePlan) -> dict[str, Any]:
+    return {name: getattr(planned, name) for name in ("psi", "epsilon", "delta", "n_draws")}
 
 
 def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
@@ -315,11 +313,7 @@ class PlannedTrees(Trees):
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         planned = models.plan
-        settings: dict[str, Any] = {
-            "psi": planned.psi,
-            "epsilon": planned.epsilon,
-            "delta": planned.delta,
-            "n_draws": planned.n_draws,
+        settings = _budget(planned) | {
             "max_leaves": planned.most_leaves,
             "max_depth": planned.max_depth,
             "leaf_penalty": planned.leaf_penalty,
