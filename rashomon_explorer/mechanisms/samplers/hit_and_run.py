@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
-from rashomon_explorer._utils.progress import ChainLooks, ChainState
-from rashomon_explorer._utils.threads import pause
+from rashomon_explorer._utils.progress import ChainLooks, ChainState, tally
+from rashomon_explorer._utils.threads import one_blas_thread, pause
 from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
@@ -99,16 +100,17 @@ class HitAndRunSampler(GibbsMechanism):
             yield Batch(walk.theta.copy(), losses, evaluated + self.n_chains)
 
 
-class _Intervals:
+class Intervals:
     """Intervals of t around 0 that contain the set on each chain's line, and a point of each."""
 
-    def __init__(self, low: FloatArray, high: FloatArray) -> None:
+    def __init__(self, low: FloatArray, high: FloatArray, shortest: float = _ROUNDING) -> None:
         self._low, self._high, self.t = low, high, np.zeros(len(low))
+        self._shortest = shortest
 
-    def draw(self, chains: IntArray, rng: np.random.Generator) -> None:
-        """Draw a uniform point of the intervals of some chains."""
+    def place(self, chains: IntArray, shares: FloatArray) -> None:
+        """Place the points of some chains at uniform shares of their intervals."""
         low = self._low[chains]
-        self.t[chains] = low + rng.random(len(chains)) * (self._high[chains] - low)
+        self.t[chains] = low + shares * (self._high[chains] - low)
 
     def shorten(self, chains: IntArray) -> IntArray:
         """Shorten intervals whose point lies outside the set; return the chains to draw again."""
@@ -120,7 +122,7 @@ class _Intervals:
 
     def longer_than_rounding(self, chains: IntArray) -> IntArray:
         """Return the chains whose interval has more than rounding size; others stay in place."""
-        return chains[(self._high - self._low)[chains] >= _ROUNDING]
+        return chains[(self._high - self._low)[chains] >= self._shortest]
 
 
 class _Walk:
@@ -153,12 +155,12 @@ class _Walk:
             if self._by_line is not None:
                 ends = self._shortened(self._by_line, move, ends)
                 evaluated += ends.shape[1]
-            lines = _Intervals(*ends)
+            lines = Intervals(*ends)
             going = lines.longer_than_rounding(np.arange(ends.shape[1]))
             while len(going):
                 outside = going
                 while len(outside):  # most points outside are known without reading rows
-                    lines.draw(outside, rng)
+                    lines.place(outside, rng.random(len(outside)))
                     theta = self.theta[:, outside] + lines.t[outside] * move[:, outside]
                     outside = lines.shorten(outside[~self._may_contain(theta)])
                 theta = self.theta[:, going] + lines.t[going] * move[:, going]
@@ -225,6 +227,66 @@ def _expandable(problem: Problem, envelope: Envelope) -> ScoreRisk | None:
         return None
     directed = envelope.bound.along(np.eye(problem.p, 1), np.ones(1)) is not None
     return None if directed else loss
+
+
+_FLAT_SCORES = 1e-12  # of the largest curvature: along flatter directions no score changes
+_MOST_DOUBLINGS, _HALVINGS = 60, 40
+_SHORTEST = 1e-12  # chord, relative to the ellipsoid's
+
+
+@one_blas_thread()
+def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
+    """Models (n_models, p) of {L ≤ min L + psi}, each by a chain of its own (curator).
+
+    Any objective with a minimum, values and a Hessian: no bound on it is needed. Chains move in the
+    metric of the Hessian, from a point that is uniform if the set is an ellipsoid.
+    """
+    best = problem.minimum
+    level = best.value + psi
+    curvature, vectors = np.linalg.eigh(problem.hessian(best.theta))
+    bent = curvature > _FLAT_SCORES * curvature[-1]
+    metric = vectors[:, bent] * math.sqrt(2 * psi) / np.sqrt(curvature[bent])
+    rank = metric.shape[1]
+    theta = np.repeat(best.theta[:, None], n_models, axis=1)
+
+    def inside(t: FloatArray, move: FloatArray) -> Mask:
+        return np.asarray(problem.value(theta + t * move) <= level)
+
+    def beyond(move: FloatArray, sign: float) -> FloatArray:
+        """Double t until it is outside on every line."""
+        end = np.full(n_models, sign)
+        for _ in range(_MOST_DOUBLINGS):
+            within = inside(end, move)
+            if not within.any():
+                break
+            end = np.where(within, 2 * end, end)
+        return end
+
+    def draw_direction() -> FloatArray:
+        normal = rng.standard_normal((rank, n_models))
+        return np.asarray(metric @ (normal / np.linalg.norm(normal, axis=0)))
+
+    steps = 2 * rank + 10
+    with tally(steps, "models of the set") as done:
+        move = draw_direction()
+        share = rng.random(n_models) ** (1 / rank)
+        low, high = np.zeros(n_models), beyond(move, 1.0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            within = inside(middle, move)
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        theta = theta + share * low * move
+        for step in range(steps):
+            move = draw_direction()
+            lines = Intervals(beyond(move, -1.0), beyond(move, 1.0), _SHORTEST)
+            going = np.arange(n_models)
+            while len(going):
+                lines.place(going, rng.random(n_models)[going])
+                points = theta[:, going] + lines.t[going] * move[:, going]
+                going = lines.shorten(going[~np.asarray(problem.value(points) <= level)])
+            theta = theta + lines.t * move
+            done(step + 1)
+    return theta.T
 
 
 def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:
