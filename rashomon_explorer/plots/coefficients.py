@@ -131,11 +131,7 @@ def _dots(
     coef = np.asarray(models.coef, dtype=np.float32)[draws]
     x, y = (coef[:, axis].copy() for axis in axes)
     many, hover = len(draws) > marks.MANY, "%{x:.3f}, %{y:.3f}"
-    marker = {
-        "size": np.where(selected, 13, 5 if many else 9),
-        "opacity": text.opacities(selected) if selected.any() else 1.0,
-        "line": text.edges(selected, 3, 0.8),
-    }
+    marker = text.selection_look(selected, 5 if many else 9)
     if inside is not None:
         excess = np.asarray(models.excess, dtype=np.float32)
         top = max(float(excess.max(initial=0.0)), models.psi)

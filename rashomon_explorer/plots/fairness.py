@@ -150,7 +150,7 @@ def _dots(
     top = psi if np.isfinite(psi) else float(excess.max(initial=0.0))
     x, y = table[gap].to_numpy(np.float32), table[by].to_numpy(np.float32)
     hover = f"{_words(gap)} %{{x:.4f}}<br>{_words(by)} %{{y:.4f}}"
-    marker = {"size": np.where(selected, 12, 7), "line": text.edges(selected, 3, 0.6)}
+    marker = text.selection_look(selected, 7)
     dots = marks.excess_dots(x, y, table.index.to_numpy(), excess, top or 1.0, hover, **marker)
     return dots.update(showlegend=False)
 

@@ -264,7 +264,7 @@ def list_guarantees(
     source = fitted_set(source)
     text.need_as_drawn(source, "list_guarantees")
     models = source if isinstance(source, RashomonSet) and source.n_draws else None
-    planned: Plan = getattr(source, "plan", source)
+    planned = source.plan if isinstance(source, RashomonSet) else source
     text.need_exact_draws(planned, "list_guarantees")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
@@ -331,7 +331,7 @@ def guarantees_table(
 def excess_table(source: Plan | RashomonSet) -> pd.DataFrame:
     """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
     text.need_as_drawn(source, "excess_table")
-    planned: Plan = getattr(source, "plan", source)
+    planned = source.plan if isinstance(source, RashomonSet) else source
     law = excess_law(planned)
     grid = np.unique([*np.linspace(0, 4 * law.mean, 13), planned.psi])
     shares = {"guaranteed, at least": law.cdf(grid)}

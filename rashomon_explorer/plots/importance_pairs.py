@@ -26,7 +26,6 @@ _UNITS = {
     "shap": "mean absolute SHAP value",
 }
 _TITLE = "Importance of two features, one dot per model"
-_FADED = 0.25
 _TRADED, _TOGETHER = -0.5, 0.5
 
 
@@ -96,7 +95,7 @@ def _matrix(
     highlight: Sequence[int],
 ) -> go.Splom:
     models, draws = counts.models, counts.indices[positions]
-    selected = np.isin(draws, np.asarray(highlight, dtype=int))
+    selected = text.selection_mask(draws, highlight)
     excess = np.asarray(models.excess, dtype=np.float32)[positions]
     return go.Splom(
         name="draw",
@@ -108,10 +107,9 @@ def _matrix(
         diagonal={"visible": False},
         showupperhalf=False,
         marker={
-            "size": np.where(selected, 10, 5),
+            **text.selection_look(selected, 5),
             "showscale": True,
             **marks.loss_colours(excess, max(float(excess.max(initial=0.0)), float(models.psi))),
-            "line": text.edges(selected, 2.5, 0.5),
         },
         text=[text.number(float(value)) for value in excess],
         hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
@@ -221,15 +219,11 @@ def _dots(
     pair: pd.DataFrame, counts: text.ModelSelection, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Scatter | go.Scattergl:
     draws = counts.indices[positions]
-    selected = np.isin(draws, np.asarray(highlight, dtype=int))
+    selected = text.selection_mask(draws, highlight)
     excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
     many, psi = len(positions) > marks.MANY, float(counts.models.psi)
     top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
-    marker = {
-        "size": np.where(selected, 12, 5 if many else 8),
-        "opacity": np.where(selected.any() & ~selected, _FADED, 1.0),
-        "line": text.edges(selected, 3, 0.8),
-    }
+    marker = text.selection_look(selected, 5 if many else 8)
     x, y = (pair.iloc[:, column].to_numpy(np.float32) for column in (0, 1))
     return marks.excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
 

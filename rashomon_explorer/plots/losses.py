@@ -120,8 +120,7 @@ def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selecte
     height = (draws * _GOLDEN) % 1  # spreads overlapping points, identically at every redraw
     marker = {
         "color": theme.BLUE,
-        "size": np.where(selected, 11, 4 if len(draws) > marks.MANY else 6.5),
-        "opacity": text.opacities(selected),
+        **text.selection_look(selected, 4 if len(draws) > marks.MANY else 6.5),
         "line": {"color": theme.PURPLE, "width": np.where(selected, 3, 0)},
     }
     x, y, hover = excess[draws], height.astype(np.float32), ": excess loss %{x:.4g}"

@@ -75,7 +75,7 @@ def plot_people_ranges(
     what = answer or "answer"
     figure = theme.new_figure(_finding(table, of), text.join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
-    kinds = flip_kinds(table).nunique() if {"flips", "drawn_flips"} & set(table) else 1
+    kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
     for low, high, colour, width, name in (
         ("exact_low", "exact_high", theme.SKY, 2.5, "▬ exact range"),
         ("drawn_low", "drawn_high", theme.BLUE, 1.2, "∙∙∙ sampled range"),
@@ -87,10 +87,11 @@ def plot_people_ranges(
             y = np.column_stack([table[low], table[high], gap]).ravel().astype(np.float32)
             line = {"color": colour, "width": width}
             # With many kinds of people the legend would reach the marks of the card below it.
-            look = {"mode": "lines", "line": line, "showlegend": kinds < 3}
+            few_kinds = kinds is None or kinds.nunique() < 3
+            look = {"mode": "lines", "line": line, "showlegend": few_kinds}
             marks.add_marks(figure, x, y, name, **look)
-    _people(figure, table, np.isin(table.index, list(highlight)), what)
-    if {"flips", "drawn_flips"} & set(table):
+    _people(figure, table, kinds, np.isin(table.index, list(highlight)), what)
+    if kinds is not None:
         figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": f"best model's {what}"}, yaxis={"title": f"{what}, over the set"}
@@ -101,11 +102,9 @@ def plot_people_ranges(
 def flip_kinds(table: pd.DataFrame) -> pd.Series:
     """Classify for each individual how the label can flip, with the texts of the legend."""
     drawn = table.get("drawn_flips", pd.Series(0.0, table.index)) > 0
-    flips = table.get("flips")
-    if flips is None:
-        return pd.Series(np.where(drawn, _KINDS[0][0], _KINDS[3][0]), table.index)
-    words = [_KINDS[0][0], _KINDS[1][0], _KINDS[2][0]]
-    kinds = np.select([drawn, flips == "yes", flips == "no"], words, _KINDS[3][0])
+    flips = table.get("flips", pd.Series("unknown", table.index))
+    *words, unknown = [name for name, _, _ in _KINDS]
+    kinds = np.select([drawn, flips == "yes", flips == "no"], words, unknown)
     return pd.Series(kinds, table.index)
 
 
@@ -134,8 +133,9 @@ def _finding(table: pd.DataFrame, of: int | None) -> str:
     return f"Good models flip {proved}{drawn}"
 
 
-def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: str) -> None:
-    kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
+def _people(
+    figure: go.Figure, table: pd.DataFrame, kinds: Any, selected: np.ndarray, what: str
+) -> None:
     hover = [_hover_text(person, row, what) for person, row in table.iterrows()]
     for name, colour, symbol in (
         _KINDS if kinds is not None else (("person", theme.BLUE, "circle"),)

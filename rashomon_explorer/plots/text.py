@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils import formatting
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms.planning import weakness
@@ -324,36 +324,30 @@ SEEN, FADED = 0.8, 0.16
 _REST = "rgba(128,128,128,0.7)"
 
 
-def selection_mask(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
+def selection_mask(draws: np.ndarray, highlight: Sequence[int]) -> Mask:
     """Mark the dots whose model was selected."""
-    return np.isin(kept, np.asarray(highlight, dtype=int))
+    return np.isin(draws, np.asarray(highlight, dtype=int))
 
 
-def opacities(chosen: Mask) -> FloatArray:
-    """Opacity of every dot: all are opaque if none is selected."""
-    opaque = chosen | (not chosen.any())
-    return np.where(opaque, SEEN, FADED)
-
-
-def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
-    """Edge of every dot: wide and purple if it is selected."""
-    return {
-        "color": chosen.astype(np.float32),
+def selection_look(selected: Mask, size: float) -> dict[str, Any]:
+    """Size, opacity and edge of dots: selected ones are large, opaque and purple."""
+    edge = {
+        "color": selected.astype(np.float32),
         "colorscale": [[0, _REST], [1, PURPLE]],
         "cmin": 0,
         "cmax": 1,
-        "width": np.where(chosen, picked, resting),
+        "width": np.where(selected, 3, 0.8),
     }
+    opaque = selected | (not selected.any())
+    opacity = np.where(opaque, SEEN, FADED)
+    return {"size": np.where(selected, size + 4, size), "opacity": opacity, "line": edge}
 
 
-def selection_count_text(chosen: Mask) -> str:
+def selection_count_text(selected: Mask) -> str:
     """Return the number of faded dots as text; empty if none is selected."""
-    n_selected = int(chosen.sum())
-    return (
-        f"{plural(n_selected, 'model')} selected, {len(chosen) - n_selected:,} faded"
-        if n_selected
-        else ""
-    )
+    count = int(selected.sum())
+    faded = f"{plural(count, 'model')} selected, {len(selected) - count:,} faded"
+    return faded if count else ""
 
 
 _ROUNDED: dict[str, Callable[[float], float]] = {

@@ -142,7 +142,7 @@ def test_the_cloud_is_the_measured_one(models, rows):
     shown = {dimension.label: dimension.values for dimension in figure.data[0].dimensions}
     assert set(shown) == {"age", "debt", "luck"}
     np.testing.assert_allclose(shown["age"], cloud["age"], rtol=1e-5)
-    ringed = figure.data[0].marker.size == 10
+    ringed = figure.data[0].marker.size > 5
     assert figure.data[0].customdata[ringed].tolist() == [inside]
     with pytest.raises(ValueError, match="at least two features"):
         plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
