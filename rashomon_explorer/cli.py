@@ -279,15 +279,15 @@ def _examine(options: argparse.Namespace) -> int:
     from rashomon_explorer.rows.dask import cluster_findings
 
     try:
-        found = cluster_findings(options.scheduler)
+        problems = cluster_findings(options.scheduler)
     except (ImportError, ClusterError) as error:
         return _complain(str(error))
     print(
-        *(f"- {problem}" for problem in found),
-        *([] if found else ["no problems were found"]),
+        *(f"- {problem}" for problem in problems),
+        *([] if problems else ["no problems were found"]),
         sep="\n",
     )
-    return 1 if found else 0
+    return 1 if problems else 0
 
 
 def _create_ledger(options: argparse.Namespace) -> int:
@@ -360,11 +360,11 @@ def _spent(ledger: "Ledger", delta: float | None) -> str:
 
 def _counts(states: Iterable[str]) -> str:
     """Return the number of charges in each state, marked as spent if not completed."""
-    found = Counter(states)
-    if not found:
+    counts = Counter(states)
+    if not counts:
         return "none"
-    text = ", ".join(f"{found[state]} {word}" for state, word in _STATES.items() if found[state])
-    return f"{found.total()}: {text}"
+    text = ", ".join(f"{counts[state]} {word}" for state, word in _STATES.items() if counts[state])
+    return f"{counts.total()}: {text}"
 
 
 def _complain(message: str) -> int:

@@ -78,8 +78,8 @@ class Account:
             divergences=divergences,
             budget=self.budget,
         )
-        place = guarantees.index(guarantee)
-        return max(0.0, totals[place + 1] - totals[place])
+        position = guarantees.index(guarantee)
+        return max(0.0, totals[position + 1] - totals[position])
 
     def affordable(self, plan: Any) -> float:
         """Largest ε of a plan of this kind that the remaining budget allows; 0 if none."""
@@ -89,17 +89,17 @@ class Account:
         if isinstance(plan.guarantee.curve, GaussianObjectivePerturbation):
             return self._affordable_perturbation(plan, plan.guarantee.curve)
         if columns is None and math.isfinite(eta):
-            most, priced = eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
+            upper, priced = eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
         elif math.isfinite(plan.guarantee.epsilon(0.0)):
-            most, priced = plan.guarantee.epsilon(0.0), pure
+            upper, priced = plan.guarantee.epsilon(0.0), pure
         elif self.totals.accounting == "gdp":
-            most, priced = plan.guarantee.mu, gdp
+            upper, priced = plan.guarantee.mu, gdp
         else:  # a path, an ellipsoid or Gaussian noise: the ledger composes its zCDP guarantee
-            most, priced = plan.guarantee.rho, zcdp
-        if not math.isfinite(most):
+            upper, priced = plan.guarantee.rho, zcdp
+        if not math.isfinite(upper):
             return 0.0
-        found = bisect(lambda cost: self.affords(priced(cost)), 0.0, most, halvings=_HALVINGS)
-        return priced(found).epsilon(plan.delta)
+        cost_limit = bisect(lambda cost: self.affords(priced(cost)), 0.0, upper, halvings=_HALVINGS)
+        return priced(cost_limit).epsilon(plan.delta)
 
     def _affordable_perturbation(self, plan: Any, curve: GaussianObjectivePerturbation) -> float:
         """Largest ε whose plan has less noise than fits, with the plan's change of variables."""
@@ -123,7 +123,6 @@ class Account:
 
 
 def ledger_path(home: Path, name: str) -> Path:
-    """Path of a data set's ledger."""
     return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
 
 
@@ -199,10 +198,10 @@ class Cost:
         message = f"This adds {self.text}, and ε = {left_text(self.account.left)} remains."
         if "{most}" not in remedy:
             return f"{message} {remedy}"
-        most = self.account.affordable(self.plan)
-        if most < _LEAST:
+        affordable_epsilon = self.account.affordable(self.plan)
+        if affordable_epsilon < _LEAST:
             return f"{message} The budget is spent."
-        return f"{message} {remedy.format(most=number(most, rounding='down'))}"
+        return f"{message} {remedy.format(most=number(affordable_epsilon, rounding='down'))}"
 
 
 def draw_cost(state: ExplorerState) -> Cost | None:

@@ -53,7 +53,7 @@ class ExactAnswers:
     def psi(self) -> float:
         """Threshold ψ of the draws on screen; for a fitted model the audit's, or the slider's."""
         is_external = self.state.exact_audit is not None
-        return float(self.state.outside_psi if is_external else self.state.rashomon_set.psi)
+        return float(self.state.audit_psi if is_external else self.state.rashomon_set.psi)
 
     @property
     def problem(self) -> Any:
@@ -68,11 +68,11 @@ class ExactAnswers:
             ("coefficients", self.psi), lambda: exact_coefficient_ranges(self.problem, self.psi)
         )
 
-    def people(self, places: NDArray[np.intp]) -> pd.DataFrame:
+    def people(self, positions: NDArray[np.intp]) -> pd.DataFrame:
         """Ranges and flips of the people at these positions, exact and of the selected draws."""
 
         def find() -> pd.DataFrame:
-            models, rows = self._selected.models, taken(self._screen.rows, places)
+            models, rows = self._selected.models, taken(self._screen.rows, positions)
             if models is not None and models_within_psi(models).is_empty:
                 if self.why_not or getattr(models, "n_classes", 2) > 2:
                     raise DataError(
@@ -81,25 +81,25 @@ class ExactAnswers:
                     )
                 models = None  # exact results need no draw
             if models is None:
-                return self._proved_people(places)
-            table = people_ranges(models, rows).set_axis(pd.Index(places, name="person"))
+                return self._proved_people(positions)
+            table = people_ranges(models, rows).set_axis(pd.Index(positions, name="person"))
             if self.why_not:
                 return table
-            return table.join(self._proved_people(places).drop(columns="best", errors="ignore"))
+            return table.join(self._proved_people(positions).drop(columns="best", errors="ignore"))
 
-        key = "people", self.state.rashomon_set, self.state.selection, self.psi, places.tobytes()
+        key = "people", self.state.rashomon_set, self.state.selection, self.psi, positions.tobytes()
         return self._find(key, find)
 
-    def _proved_people(self, places: NDArray[np.intp]) -> pd.DataFrame:
+    def _proved_people(self, positions: NDArray[np.intp]) -> pd.DataFrame:
         """Exact ranges and flips over the whole set, which no selection of draws changes."""
 
         def find() -> pd.DataFrame:
-            models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
+            models, rows = self.state.rashomon_set, taken(self._screen.rows, positions)
             units = {} if models is None else {"target_bounds": models.target_bounds}
             table = proved_people(self.problem, self.psi, rows, **units)
-            return table.set_axis(pd.Index(places, name="person"))
+            return table.set_axis(pd.Index(positions, name="person"))
 
-        return self._find(("proved people", self.psi, places.tobytes()), find)
+        return self._find(("proved people", self.psi, positions.tobytes()), find)
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
         """Certified range of the set's reliance on some features."""
@@ -107,8 +107,8 @@ class ExactAnswers:
         def find() -> pd.DataFrame:
             models = self.state.rashomon_set
             columns = list(models.feature_names[:-1])
-            known = models.feature_groups or {}
-            requested = {name: list(known.get(name, [name])) for name in features}
+            column_groups = models.feature_groups or {}
+            requested = {name: list(column_groups.get(name, [name])) for name in features}
             return model_class_reliance(
                 self._sample_problem, psi=self.psi, features=requested, feature_names=columns
             )
@@ -122,21 +122,21 @@ class ExactAnswers:
         shares: pd.Series = flips.groupby(groups).mean()
         return shares
 
-    def person(self, place: int) -> dict[str, Any]:
+    def person(self, position: int) -> dict[str, Any]:
         """Exact results for one person, as arguments of ``plots.plot_person``."""
-        row = self.people(np.array([place])).iloc[0]
+        row = self.people(np.array([position])).iloc[0]
         ends = (float(row["exact_low"]), float(row["exact_high"])) if "exact_low" in row else None
-        return {"exact": ends, "flip": self.flip_psi(place) if "flips" in row else None}
+        return {"exact": ends, "flip": self.flip_psi(position) if "flips" in row else None}
 
-    def flip_psi(self, place: int) -> FlipPsi:
+    def flip_psi(self, position: int) -> FlipPsi:
         """Least ψ at which a person's label flips."""
-        row = taken(self._screen.rows, np.array([place]))
+        row = taken(self._screen.rows, np.array([position]))
 
         def find() -> FlipPsi:
             low, high = flip_psi(self.problem, row)
             return FlipPsi(float(low[0]), float(high[0]))
 
-        return self._find(("flip", place), find)
+        return self._find(("flip", position), find)
 
     def _make_problem(self) -> Any:
         blocks = self._screen.chunks
@@ -159,7 +159,7 @@ class ExactAnswers:
     def _find(self, name: Any, compute: Callable[[], Any]) -> Any:
         """Compute once a problem; draws and thresholds of one problem share the result."""
         models = self.state.rashomon_set
-        keys: tuple[Any, ...] = (self.state.outside, self._screen.rows)
+        keys: tuple[Any, ...] = (self.state.audit, self._screen.rows)
         if isinstance(models, RashomonSet):
             plan = models.plan
             keys += (models.least, plan.radius, plan.ridge, models.row_norm, models.link)
@@ -193,7 +193,6 @@ class TreeAnswers:
 
     @property
     def counted(self) -> trees.CountedTrees:
-        """All trees of the current class, counted."""
         return self._find("counted", self._count)
 
     @property
@@ -246,8 +245,8 @@ class TreeAnswers:
 
     def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
         """Least loss for each gap of a label's rate between the groups of a column."""
-        front, least = self._front(column, label), self._counted_people.least
-        table = pd.DataFrame({"beyond": front.losses - least, "gap": front.gaps})
+        front, minimum = self._front(column, label), self._counted_people.least
+        table = pd.DataFrame({"beyond": front.losses - minimum, "gap": front.gaps})
         table.attrs["exact"] = front.exact
         return table.rename_axis("tree")
 
@@ -306,8 +305,8 @@ class TreeAnswers:
         """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
         stream = streamed_table(self.state.data)
-        place = person if stream is None else int(stream.sampled.places[person])
-        return self._as_predictor_set(trees.best_tree_predicting(self.counted, place, code))
+        row = person if stream is None else int(stream.sampled.places[person])
+        return self._as_predictor_set(trees.best_tree_predicting(self.counted, row, code))
 
     def asking(self, question: str) -> PredictorSet:
         """Return the best tree, and the best tree that asks a question."""
@@ -335,7 +334,7 @@ class TreeAnswers:
     ) -> PredictorSet:
         counted = counted or self.counted
         both = [counted.best(), tree]
-        losses = [counted.loss(count_leaves(one), counted.errors(one)) for one in both]
+        losses = [counted.loss(count_leaves(node), counted.errors(node)) for node in both]
         predictor_set = counted.as_set(both, np.array(losses), float(self.state.psi))
         return replace(predictor_set, classes=tuple(self.state.data.classes))
 

@@ -29,7 +29,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.model_inputs import Ours
+from rashomon_explorer.explorer.model_inputs import ESTIMATOR_TYPES
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
@@ -79,7 +79,7 @@ class Shell:
         state.observe(lambda _: self._turn(), "page")
         self._turn()
         self._offered: frozenset[str] = frozenset()
-        state.observe(lambda _: self._offer(), ["family", "rashomon_set", "outside"])
+        state.observe(lambda _: self._offer(), ["family", "rashomon_set", "audit"])
         self._offer()
         links = row([self.tabs, chip], "rx-links")
         main = column([links, *above, *(view.widget for view in views)], "rx-main")
@@ -90,7 +90,7 @@ class Shell:
 
     def _turn(self) -> None:
         for name, view in self.views.items():
-            view.show(seen=name == self.state.page)
+            view.show(on_screen=name == self.state.page)
 
     def _offer(self) -> None:
         families = family.families_on_screen(self.state)
@@ -109,7 +109,6 @@ class Shell:
 
 
 def _read(path: str, doc: str) -> Any:
-    """Return a read-only property with the value at a path of attributes."""
     return property(attrgetter(path), doc=doc)
 
 
@@ -358,8 +357,8 @@ class Explorer(SessionView):
         self.shell.bring(name)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        shown = self.widget._repr_mimebundle_(**kwargs)
-        return {"text/html": _NO_KERNEL, **shown} if isinstance(shown, dict) else shown
+        bundle = self.widget._repr_mimebundle_(**kwargs)
+        return {"text/html": _NO_KERNEL, **bundle} if isinstance(bundle, dict) else bundle
 
     def _ipython_display_(self) -> None:
         """Display the page, and a line that stays where no widget appears, as in an HTML file."""
@@ -404,17 +403,17 @@ class Explorer(SessionView):
         A browser that is still loading the page would miss the change.
         """
         await self.kernel_watch.seen.wait()
-        self._come_back()
+        self._show_last_table()
         alert = None
         while self.widget.comm is not None:
-            alert = self._look(alert)
+            alert = self._poll_ledger(alert)
             await asyncio.sleep(_LEDGER_SECONDS)
 
     def _reopen(self) -> None:
         if self.data_panel.reopen(FIRST_DATA):
             self.state.page = "data"
 
-    def _come_back(self) -> None:
+    def _show_last_table(self) -> None:
         """Show the table that was charged last since this page was made ready for a browser."""
         last = last_table(self.session.home)
         if self._opened and last != self._opened[0]:
@@ -422,7 +421,7 @@ class Explorer(SessionView):
             with self._hold_redraws():
                 self._reopen()
 
-    def _look(self, alert: Alert | None) -> Alert | None:
+    def _poll_ledger(self, alert: Alert | None) -> Alert | None:
         """Read the ledger; report a read error once, and clear the alert when it can be read."""
         try:
             self.session.refresh_account()
@@ -450,7 +449,7 @@ Show = Callable[[Session], None]
 def coerce_input(source: Any, data: Any = None) -> Show:
     """Return the function that shows the input in a session; raise TypeError if there is none."""
     last = source[-1] if isinstance(source, Pipeline) else source
-    for kinds, show in _WAYS:
+    for kinds, show in _VIEW_BY_TYPE:
         if isinstance(last, kinds):
             return show(source, data)
     if isinstance(last, sets.ReleasedSet | sets.ReleasedTrees):
@@ -473,8 +472,8 @@ def as_data(data: Any, declared: Mapping[str, Any], estimator: Any = None) -> An
         )
     if not isinstance(data, ChunkedRows):
         return data
-    known = getattr(estimator, "schema", None)
-    schema = declared.get("schema", known if _has_target(known) else None)
+    accepted = getattr(estimator, "schema", None)
+    schema = declared.get("schema", accepted if _has_target(accepted) else None)
     return chunked_dataset(data, schema, declared.get("name"))
 
 
@@ -512,8 +511,8 @@ def _set(source: Any, data: Any) -> Show:
 
 def _linear(source: Any, data: Any) -> Show:
     check_is_fitted(source[-1] if isinstance(source, Pipeline) else source)
-    found = audit(source, *_pair(data))
-    return lambda session: session.show_audit(found)
+    linear_audit = audit(source, *_pair(data))
+    return lambda session: session.show_audit(linear_audit)
 
 
 def _audit(source: Audit, data: Any) -> Show:
@@ -538,9 +537,9 @@ def _pair(data: Any) -> tuple[Any, Any]:
     )
 
 
-_WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
+_VIEW_BY_TYPE: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
     (Bunch, _bunch),
-    (Ours, _fitted),
+    (ESTIMATOR_TYPES, _fitted),
     ((sets.RashomonSet, sets.PredictorSet), _set),
     (Audit, _audit),
     (_LINEAR, _linear),

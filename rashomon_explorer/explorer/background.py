@@ -32,12 +32,12 @@ def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
     looks: list[ChainState] = []
     state.chains = ()
 
-    def show(one: ChainState) -> None:
-        if looks and one.step < looks[-1].step:  # the next chain of several, as of each class
+    def show(look: ChainState) -> None:
+        if looks and look.step < looks[-1].step:  # the next chain of several, as of each class
             looks.clear()
         if len(looks) >= _MOST_LOOKS:
             del looks[1::2]
-        looks.append(one)
+        looks.append(look)
         if loop is None:
             state.chains = tuple(looks)
         else:
@@ -96,7 +96,6 @@ class BackgroundTask:
             await asyncio.sleep(0.01)
 
     def drop(self) -> None:
-        """Discard the result of the work that is running."""
         self._newest += 1
         self._set_running(False)
 

@@ -41,7 +41,6 @@ schema.toml       public schema of the table, which defines the encoding of rows
 
 
 def _trees(contents: Contents) -> ReleasedTrees:
-    """Return the released trees of a bundle of trees."""
     if not isinstance(contents.models, ReleasedTrees):
         kind = type(contents.models).__name__
         raise TypeError(f"a bundle of trees needs ReleasedTrees, got {kind}")
@@ -49,7 +48,7 @@ def _trees(contents: Contents) -> ReleasedTrees:
 
 
 def _readable_trees(contents: Contents) -> ReleasedTrees:
-    return family.reads_well(_trees(contents), contents.schema)
+    return family.with_readable_names(_trees(contents), contents.schema)
 
 
 def _tree_figures(contents: Contents) -> dict[str, go.Figure]:
@@ -161,12 +160,12 @@ def _what(contents: Contents) -> str:
 
 
 def _receipt(contents: Contents) -> str:
-    alone = contents.models.guarantee.epsilon(contents.delta)
-    charged = alone if contents.charged is None else contents.charged
+    own_epsilon = contents.models.guarantee.epsilon(contents.delta)
+    charged = own_epsilon if contents.charged is None else contents.charged
     lines = [f"Models: {cost_text(charged)}."]
     lines += [
-        f"Aggregates: {one.what} · {cost_text(one.adds)} · {one.at:%d %b %Y}"
-        for one in contents.purchases
+        f"Aggregates: {purchase.what} · {cost_text(purchase.adds)} · {purchase.at:%d %b %Y}"
+        for purchase in contents.purchases
     ]
     account = contents.account
     if account is not None and account.exists:
@@ -186,7 +185,6 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # constant, so that equal contents give equal byt
 
 
 def bundle(contents: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-    """Return the ZIP file."""
     with suppress_weak_warnings():
         return _zipped(_files(contents, pictures))
 
@@ -206,8 +204,8 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
     charts = figures(contents)
     drawn = {name: content for name, content in pictures.items() if _is_one(name, content, charts)}
     yield "README.txt", readme(contents, pictures=bool(drawn))
-    own = _TREE_FILES if contents.of_trees else _LINEAR_FILES
-    for name, make in {**own, **_COMMON_FILES}.items():
+    specific_files = _TREE_FILES if contents.of_trees else _LINEAR_FILES
+    for name, make in {**specific_files, **_COMMON_FILES}.items():
         content = make(contents)
         if content is not None:
             yield name, content
@@ -226,7 +224,6 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
 
 
 def _is_one(name: str, content: bytes, charts: Mapping[str, go.Figure]) -> bool:
-    """Whether a file is a picture of a figure in the bundle."""
     figure, _, kind = name.rpartition(".")
     return (
         figure in charts and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
@@ -234,11 +231,10 @@ def _is_one(name: str, content: bytes, charts: Mapping[str, go.Figure]) -> bool:
 
 
 def figures(contents: Contents) -> dict[str, go.Figure]:
-    """Return the releasable figures, by name."""
     charts = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
     charts["one_record"] = plots.plot_tradeoff(contents.models.guarantee, "these models")
-    for place, one in enumerate(contents.purchases, 1):
-        charts[f"aggregates_{place}"] = plots.plot_released(one.released)
+    for count, purchase in enumerate(contents.purchases, 1):
+        charts[f"aggregates_{count}"] = plots.plot_released(purchase.released)
     for name, figure in charts.items():
         if (figure.layout.meta or {}).get("view") not in _LEAVES:
             raise CuratorOnlyError(f"the figure {name} reads private rows and cannot be exported")
@@ -294,20 +290,22 @@ def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
 def _guarantee(contents: Contents) -> str:
     content = {
         "models": contents.models.guarantee.to_dict(),
-        "aggregates": [one.released.guarantee.to_dict() for one in contents.purchases],
+        "aggregates": [purchase.released.guarantee.to_dict() for purchase in contents.purchases],
         "together": {"epsilon": contents.total, "delta": contents.delta},
     }
     return _json(content)
 
 
 def _aggregates(contents: Contents) -> str | None:
-    releases = [one.released.to_dict() for one in contents.purchases]
+    releases = [purchase.released.to_dict() for purchase in contents.purchases]
     return _json(releases) if releases else None
 
 
 def _definitions(contents: Contents) -> str:
-    numbers = {name: vars(one) for name, one in html.DEFINITIONS.items()}
-    aggregates = {a.query: a.definition for one in contents.purchases for a in one.released.answers}
+    numbers = {name: vars(entry) for name, entry in html.DEFINITIONS.items()}
+    aggregates = {
+        a.query: a.definition for entry in contents.purchases for a in entry.released.answers
+    }
     return _json({"terms": TERMS, "numbers": numbers, "aggregates": aggregates})
 
 
@@ -317,15 +315,14 @@ def _ledger(contents: Contents) -> str | None:
     if account is None or not account.exists:
         return None
     charges = [
-        {"charge": one.id, "notion": one.mechanism, "state": one.standing}
-        for one in account.charges
+        {"charge": charge.id, "notion": charge.mechanism, "state": charge.standing}
+        for charge in account.charges
     ]
     totals = {"epsilon": account.budget, "delta": account.delta, "spent": account.spent}
     return _json({**totals, "charges": charges})
 
 
 def described(table: str, schema: TableSchema | None, author: str) -> dict[str, Any]:
-    """Return data set, date, author and schema for a report."""
     return {
         "table": table,
         "date": f"{datetime.now():%Y-%m-%d}",
@@ -335,7 +332,6 @@ def described(table: str, schema: TableSchema | None, author: str) -> dict[str, 
 
 
 def release_page(contents: Contents) -> str:
-    """Return the release edition of the report as HTML."""
     models, radius = contents.models, None
     if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
@@ -344,7 +340,7 @@ def release_page(contents: Contents) -> str:
         path = release_report(
             models,
             Path(folder) / "report.html",
-            aggregates=[one.released for one in contents.purchases],
+            aggregates=[purchase.released for purchase in contents.purchases],
             **described(contents.table, contents.schema, contents.author),
             constants=contents.constants if has_radius else None,
             domain=Ball(radius) if has_radius and radius is not None else None,
@@ -376,7 +372,6 @@ _COMMON_FILES: _Files = {
 
 
 def one_model_bundle(made: PaidModel, table: str, schema: str) -> bytes:
-    """Return the ZIP file of one private model."""
     files = {
         "README.txt": (
             f"One differentially private model of {table}, by {made.mechanism}: {made.why}.\n\n"

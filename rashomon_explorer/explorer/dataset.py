@@ -152,12 +152,12 @@ class DatasetController(ModelInputs):
             raise DataError(f"{data.name} has one class, expected at least two")
         state = self.state
         encoder, rows = encoded(data)
-        own = ledger_path(self.home, data.name)
+        default_path = ledger_path(self.home, data.name)
         in_blocks = streamed_table(data) is not None
         tables = (lambda: data.X, lambda: rows, lambda: scaled(data))
-        others = () if in_blocks else other_charged_ledgers(own, *tables)
+        other_ledgers = () if in_blocks else other_charged_ledgers(default_path, *tables)
         try:
-            account = self._account_for(own, others)
+            account = self._account_for(default_path, other_ledgers)
         except LedgerError:
             self.forget()
             raise
@@ -178,7 +178,7 @@ class DatasetController(ModelInputs):
                 state.loss = "logistic" if data.task == "classification" else "squared"
             state.account = account
             state.delta = account.delta
-            state.same_rows = same_rows(others, account.path.name)
+            state.same_rows = same_rows(other_ledgers, account.path.name)
             self._open(anew=changed_task or other_table)
         self.replan()
         n, columns = table_shape(data)
@@ -194,15 +194,15 @@ class DatasetController(ModelInputs):
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 
-    def _recognise(self, data: Bunch, own: Path) -> None:
+    def _recognise(self, data: Bunch, path: Path) -> None:
         """Hash all rows in the background, and warn of other ledgers they were charged to."""
-        stream = data.whole
+        stream = data.chunked
 
-        def show(others: tuple[str, ...]) -> None:
+        def show(other_ledgers: tuple[str, ...]) -> None:
             if self.state.data is data:
-                self.state.same_rows = same_rows(others, own.name)
+                self.state.same_rows = same_rows(other_ledgers, path.name)
 
-        self._comparison.start(lambda: other_charged_ledgers(own, stream.hashes), show)
+        self._comparison.start(lambda: other_charged_ledgers(path, stream.hashes), show)
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:
@@ -222,7 +222,7 @@ class DatasetController(ModelInputs):
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
-            self.state.kept = ()
+            self.state.saved_sets = ()
             self.state.same_rows = self.state.no_plan = ""
         self.set_status("No data yet.")
 
@@ -260,18 +260,17 @@ class DatasetController(ModelInputs):
         self.tree_answers.forget()
         with self.state.hold_trait_notifications():
             self.state.set_number += 1
-            self.state.rashomon_set = self.state.outside = None
+            self.state.rashomon_set = self.state.audit = None
             self.state.n_drawn = 0
             self.state.charged = None
             self.state.drawn_settings = {}
             self.state.in_view = 0
             self.state.chains = ()
-            self.state.pick_nothing()
+            self.state.clear_selection()
             self.state.group_column = ""
             self.state.phase = "empty"
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
-        """Return an unfitted estimator with the settings of the sliders."""
         self.data_or_error()
         make = tree_estimator if of_trees(self.state) else linear_estimator
         return make(self.state, ledger)
@@ -321,13 +320,15 @@ class DatasetController(ModelInputs):
             self.state.account = self._read_account(self._ledger_path)
         return self.state.account
 
-    def _account_for(self, own: Path, others: tuple[str, ...]) -> Account:
+    def _account_for(self, path: Path, other_ledgers: tuple[str, ...]) -> Account:
         """Read the data set's ledger; if missing, that of the same rows with the least left."""
-        account = self._read_account(own)
-        known = [self.home / name for name in others if (self.home / name).exists()]
-        if account.exists or not known:
+        account = self._read_account(path)
+        charged_paths = [self.home / name for name in other_ledgers if (self.home / name).exists()]
+        if account.exists or not charged_paths:
             return account
-        return min(map(self._read_account, known), key=lambda found: found.left)
+        return min(
+            map(self._read_account, charged_paths), key=lambda account_of_copy: account_of_copy.left
+        )
 
     def _read_account(self, path: Path) -> Account:
         budget = self.state.planned_budget
@@ -378,14 +379,12 @@ class DatasetController(ModelInputs):
 
 
 def public_constants(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:
-    """Public constants of an estimator's problem; None for trees."""
     if not hasattr(estimator, "constants"):
         return None
     return cast(Constants, estimator.constants(n, columns, **classes))
 
 
 def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
-    """Return an unfitted linear estimator with the settings of the sliders."""
     kind = _ESTIMATORS[state.data.task]
     settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
     if state.data.target_bounds is not None:

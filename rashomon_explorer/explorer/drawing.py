@@ -22,7 +22,7 @@ from rashomon_explorer.explorer.background import BackgroundTask, chain_observer
 from rashomon_explorer.explorer.dataset import note_table
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import FORETELLING, ExplorerState, Favourites
+from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import clipped_share
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
@@ -69,7 +69,6 @@ class DrawJob:
 
     @property
     def running(self) -> bool:
-        """Whether the worker has started and not ended."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
@@ -243,7 +242,7 @@ class SetDraw(PaidAction[DrawJob]):
         )
         with state.hold_trait_notifications():
             state.alert = None
-            state.outside = None  # exact results are of the draws from here on
+            state.audit = None  # exact results are of the draws from here on
             state.n_drawn = 0
             state.selection = ()
             state.favourites = Favourites()
@@ -255,7 +254,7 @@ class SetDraw(PaidAction[DrawJob]):
 
     def stop(self) -> None:
         """Ask the running draw to stop; its draws are kept and the privacy cost stays spent."""
-        if self.state.phase == FORETELLING:
+        if self.state.phase == SIMULATING:
             self._test.drop()
             self.state.phase = self._phase_before
             self.session.set_status("Stopped before anything was charged.")
@@ -264,7 +263,6 @@ class SetDraw(PaidAction[DrawJob]):
             self.session.set_status("Stopping…")
 
     async def wait_until_idle(self) -> None:
-        """Wait until no draw and no test before a draw is running."""
         await self._test.wait_until_idle()  # starts a draw before it ends
         await self._following.wait_until_idle()
 
@@ -361,7 +359,7 @@ class SetDraw(PaidAction[DrawJob]):
             self.affordable_cost(offer)
         self._phase_before = self.state.phase
         with self.state.hold_trait_notifications():
-            self.state.phase, self.state.alert = FORETELLING, None
+            self.state.phase, self.state.alert = SIMULATING, None
         self.session.set_status(_TESTING)
         plan = self.state.plan
 
@@ -396,7 +394,6 @@ class SetDraw(PaidAction[DrawJob]):
 
 
 def progress(job: DrawJob, state: ExplorerState) -> str:
-    """Describe the progress of a draw."""
     models = plural(state.requested_draws, "model")
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {models}, {job.seconds:.0f} s."

@@ -28,12 +28,10 @@ _DRAWS = 20  # used for automatic n_draws, which is defined only for linear mode
 
 
 def of_trees(state: ExplorerState) -> bool:
-    """Whether the next draw is a draw of trees."""
     return str(state.family) == TREES
 
 
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
-    """Return the families of the set on screen and of the next draw."""
     drawn = state.rashomon_set
     families = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
     return frozenset(
@@ -42,7 +40,6 @@ def families_on_screen(state: ExplorerState) -> frozenset[str]:
 
 
 def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:
-    """Return an unfitted tree estimator with the settings of the sliders."""
     data = state.data
     return RashomonTreeClassifier(
         **{name: getattr(state, name) for name in TREE_SETTINGS},
@@ -60,8 +57,8 @@ def tree_questions(data: Bunch) -> ThresholdQuestions:
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:
     """Name each yes/no column by its yes level, so that split names are readable."""
-    yes_or_no = [one for one in schema.columns if isinstance(one, YesNo)]
-    called = {one.name: f"{one.name}={one.levels[1]}" for one in yes_or_no}
+    yes_or_no = [column for column in schema.columns if isinstance(column, YesNo)]
+    called = {column.name: f"{column.name}={column.levels[1]}" for column in yes_or_no}
     return tuple(called.get(name, name) for name in names)
 
 
@@ -83,7 +80,7 @@ def spent_delta(guarantee: Guarantee) -> float:
     return guarantee.requested[1] if guarantee.requested else 0.0
 
 
-def in_words(models: Models, data: Bunch | None) -> Models:
+def with_class_labels(models: Models, data: Bunch | None) -> Models:
     """Replace class positions in a set of trees by the table's class labels."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or data is None or not data.classes:
         return models
@@ -92,7 +89,7 @@ def in_words(models: Models, data: Bunch | None) -> Models:
     return replace(models, classes=tuple(data.classes))
 
 
-def reads_well(models: Models, schema: TableSchema | None) -> Models:
+def with_readable_names(models: Models, schema: TableSchema | None) -> Models:
     """Give a set of trees readable column names; return other models unchanged."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or schema is None:
         return models
@@ -132,7 +129,6 @@ def class_in_words(state: ExplorerState) -> str:
 
 
 def in_memory(size: int) -> str:
-    """Format a number of bytes."""
     mib = size / 2**20
     if mib < 1000:
         return f"{max(1, round(mib)):,} MiB"

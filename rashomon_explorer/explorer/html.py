@@ -21,7 +21,6 @@ class FigureDefinition:
 
     @property
     def text(self) -> str:
-        """Meaning, formula and Python line as text."""
         return "\n".join(filter(None, (self.meaning, self.formula, self.line)))
 
 
@@ -32,8 +31,8 @@ _TABLE = "multiplicity_table"
 def _of_measures() -> dict[str, FigureDefinition]:
     line = f"{_TABLE}({_SET}.inside(), explorer.rows)  # from rashomon_explorer.measures"
     return {
-        name.replace("_", " "): FigureDefinition(one.meaning, one.formula, line)
-        for name, one in MEASURES.items()
+        name.replace("_", " "): FigureDefinition(measure.meaning, measure.formula, line)
+        for name, measure in MEASURES.items()
     }
 
 
@@ -163,22 +162,19 @@ _ALSO: Mapping[str, str] = {
 
 
 def defined(word: str) -> FigureDefinition | None:
-    """Return the definition of a word on the page, or None."""
     key = word.strip().lower()
     return DEFINITIONS.get(_ALSO.get(key, key))
 
 
 def figure_terms(spec: FigureSpec) -> dict[str, FigureDefinition]:
-    """Return the definitions of a figure's terms, by name."""
-    found = {term: defined(term) for term in spec.terms}
-    return {term: one for term, one in found.items() if one is not None}
+    definitions = {term: defined(term) for term in spec.terms}
+    return {term: definition for term, definition in definitions.items() if definition is not None}
 
 
 _MOST_ROWS = 200
 
 
 def code_block(lines: Iterable[str]) -> str:
-    """Return Python lines as an HTML code block."""
     return f'<pre class="rx-code" tabindex="0"><code>{escape(chr(10).join(lines))}</code></pre>'
 
 
@@ -194,15 +190,14 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
         border=0, float_format=lambda value: f"{value:.4g}", classes="rx-table", escape=True
     )
     for heading in map(str, table.columns):
-        plain = f"<th>{escape(heading, quote=False)}</th>"
-        body = body.replace(plain, f"<th>{term(heading)}</th>", 1)
+        heading_cell = f"<th>{escape(heading, quote=False)}</th>"
+        body = body.replace(heading_cell, f"<th>{term(heading)}</th>", 1)
     named = body.replace(">", f"><caption>{escape(caption)} ({note})</caption>", 1)
     label = f'role="region" aria-label="{escape(caption)}"'
     return f'<div class="rx-table-box" tabindex="0" {label}>{named}</div>'
 
 
 def term(word: str, *, focusable: bool = False) -> str:
-    """Return a word, with its definition as a tooltip if there is one."""
     definition = defined(word)
     if definition is None:
         return escape(word)
@@ -210,9 +205,8 @@ def term(word: str, *, focusable: bool = False) -> str:
     return f'<abbr class="rx-term"{stop} title="{escape(definition.text)}">{escape(word)}</abbr>'
 
 
-def definitions_html(found: Mapping[str, FigureDefinition]) -> str:
-    """Return definitions as an HTML list, each with its formula and Python line."""
-    return f'<dl class="rx-definitions">{"".join(_defined(*one) for one in found.items())}</dl>'
+def definitions_html(definitions: Mapping[str, FigureDefinition]) -> str:
+    return f'<dl class="rx-definitions">{"".join(_defined(*d) for d in definitions.items())}</dl>'
 
 
 def _defined(word: str, definition: FigureDefinition) -> str:
@@ -222,7 +216,6 @@ def _defined(word: str, definition: FigureDefinition) -> str:
 
 
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
-    """Return one number with its name as an item of an HTML fact list."""
     small = f'<dd class="rx-note">{escape(note)}</dd>' if note else ""
     return (
         f'<div class="rx-fact {escape(kind)}"><dt>{term(name, focusable=True)}</dt>'
@@ -260,7 +253,6 @@ MARKS = (EXACT, SAMPLED, PAID)
 
 
 def marks_html(*marks: ProvenanceBadge) -> str:
-    """Return badges as HTML, each with its meaning as a tooltip."""
     return " ".join(
         f'<abbr class="rx-kind rx-kind-{mark.name}" title="{escape(mark.meaning)}">'
         f"{escape(str(mark))}</abbr>"

@@ -51,14 +51,14 @@ _SYMBOLS = {
 }
 
 
-def same_rows(others: tuple[str, ...], ledger: str) -> str:
+def same_rows(other_ledgers: tuple[str, ...], ledger: str) -> str:
     """Warn that the rows of a table were also charged to other ledgers."""
-    if not others:
+    if not other_ledgers:
         return ""
-    message = f"The same rows were charged to {', '.join(others)} before. "
-    if ledger in others:
+    message = f"The same rows were charged to {', '.join(other_ledgers)} before. "
+    if ledger in other_ledgers:
         message += "This copy uses the same budget. "
-    if set(others) - {ledger}:
+    if set(other_ledgers) - {ledger}:
         message += (
             f"That budget is separate from {ledger}, but for the people in the table the spent "
             f"budgets add up. Use the name that the table had there. "
@@ -88,8 +88,8 @@ class OfferChangedError(Exception):
 
 def log_failures_to(path: Path) -> None:
     """Log unexpected errors to a file, created at the first error."""
-    known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
-    if str(path.resolve()) not in known:
+    log_paths = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
+    if str(path.resolve()) not in log_paths:
         handler = _PrivateFile(path.resolve(), delay=True, encoding="utf-8")
         handler.setLevel(logging.ERROR)
         handler.addFilter(

@@ -19,11 +19,11 @@ def group_columns(data: Any) -> tuple[str, ...]:
         return ()
     target = getattr(getattr(data.get("schema"), "target", None), "name", None)
     first = [str(name) for name in data.sensitive.columns]
-    others = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
-    levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *others]}
-    others = [name for name in others if not _names_people(data, name, levels[name])]
-    others.sort(key=lambda name: levels[name] > streamed_table.MOST_LEVELS)
-    return tuple(name for name in [*first, *others] if levels[name] > 1)
+    other_columns = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
+    levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *other_columns]}
+    other_columns = [name for name in other_columns if not _names_people(data, name, levels[name])]
+    other_columns.sort(key=lambda name: levels[name] > streamed_table.MOST_LEVELS)
+    return tuple(name for name in [*first, *other_columns] if levels[name] > 1)
 
 
 def _names_people(data: Any, name: str, levels: int) -> bool:
@@ -40,14 +40,13 @@ def group_labels(data: Any, column: str) -> pd.Series:
 
 def _column(data: Any, name: str) -> pd.Series:
     for table in (data.sensitive, data.frame):
-        for place, own in enumerate(table.columns):
-            if str(own) == name:
-                return table.iloc[:, place]
+        for position, label in enumerate(table.columns):
+            if str(label) == name:
+                return table.iloc[:, position]
     raise KeyError(f"the table has no column {name!r}")
 
 
 def _audit_table(audit: Any) -> Bunch:
-    """Return the groups of an audit, and the table that the audited model took."""
     groups, table = audit.inputs.groups, audit.inputs.model.table
     sensitive = pd.DataFrame(index=table.index) if groups is None else groups.to_frame()
     return Bunch(sensitive=sensitive, frame=table)
@@ -71,7 +70,7 @@ class ModelInputs:
     @property
     def group_table(self) -> Any:
         """Table whose columns can define groups: the data set, or the rows of an audit."""
-        data, audit = self.state.data, self.state.outside
+        data, audit = self.state.data, self.state.audit
         if data is not None or audit is None:
             return data
         if self._audited[0] is not audit:
@@ -81,7 +80,7 @@ class ModelInputs:
     @property
     def targets(self) -> Any:
         """Targets of the data set in the coding of the models on screen: codes or labels."""
-        data, audit = self.state.data, self.state.outside
+        data, audit = self.state.data, self.state.audit
         if audit is not None:
             return audit.inputs.model.targets
         if data is None:
@@ -108,7 +107,6 @@ class ModelInputs:
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the table is chunked, so that its rows are not in memory."""
         return streamed_table.streamed_table(self.state.data) is not None
 
     @property
@@ -125,15 +123,15 @@ class ModelInputs:
         return (int(n) if stream is None else stream.n), int(columns)
 
 
-Ours: TypeAlias = (
+ESTIMATOR_TYPES: TypeAlias = (
     estimators.RashomonClassifier | estimators.RashomonRegressor | estimators.RashomonTreeClassifier
 )
 
 
-def check_fitted_estimator(estimator: Any) -> Ours:
+def check_fitted_estimator(estimator: Any) -> ESTIMATOR_TYPES:
     """Return the fitted Rashomon estimator: the object or the last step of a pipeline."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if not isinstance(last, Ours):
+    if not isinstance(last, ESTIMATOR_TYPES):
         raise TypeError(
             "estimator must be a fitted RashomonClassifier, RashomonRegressor or "
             f"RashomonTreeClassifier, or a Pipeline that ends in one, got {type(last).__name__}"

@@ -331,7 +331,6 @@ class SavedAction(PaidAction[R]):
         return NumberedFiles(ledger.with_suffix(".sets"), "", self.ending)
 
     def _show_last(self) -> None:
-        """Show the last saved result of this table."""
         account, result, errors = self.state.account, None, list[OSError]()
         if self.state.data is not None and account is not None:
             try:
@@ -381,7 +380,6 @@ class SingleModel(SavedAction[PaidModel]):
         )
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
-        """Return an unfitted estimator with the settings of the sliders."""
         state, data = self.state, self.session.data_or_error()
         named = {name: getattr(state, name) for name in ("epsilon", "delta", "radius", "loss")}
         if data.task == "regression":
@@ -442,16 +440,16 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         "coefficients": [_relative_scores(outputs).tolist()],
         "intercepts": [_relative_scores(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
-    others = tuple(
-        (one.name, f"excess loss {excess_text(one.plan)}" if one.plan is not None else one.why)
-        for one in plan.options
-        if one.name != plan.mechanism
+    alternatives = tuple(
+        (way.name, f"excess loss {excess_text(way.plan)}" if way.plan is not None else way.why)
+        for way in plan.options
+        if way.name != plan.mechanism
     )
     return PaidModel(
         model=model,
         mechanism=plan.mechanism,
         why=plan.why,
-        others=others,
+        others=alternatives,
         excess=excess_text(plan),
         unseen=at_most(plan.population_bound) if math.isfinite(plan.excess_bound) else "unknown",
         guarantee=fitted.guarantee_,
@@ -499,7 +497,7 @@ class PenaltyTuning(SavedAction[Tuned]):
     """Private draws of a penalty for the table on screen."""
 
     name, verb, doing = "a penalty", "Draw a penalty", "Drawing a penalty"
-    kind, trait, ending, plan_trait = Tuned, "tuned", ".penalties", "tuning"
+    kind, trait, ending, plan_trait = Tuned, "penalty_result", ".penalties", "tuning"
     follows = ("data", "view", "account", "epsilon", "delta", "psi")
 
     def __init__(self, session: Session) -> None:
@@ -519,7 +517,6 @@ class PenaltyTuning(SavedAction[Tuned]):
         )
 
     def make_search(self, *, ledger: Path | None = None) -> DPBilevelSearch:
-        """Return an unfitted search with the settings of the page."""
         data = self.session.data_or_error()
         named: dict[str, Any] = {
             name: getattr(self.state, name) for name in ("epsilon", "delta", "psi")

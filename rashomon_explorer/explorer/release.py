@@ -61,10 +61,9 @@ def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
 
 
 def _counts(models: Paid) -> Query:
-    """Query for the ψ of 10, 100, 1,000, … trees."""
     planned = models.planned if isinstance(models, ReleasedTrees) else None
-    most = 10 if planned is None else planned_class(planned).size
-    return LeastPsi(n_trees=[10**k for k in range(1, len(str(most)))])
+    n_trees = 10 if planned is None else planned_class(planned).size
+    return LeastPsi(n_trees=[10**k for k in range(1, len(str(n_trees)))])
 
 
 _OF_MODELS: Mapping[str, Callable[[Paid], Query]] = {
@@ -236,8 +235,8 @@ class Purchases:
         except OSError as error:
             failed(error)
             return ()
-        found = (read_file(path, Purchase.from_text, failed) for path in paths)
-        return tuple(one for one in found if one is not None)
+        purchases = (read_file(path, Purchase.from_text, failed) for path in paths)
+        return tuple(purchase for purchase in purchases if purchase is not None)
 
     def add(self, purchase: Purchase) -> None:
         self._files.add(purchase.to_text())
@@ -263,7 +262,6 @@ class Contents:
 
     @property
     def linear(self) -> ReleasedSet:
-        """The linear models; raises a TypeError for trees."""
         if isinstance(self.models, ReleasedTrees):
             raise TypeError("trees have no coefficients")
         return self.models
@@ -275,7 +273,7 @@ class Contents:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        return (self.models.guarantee, *(one.released.guarantee for one in self.purchases))
+        return (self.models.guarantee, *(p.released.guarantee for p in self.purchases))
 
     @property
     def total(self) -> float:
@@ -331,8 +329,8 @@ class AggregateRelease(PaidAction[Purchase]):
         basket = self.selected
         if basket is None:
             return (self.state.set_number,)
-        chosen = (basket.names, basket.epsilon, tuple(basket.weights.items()))
-        return (self.state.set_number, *chosen, basket.draws, basket.group)
+        selected = (basket.names, basket.epsilon, tuple(basket.weights.items()))
+        return (self.state.set_number, *selected, basket.draws, basket.group)
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
         drawn = self.state.rashomon_set
@@ -355,8 +353,8 @@ class AggregateRelease(PaidAction[Purchase]):
         data = self.state.data
         if data is None:
             return {}
-        columns = [one for one in data.schema.columns if one.role == "sensitive" and not one.learnt]
-        return {one.name: tuple(one.texts) for one in columns if isinstance(one, _LEVELLED)}
+        columns = [c for c in data.schema.columns if c.role == "sensitive" and not c.learnt]
+        return {c.name: tuple(c.texts) for c in columns if isinstance(c, _LEVELLED)}
 
     def basket(
         self,
@@ -395,9 +393,9 @@ class AggregateRelease(PaidAction[Purchase]):
         usable = data is not None and not data.bounds_learnt
         return Contents(
             "a table" if data is None else str(data.name),
-            family.in_words(self.models(draws), None if state.unconfirmed else data),
+            family.with_class_labels(self.models(draws), None if state.unconfirmed else data),
             self._n_rows,
-            tuple(one for one in state.paid if one.draws == draws),
+            tuple(p for p in state.releases if p.draws == draws),
             public_part(data.schema) if usable else None,
             self.session.constants,
             self.session.refresh_account(),
@@ -437,10 +435,10 @@ class AggregateRelease(PaidAction[Purchase]):
     def show(self, result: Purchase) -> str:
         """See `PaidAction.show`; another set may be on screen by now."""
         state = self.state
-        charges = [one.released.charge for one in state.paid]  # may be read from its file already
+        charges = [p.released.charge for p in state.releases]  # may be read from its file already
         on_screen = _same(state.rashomon_set, self._set_of_order)
         if on_screen and result.released.charge not in charges:
-            state.paid = (*state.paid, result)
+            state.releases = (*state.releases, result)
         return f"Released {plural(len(result.released.statistics), 'number')}"
 
     def unsaved(self, result: Purchase) -> Exception | None:
@@ -455,31 +453,31 @@ class AggregateRelease(PaidAction[Purchase]):
     def _follow(self) -> None:
         """Show the purchases of the set on screen, and no others."""
         drawn = self.state.rashomon_set
-        same = _same(drawn, self._set_on_screen)
+        is_unchanged = _same(drawn, self._set_on_screen)
         self._set_on_screen = drawn
         files = self._purchases()
         if files is not None:
             errors: list[OSError] = []
             written = files.all(errors.append)
-            self.state.paid = (*written, *self._save_again(files))
+            self.state.releases = (*written, *self._save_again(files))
             if errors:
                 messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)
-        elif not same:
-            self.state.paid = ()
+        elif not is_unchanged:
+            self.state.releases = ()
 
     def _save_again(self, files: Purchases) -> tuple[Purchase, ...]:
         """Return the unsaved purchases of a set, after trying again to save each."""
-        again = [one for one in self._unsaved if one[0].path == files.path]
-        for one in again:
+        again = [entry for entry in self._unsaved if entry[0].path == files.path]
+        for entry in again:
             with suppress(Exception):
-                files.add(one[1])
-                self._unsaved.remove(one)
+                files.add(entry[1])
+                self._unsaved.remove(entry)
         return tuple(purchase for _, purchase in again)
 
 
-def _same(models: Any, others: Any) -> bool:
+def _same(models: Any, compared: Any) -> bool:
     """Whether two sets have the same draws, for any ψ."""
-    if isinstance(models, RashomonSet) and isinstance(others, RashomonSet):
-        return np.array_equal(models.coef, others.coef)
+    if isinstance(models, RashomonSet) and isinstance(compared, RashomonSet):
+        return np.array_equal(models.coef, compared.coef)
     trees = family.trees_in(models)
-    return trees is not None and trees == family.trees_in(others)
+    return trees is not None and trees == family.trees_in(compared)

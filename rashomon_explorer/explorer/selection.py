@@ -54,18 +54,18 @@ class CurrentSelection:
     @property
     def people(self) -> NDArray[np.intp]:
         """Positions of the selected rows (all without a selection), or of a sample of them."""
-        places = np.flatnonzero(self._selected())
+        positions = np.flatnonzero(self._selected())
         models = self.state.rashomon_set
-        most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
-        return some(places, most)
+        limit = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
+        return some(positions, limit)
 
     @property
     def few(self) -> NDArray[np.intp]:
         """Positions of a subset that is small enough for results per person."""
         if not self._screen.sample_words:
             return some(self.people, FEW)
-        most = min(FEW, _ROWS_ASKED // self._screen.shape[0])
-        return some(self.people, max(_FEW_OF_BLOCKS, most))
+        limit = min(FEW, _ROWS_ASKED // self._screen.shape[0])
+        return some(self.people, max(_FEW_OF_BLOCKS, limit))
 
     @property
     def population(self) -> int:
@@ -80,7 +80,6 @@ class CurrentSelection:
 
     @property
     def rows(self) -> Any:
-        """These rows in the encoding of the models."""
         return taken(self._screen.rows, self.people)
 
     @property
@@ -90,8 +89,8 @@ class CurrentSelection:
     @property
     def table(self) -> pd.DataFrame:
         """These rows with the table's own columns, before encoding."""
-        known = self._screen.rows if self.encode is None else self.state.data.frame
-        table = known if isinstance(known, pd.DataFrame) else pd.DataFrame(np.asarray(known))
+        rows = self._screen.rows if self.encode is None else self.state.data.frame
+        table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
         return taken(table, self.people)
 
     @property
@@ -113,7 +112,7 @@ class CurrentSelection:
         if self.encode is None:
             return tuple(map(str, self.table.columns))
         schema = self._screen.encoder.schema_
-        return tuple(one.name for one in schema.columns if one.role == "feature")
+        return tuple(column.name for column in schema.columns if column.role == "feature")
 
     @property
     def answer(self) -> str:
@@ -121,7 +120,6 @@ class CurrentSelection:
         return _target(self.state.data)
 
     def groups(self, column: str) -> pd.Series:
-        """Group of each of these people by a column."""
         return group_labels(self._screen.group_table, column).iloc[self.people]
 
     def levels(self, column: str) -> tuple[str, ...]:
@@ -180,7 +178,7 @@ class CurrentSelection:
         if self._of_all:
             return mask
         for column in dict.fromkeys(column for column, _ in state.groups):
-            levels = [level for own, level in state.groups if own == column]
+            levels = [level for group_column, level in state.groups if group_column == column]
             mask &= group_labels(self._screen.group_table, column).isin(levels).to_numpy()
         if len(state.people) >= FEWEST_PEOPLE:
             people = np.zeros_like(mask)
@@ -189,14 +187,14 @@ class CurrentSelection:
         return mask
 
 
-def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Keep at most ``most`` positions, sampled with a fixed seed."""
-    return places[sample_rows(len(places), most)]
+def some(positions: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
+    """Keep at most ``limit`` positions, sampled with a fixed seed."""
+    return positions[sample_rows(len(positions), limit)]
 
 
-def taken(table: Any, places: NDArray[np.intp]) -> Any:
+def taken(table: Any, positions: NDArray[np.intp]) -> Any:
     """Rows of a table or array by position; None for None."""
-    return None if table is None else take_rows(table, places)
+    return None if table is None else take_rows(table, positions)
 
 
 LARGE = 0.1
@@ -211,29 +209,28 @@ _FEW_ROWS = 500
 def large_coefficients(models: Any) -> NDArray[np.int_]:
     """Count each model's large coefficients, see `LARGE`; intercepts are excluded."""
     each = np.abs(models.coef.reshape(len(models.coef), models.outputs, -1)[..., :-1])
-    most = each.max(axis=(1, 2), initial=0.0)[:, None, None]
-    return np.asarray(((each >= LARGE * most) & (each > 0)).sum(axis=(1, 2)))
+    largest = each.max(axis=(1, 2), initial=0.0)[:, None, None]
+    return np.asarray(((each >= LARGE * largest) & (each > 0)).sum(axis=(1, 2)))
 
 
 def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
     """Share of rows that each model labels correctly, and number of rows read (curator)."""
-    places = some(
+    positions = some(
         np.arange(len(rows)), max(500, _MODEL_NUMBERS_MOST_ANSWERS // max(1, models.n_draws))
     )
-    known = np.asarray(taken(targets, places))
-    X = taken(rows, places)
-    size = max(1, _BLOCK // max(1, len(places)))
-    found = [
-        _hits(models[start : start + size], X, known) for start in range(0, models.n_draws, size)
+    truth = np.asarray(taken(targets, positions))
+    X = taken(rows, positions)
+    size = max(1, _BLOCK // max(1, len(positions)))
+    hits = [
+        _hits(models[start : start + size], X, truth) for start in range(0, models.n_draws, size)
     ]
-    return np.concatenate([*found, np.zeros(0)]) / len(places), len(places)
+    return np.concatenate([*hits, np.zeros(0)]) / len(positions), len(positions)
 
 
-def _hits(models: Any, rows: Any, known: Any) -> NDArray[np.int_]:
-    """Count the rows that each model labels correctly."""
+def _hits(models: Any, rows: Any, truth: Any) -> NDArray[np.int_]:
     labels = models.labels(rows)
     predictions = np.asarray(models.classes)[labels] if models.classes else labels
-    return np.asarray((predictions == known).sum(axis=1))
+    return np.asarray((predictions == truth).sum(axis=1))
 
 
 def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
@@ -253,7 +250,6 @@ class _Right:
 
 
 def leaves(models: Any) -> NDArray[np.int_]:
-    """Count the leaves of each tree of a set."""
     return np.asarray(models.models.complexity(0.0))
 
 
@@ -265,7 +261,6 @@ def _target(data: Any) -> str:
 
 
 def predicted(data: Any) -> str:
-    """Describe what models of a table predict."""
     if data.classes is None:
         return _target(data) or "a number"
     if len(data.classes) == 2:
@@ -301,7 +296,7 @@ def most_different(coef: FloatArray, among: NDArray[np.intp]) -> list[int]:
     here = coef[among]
     first = int(np.argmax(np.linalg.norm(here - here.mean(axis=0), axis=1)))
     second = int(np.argmax(np.linalg.norm(here - here[first], axis=1)))
-    return sorted(int(among[place]) for place in (first, second))
+    return sorted(int(among[position]) for position in (first, second))
 
 
 @dataclass(frozen=True)
@@ -354,7 +349,7 @@ class WhatIf:
         """Features with their values, in the units of the table where a schema describes them."""
         if self.why_not or self.state.rashomon_set is None:
             return ()
-        columns = {} if self._schema is None else {one.name: one for one in self._schema.features}
+        columns = {} if self._schema is None else {c.name: c for c in self._schema.features}
         return tuple(
             self._field(str(name), value, columns.get(str(name)))
             for name, value in self._values().items()
@@ -373,7 +368,7 @@ class WhatIf:
 
     def change(self, name: str, text: str) -> None:
         """Try another value of a feature; the person's own value takes the change back."""
-        field = next((one for one in self.fields if one.name == name), None)
+        field = next((candidate for candidate in self.fields if candidate.name == name), None)
         if field is None:
             raise DataError(f"no feature is called {name!r}: choose one of the fields")
         text = text.strip()
@@ -383,8 +378,8 @@ class WhatIf:
             ends = f" from {number(field.low)} to {number(field.high)}"
             ends = ends if np.isfinite(field.high) else ""
             raise DataError(f"{name} must be a number{ends}, got {text!r}")
-        others = {own: value for own, value in self.state.edits.items() if own != name}
-        self.state.edits = others if text == field.value else {**others, name: text}
+        unchanged = {key: value for key, value in self.state.edits.items() if key != name}
+        self.state.edits = unchanged if text == field.value else {**unchanged, name: text}
 
     def reset(self) -> None:
         self.state.edits = {}
@@ -408,16 +403,15 @@ class WhatIf:
         if schema is None:
             table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
             return {
-                str(name): 0.0 if person is None else float(np.asarray(table.iloc[person])[place])
-                for place, name in enumerate(table.columns)
+                str(name): 0.0 if person is None else float(np.asarray(table.iloc[person])[k])
+                for k, name in enumerate(table.columns)
             }
         if person is None:
-            return {one.name: _middle(one) for one in schema.features}
+            return {column.name: _middle(column) for column in schema.features}
         cells = self.state.data.frame.iloc[person]
-        return {one.name: cells[one.name] for one in schema.features}
+        return {column.name: cells[column.name] for column in schema.features}
 
     def _edited(self, name: str, value: Any) -> Any:
-        """Value of a feature after the changes."""
         text = self.state.edits.get(name)
         if text is None:
             return value
@@ -437,17 +431,17 @@ class WhatIf:
             return np.asarray(encoder.transform(frame), dtype=float).view(EncodedRows)
 
     def _field(self, name: str, value: Any, column: Any) -> Field:
-        own = "" if pd.isna(value) else cell_text(value)
-        own = f"{value:.6g}" if isinstance(value, float) and own else own
-        edited = self.state.edits.get(name, own)
+        text = "" if pd.isna(value) else cell_text(value)
+        text = f"{value:.6g}" if isinstance(value, float) and text else text
+        edited = self.state.edits.get(name, text)
         if isinstance(column, Levelled):
             levels = tuple(map(cell_text, column.levels))
-            return Field(name, own, edited, levels if own in levels else (own, *levels))
+            return Field(name, text, edited, levels if text in levels else (text, *levels))
         if not isinstance(column, Numeric):
-            return Field(name, own, edited, hint="scaled units")
+            return Field(name, text, edited, hint="scaled units")
         low, high = column.bounds
         hint = f"{number(low)} to {number(high)} {column.unit}".strip()
-        return Field(name, own, edited, (), hint, low, high)
+        return Field(name, text, edited, (), hint, low, high)
 
 
 def _middle(column: Any) -> Any:

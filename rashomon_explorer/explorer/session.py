@@ -37,7 +37,6 @@ def is_demo() -> bool:
 
 
 def refuse_in_demo(what: str) -> None:
-    """Raise a DataError in a demo."""
     if is_demo():
         raise DataError(f"the demo {what}: install the package to use your own tables")
 
@@ -51,7 +50,6 @@ class Session(SavedSets):
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """Guarantee of the draws on screen."""
         models = self.state.rashomon_set
         return None if models is None else models.guarantee
 
@@ -62,7 +60,6 @@ class Session(SavedSets):
 
     @batch_updates
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
-        """Show the set of a fitted estimator."""
         last = check_fitted_estimator(estimator)
         if data is not None:
             behind = (
@@ -77,14 +74,14 @@ class Session(SavedSets):
             )
             self.choose(data)
             self.rows, self._behind = rows, behind
-        known = last.get_params(deep=False)
+        settings = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
         self._drawn = _constants_of(last)
         with state.hold_trait_notifications():
             state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
-            for name in set(SETTINGS) & set(known):
-                setattr(state, name, known[name])
+            for name in set(SETTINGS) & set(settings):
+                setattr(state, name, settings[name])
             state.in_view = 0
             state.set_number += 1
             state.rashomon_set = last.rashomon_set_
@@ -92,14 +89,16 @@ class Session(SavedSets):
             state.n_drawn = last.rashomon_set_.n_draws
             state.drawn_settings = state.draw_settings()
             state.phase = "done"
-        if known["ledger"] is not None:
-            self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
+        if settings["ledger"] is not None:
+            self._ledger_path = Path(
+                getattr(settings["ledger"], "path", settings["ledger"])
+            ).absolute()
             self._known.add(self._ledger_path)
             if data is not None and streamed_table.streamed_table(data) is None:
-                others = other_charged_ledgers(
+                other_ledgers = other_charged_ledgers(
                     self._ledger_path, lambda: data.X, lambda: self._encoded
                 )
-                state.same_rows = messages.same_rows(others, self._ledger_path.name)
+                state.same_rows = messages.same_rows(other_ledgers, self._ledger_path.name)
         try:
             self.refresh_account()
         except LedgerError as error:  # the draws can be shown, but nothing can be charged
@@ -151,10 +150,10 @@ class Session(SavedSets):
         with state.hold_trait_notifications():
             state.rashomon_set, state.n_drawn = self._audit_models(audit), audit.models.n_draws
             state.phase = "done"
-            state.outside_psi, state.outside = audit.psi, audit
-        known = "exact ranges" if audit.kind == "exact" else "sampled ranges, at least"
+            state.audit_psi, state.audit = audit.psi, audit
+        kind = "exact ranges" if audit.kind == "exact" else "sampled ranges, at least"
         self.set_status(
-            f"{model.name} on {plural(len(model.table), 'row')}: {known}, not private. Nothing is "
+            f"{model.name} on {plural(len(model.table), 'row')}: {kind}, not private. Nothing is "
             "charged."
         )
 
@@ -168,7 +167,7 @@ class Session(SavedSets):
         """Keep the draws of an audited model that lie within the slider's ψ."""
         audit = self.state.exact_audit
         if audit is not None:
-            self.state.outside_psi = self.state.psi
+            self.state.audit_psi = self.state.psi
         if audit is not None and self.state.rashomon_set is not None:
             models, psi = self._audit_models(audit), self.state.psi
             self.state.rashomon_set = models if psi >= audit.psi else models.inside(psi)

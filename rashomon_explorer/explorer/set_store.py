@@ -36,7 +36,6 @@ _NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recurs
 
 
 def log_unread(error: OSError) -> None:
-    """Log that a file cannot be read at the moment."""
     messages.LOGGER.error("a file of saved results cannot be read", exc_info=error)
 
 
@@ -61,7 +60,6 @@ class NumberedFiles:
         return [self.folder / self._name(number) for number in numbers]
 
     def add(self, text: str) -> None:
-        """Write a file with the next number."""
         files.make_folder(self.folder)
         content = text.encode()
         # The number of a quarantined file is not reused.
@@ -74,8 +72,8 @@ class NumberedFiles:
     def _numbered(self) -> list[tuple[int, str]]:
         before, after = re.escape(self._before), re.escape(self._after)
         ours = re.compile(rf"{before}(\d{{4,}}){after}(\.\d+\.damaged)?")
-        found = map(ours.fullmatch, file_names(self.folder))
-        return [(int(match[1]), match[2] or "") for match in found if match]
+        matches = map(ours.fullmatch, file_names(self.folder))
+        return [(int(match[1]), match[2] or "") for match in matches if match]
 
 
 def read_file(
@@ -134,7 +132,6 @@ class StoredSet:
 
     @property
     def label(self) -> str:
-        """Description of the set in one line."""
         models = plural(self.n_draws, "model")
         return f"Draw {self.number} · {models} · {self.cost} · {self.at:%d %b %H:%M}"
 
@@ -153,8 +150,8 @@ class SetStore:
         except OSError as error:
             failed(error)
             return ()
-        found = (self._described(number, failed) for number in numbers)
-        return tuple(one for one in found if one is not None)
+        described = (self._described(number, failed) for number in numbers)
+        return tuple(stored for stored in described if stored is not None)
 
     def numbers(self) -> tuple[int, ...]:
         """Numbers of the sets in order, from the file names only."""
@@ -192,7 +189,6 @@ class SetStore:
             ) from error
 
     def purchases_path(self, number: int) -> Path:
-        """Path of a set's released aggregates, see `Purchases`."""
         return self.folder / f"{number:04d}.paid"
 
     def delete(self, number: int) -> None:
@@ -236,8 +232,8 @@ class SetStore:
 
     def _files(self) -> list[tuple[int, str]]:
         """All files of sets, including deleted ones, with the number of the set."""
-        found = map(_OF_A_SET.fullmatch, file_names(self.folder))
-        return [(int(match[1]), match[0]) for match in found if match]
+        matches = map(_OF_A_SET.fullmatch, file_names(self.folder))
+        return [(int(match[1]), match[0]) for match in matches if match]
 
     def _models(self, number: int) -> Path:
         return self.folder / f"{number:04d}{_MODELS}"
@@ -273,15 +269,15 @@ class SavedSets(DatasetController):
     def choose(self, data: Bunch) -> None:
         """Load a data set, and show the last set drawn from it."""
         super().choose(data)
-        self.state.kept, errors = self._listed()
+        self.state.saved_sets, errors = self._listed()
         self._show_last(errors)
 
     def _show_last(self, errors: Sequence[OSError] = ()) -> None:
         """Show the newest set; report file-system errors, which may be temporary."""
         state, failed = self.state, list(errors)
         try:
-            if state.kept and not state.unconfirmed:
-                self.open_saved(state.kept[-1].number)
+            if state.saved_sets and not state.unconfirmed:
+                self.open_saved(state.saved_sets[-1].number)
         except DataError as error:
             messages.LOGGER.info("the last set was not shown again", exc_info=error)
         except OSError as error:
@@ -307,7 +303,9 @@ class SavedSets(DatasetController):
         """Show a saved set with the settings of its draw; nothing is charged."""
         self.check_ready()
         state = self.state
-        entry = next((one for one in state.kept if one.number == number), None)
+        entry = next(
+            (saved_set for saved_set in state.saved_sets if saved_set.number == number), None
+        )
         if entry is None or self.set_store is None:
             raise DataError(f"there is no draw {number} of this table in {self.home}")
         try:
@@ -329,7 +327,7 @@ class SavedSets(DatasetController):
         with state.hold_trait_notifications():
             state.set_number += 1
             state.selection = ()
-            state.outside = None
+            state.audit = None
             state.rashomon_set = models
             state.n_drawn = models.n_draws
             state.drawn_settings = dict(entry.settings)
@@ -347,17 +345,19 @@ class SavedSets(DatasetController):
         if not settings:  # without a note, only the constants of the plan are known
             law = None if models.plan is None else models.plan.law
             return None if law is None else law.constants
-        known = linear_estimator(self.state)
-        own = {k: v for k, v in settings.items() if k in known.get_params()}
-        return public_constants(known.set_params(**own), *table_shape(self.state.data))
+        estimator = linear_estimator(self.state)
+        parameters = {k: v for k, v in settings.items() if k in estimator.get_params()}
+        return public_constants(estimator.set_params(**parameters), *table_shape(self.state.data))
 
     @batch_updates
     def delete_saved(self, number: int) -> None:
         """Delete a set permanently; its privacy cost stays spent."""
         if store := self.set_store:
             store.delete(number)
-            left = tuple(one for one in self.state.kept if one.number != number)
-            self.state.kept, _ = self._listed(left)
+            left = tuple(
+                saved_set for saved_set in self.state.saved_sets if saved_set.number != number
+            )
+            self.state.saved_sets, _ = self._listed(left)
             if self.state.in_view == number:
                 self._clear()
                 self.replan()
@@ -368,17 +368,22 @@ class SavedSets(DatasetController):
         state = self.state
         if state.busy or state.data is None or self.set_store is None:
             return
-        new = frozenset(self.set_store.numbers()) - {one.number for one in state.kept}
+        new = frozenset(self.set_store.numbers()) - {
+            saved_set.number for saved_set in state.saved_sets
+        }
         if not new or self._seen == (self.set_store.folder, new):  # damaged files are read once
             return
         errors = self._reload()
         if errors:  # may be temporary: try again next time
             raise errors[0]
-        self._seen = self.set_store.folder, new - {one.number for one in state.kept}
-        on_screen = state.rashomon_set is not None or state.outside is not None
-        if state.kept and not on_screen and not state.unconfirmed:
+        self._seen = (
+            self.set_store.folder,
+            new - {saved_set.number for saved_set in state.saved_sets},
+        )
+        on_screen = state.rashomon_set is not None or state.audit is not None
+        if state.saved_sets and not on_screen and not state.unconfirmed:
             try:
-                self.open_saved(state.kept[-1].number)
+                self.open_saved(state.saved_sets[-1].number)
             except DataError as error:
                 messages.LOGGER.info("the newest set was not shown", exc_info=error)
             except OSError as error:
@@ -387,23 +392,23 @@ class SavedSets(DatasetController):
     def _reload(self) -> list[OSError]:
         """Read the folder again, because another page may have deleted the set on screen."""
         state = self.state
-        there, errors = self._listed(state.kept)
+        there, errors = self._listed(state.saved_sets)
         with state.hold_trait_notifications():
-            state.kept = there
+            state.saved_sets = there
             if state.in_view not in [entry.number for entry in there]:
                 state.in_view = 0
         return errors
 
     def _listed(
-        self, known: tuple[StoredSet, ...] = ()
+        self, listed_before: tuple[StoredSet, ...] = ()
     ) -> tuple[tuple[StoredSet, ...], list[OSError]]:
-        """List the sets and file-system errors; after an error, keep the sets in ``known``."""
+        """List the sets and file-system errors; after an error, keep those listed before."""
         errors: list[OSError] = []
         if self.set_store is None:
             return (), errors
-        there = {one.number: one for one in self.set_store.all(errors.append)}
+        there = {stored.number: stored for stored in self.set_store.all(errors.append)}
         if errors:
-            there |= {one.number: one for one in known}
+            there |= {stored.number: stored for stored in listed_before}
         return tuple(there[number] for number in sorted(there)), errors
 
     def _keep(self) -> None:
@@ -421,7 +426,7 @@ class SavedSets(DatasetController):
                 self.set_store.keep_favourites(entry.number, state.favourites)
         except OSError as error:
             messages.report(state, "Saving stars and notes", error)
-        there, _ = self._listed((*state.kept, entry))
+        there, _ = self._listed((*state.saved_sets, entry))
         with state.hold_trait_notifications():
-            state.kept = there
+            state.saved_sets = there
             state.in_view = entry.number

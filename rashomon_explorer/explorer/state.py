@@ -24,8 +24,8 @@ class Favourites:
 
     def toggled(self, draw: int) -> "Favourites":
         """Return a copy with the star of a draw added or removed."""
-        others = set(self.starred) ^ {draw}
-        return Favourites(tuple(sorted(others)), self.notes)
+        starred = set(self.starred) ^ {draw}
+        return Favourites(tuple(sorted(starred)), self.notes)
 
     def noted(self, draw: int, words: str) -> "Favourites":
         """Return a copy with a note on a draw; an empty note removes it."""
@@ -33,7 +33,6 @@ class Favourites:
         return Favourites(self.starred, {k: note for k, note in notes.items() if note})
 
     def write(self, path: Path) -> None:
-        """Write to a file that only its owner can read."""
         fields = {
             "starred": list(self.starred),
             "notes": {str(k): v for k, v in self.notes.items()},
@@ -54,8 +53,8 @@ NOT_IN_RELEASE = (
 )
 UNPAID = "Not part of a release: these models have no guarantee."
 
-FORETELLING = "foretelling"
-PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stopped", "failed")
+SIMULATING = "simulating"
+PHASES = ("empty", "planning", SIMULATING, "reserved", "drawing", "done", "stopped", "failed")
 """No data; settings can change; test on simulated rows; draw charged; sampler running; and the
 three outcomes of a draw."""
 
@@ -63,7 +62,7 @@ PAGES = ("data", "plan", "set", "features", "people", "release")
 """Names of the views in the page's address."""
 
 SPENT = ("reserved", "drawing")
-BUSY = (FORETELLING, *SPENT)
+BUSY = (SIMULATING, *SPENT)
 LINEAR, TREES = FAMILIES = ("linear", "trees")
 BUDGET = ("budget_epsilon", "budget_delta")
 SETTINGS = (
@@ -144,24 +143,24 @@ class ExplorerState(traitlets.HasTraits):
     account = traitlets.Any(None, allow_none=True)
     same_rows = traitlets.Unicode("")
     rashomon_set = traitlets.Any(None, allow_none=True)
-    outside = traitlets.Any(None, allow_none=True)
+    audit = traitlets.Any(None, allow_none=True)
     """Audit on screen, exact or sampled."""
 
-    outside_psi = traitlets.Float(0.02)
+    audit_psi = traitlets.Float(0.02)
     """ψ of the audit on screen: data-dependent, so that no plan and no release uses it."""
 
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)
     charged = traitlets.Float(None, allow_none=True)
-    kept = traitlets.Tuple()
+    saved_sets = traitlets.Tuple()
     in_view = traitlets.Int(0)
-    paid = traitlets.Tuple()
+    releases = traitlets.Tuple()
     goal = traitlets.Enum(("set", "one"), "set")
     one_plan = traitlets.Any(None, allow_none=True)
     one_model = traitlets.Any(None, allow_none=True)
     tuning = traitlets.Any(None, allow_none=True)
     search = traitlets.Any(None, allow_none=True)
-    tuned = traitlets.Any(None, allow_none=True)
+    penalty_result = traitlets.Any(None, allow_none=True)
     chains = traitlets.Tuple()
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
@@ -179,13 +178,12 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def epoch(self) -> Epoch:
-        """View, table and set on screen."""
         return Epoch(self.view, self.table_number, self.set_number)
 
     @property
     def exact_audit(self) -> Any:
         """Audit on screen whose numbers are proved; None for a sampled one and without an audit."""
-        return self.outside if self.outside is not None and self.outside.kind == "exact" else None
+        return self.audit if self.audit is not None and self.audit.kind == "exact" else None
 
     @property
     def busy(self) -> bool:
@@ -226,7 +224,7 @@ class ExplorerState(traitlets.HasTraits):
     def has_no_guarantee(self) -> bool:
         """Whether the release view hides the models because they have no guarantee."""
         models = self.rashomon_set
-        unpaid = self.outside is not None if models is None else not models.guarantee.holds
+        unpaid = self.audit is not None if models is None else not models.guarantee.holds
         return self.view == "release" and unpaid
 
     @property
@@ -244,7 +242,7 @@ class ExplorerState(traitlets.HasTraits):
             return int(self.n_draws)
         return 1 if self.plan is None else int(self.plan.n_draws)
 
-    def pick_nothing(self) -> None:
+    def clear_selection(self) -> None:
         with self.hold_trait_notifications():
             self.selection = self.people = self.groups = ()
 
@@ -261,6 +259,6 @@ class ExplorerState(traitlets.HasTraits):
 def _thresholds(schema: TableSchema | None) -> str:
     """Describe the declared thresholds of a table; other columns are split evenly."""
     columns = () if schema is None else schema.features
-    numeric = [one for one in columns if isinstance(one, Numeric) and one.thresholds]
-    texts = [f"{one.name} {', '.join(f'{cut:.6g}' for cut in one.thresholds)}" for one in numeric]
+    numeric = [c for c in columns if isinstance(c, Numeric) and c.thresholds]
+    texts = [f"{c.name} {', '.join(f'{cut:.6g}' for cut in c.thresholds)}" for c in numeric]
     return "; ".join(texts) or "even"

@@ -111,11 +111,11 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
     models = estimator.rashomon_set_
     predictors = getattr(models, "models", None)
     names = models.feature_names[:-1] if predictors is None else predictors.feature_names
-    known = set(map(str, data.frame.columns))
-    if lacking := [name for name in names if name not in known]:
+    columns = set(map(str, data.frame.columns))
+    if lacking := [name for name in names if name not in columns]:
         raise DataError(
             f"the models need columns {messages.quoted(lacking)}, got rows with "
-            f"{messages.quoted(known)}: pass the rows that the estimator was fitted to"
+            f"{messages.quoted(columns)}: pass the rows that the estimator was fitted to"
         )
     return UnencodedColumns(tuple(names))
 
@@ -127,11 +127,9 @@ class UnencodedColumns:
     columns: tuple[str, ...]
 
     def transform(self, X: pd.DataFrame) -> FloatArray:
-        """Return the columns as an array (n, d)."""
         return as_floats(X[list(self.columns)])
 
     def get_feature_names_out(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return self.columns
 
 
@@ -162,7 +160,6 @@ class Grouping:
 
     @classmethod
     def from_values(cls, values: "pd.Series[Any]") -> "Grouping":
-        """Compute the groups of a column."""
         if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
             quarters = np.nanquantile(values.astype(float), [0.25, 0.5, 0.75])
             return cls(edges=tuple(np.unique(quarters).tolist()))
@@ -174,19 +171,17 @@ class Grouping:
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of all possible groups."""
-        own = _quarters(self.edges) if self.edges else [*self.levels, self.rest]
-        return list(dict.fromkeys([*own, NO_VALUE]))
+        groups = _quarters(self.edges) if self.edges else [*self.levels, self.rest]
+        return list(dict.fromkeys([*groups, NO_VALUE]))
 
     def __call__(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
-        """Return the group of each value, as text."""
         if not self.edges:
             words = _words(values)
             return words.where(words.isin(self.levels), self.rest)
         numbers = values.astype(float)
-        places = np.searchsorted(np.array(self.edges), numbers, side="left")
+        positions = np.searchsorted(np.array(self.edges), numbers, side="left")
         names = np.array(_quarters(self.edges), dtype=object)
-        labels = pd.Series(names[places], index=values.index, name=values.name)
+        labels = pd.Series(names[positions], index=values.index, name=values.name)
         return labels.where(values.notna(), NO_VALUE)
 
 
@@ -246,7 +241,6 @@ class SampledChunks:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return self.rows.n
 
     @property
@@ -335,7 +329,7 @@ class StreamedTable:
 
 def streamed_table(data: Any) -> StreamedTable | None:
     """Return the chunked table behind a data set; None for a table in memory."""
-    return None if data is None else data.get("whole")
+    return None if data is None else data.get("chunked")
 
 
 def table_shape(data: Bunch) -> tuple[int, int]:

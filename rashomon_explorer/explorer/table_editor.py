@@ -45,19 +45,18 @@ class TableEditor:
         if target is not None:
             return cls(name, frame, propose_schema(frame, target=target))
         names = [str(column) for column in frame.columns]
-        called = [one for one in names if one.strip().lower() in _CALLED_TARGET]
+        called = [name for name in names if name.strip().lower() in _CALLED_TARGET]
         target = called[0] if len(called) == 1 else names[-1]
         schema = propose_schema(frame, target=target)
         if isinstance(schema[target], IgnoredColumn):
-            usable = [one.name for one in schema.columns if not isinstance(one, IgnoredColumn)]
-            schema = propose_schema(frame, target=usable[-1]) if usable else schema
+            usable = [column for column in schema.columns if not isinstance(column, IgnoredColumn)]
+            schema = propose_schema(frame, target=usable[-1].name) if usable else schema
         return cls(name, frame, schema)
 
     @classmethod
     def from_dataset(cls, data: Bunch) -> "TableEditor":
-        """Create from a data set and its schema."""
         described = data.DESCR.splitlines()[0]
-        stream = data.get("whole")
+        stream = data.get("chunked")
         sampled = None if stream is None else stream.sampled
         return cls(data.name, data.frame, data.schema, described, data.source, sampled=sampled)
 
@@ -70,35 +69,34 @@ class TableEditor:
         before = self.schema[column]
         after = FIELDS[what](self, before, value.strip())
         if what != "kind":
-            after = replace(after, learnt=[one for one in before.learnt if one != what])
+            after = replace(after, learnt=[setting for setting in before.learnt if setting != what])
         return self._with(after)
 
     def confirmed(self, *columns: str) -> "TableEditor":
         """Confirm the data-dependent values of some columns; by default, of all."""
         return replace(self, schema=self.schema.confirm(*(columns or self.schema)))
 
-    def declared(self, said: TableSchema) -> "TableEditor":
+    def with_schema(self, declared: TableSchema) -> "TableEditor":
         """Replace the proposed schema by that of a data dictionary or schema file."""
-        if strange := [name for name in said if name not in set(self.schema)]:
+        if strange := [name for name in declared if name not in set(self.schema)]:
             raise DataError(
                 f"the dictionary declares {quoted(strange)}, which the table does not have; it has "
                 f"{quoted(self.schema)}"
             )
-        names_target = said.target is not None
+        fallback = _without_target_role if declared.target is not None else lambda column: column
         columns = [
-            said[one.name] if one.name in set(said) else _freed(one) if names_target else one
-            for one in self.schema.columns
+            declared[column.name] if column.name in set(declared) else fallback(column)
+            for column in self.schema.columns
         ]
         return replace(self, schema=TableSchema(columns))
 
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+    def cached(self, key: Any, read: Callable[[], Any]) -> Any:
         """Return a value that was computed from the rows, or compute and store it."""
         if key not in self.memo:
             self.memo[key] = read()
         return self.memo[key]
 
     def data(self, positive: Any = None) -> Bunch:
-        """Return the data set that the page draws from."""
         bunch = make_bunch(
             self.frame,
             self.schema,
@@ -111,15 +109,15 @@ class TableEditor:
             for part in (bunch.X, bunch.y):
                 mark(part, bunch.schema.leak)
         if self.sampled is not None:
-            bunch.whole = StreamedTable(self.sampled, bunch)
+            bunch.chunked = StreamedTable(self.sampled, bunch)
         return bunch
 
     def _with(self, changed: Column) -> "TableEditor":
         """Replace the column of the same name; a new target replaces the old one."""
-        others = self.schema.columns
+        columns_before = self.schema.columns
         if changed.role == "target":
-            others = tuple(_freed(one) for one in others)
-        columns = [changed if one.name == changed.name else one for one in others]
+            columns_before = tuple(_without_target_role(column) for column in columns_before)
+        columns = [changed if column.name == changed.name else column for column in columns_before]
         return replace(self, schema=TableSchema(columns))
 
     def as_kind(self, column: Column, kind: str) -> Column:
@@ -138,21 +136,21 @@ class TableEditor:
         coded = [] if kind == "numeric" else [column.name]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            found = propose_schema(self.frame[[column.name]], categorical=coded)[column.name]
+            guess = propose_schema(self.frame[[column.name]], categorical=coded)[column.name]
         fits = {"numeric": ("numeric",)}.get(kind, ("categorical", "yes/no"))
-        if found.kind not in fits:
+        if guess.kind not in fits:
             raise DataError(
-                f"column {column.name!r} cannot be {kind}: its values look like {found.kind}"
+                f"column {column.name!r} cannot be {kind}: its values look like {guess.kind}"
             )
         role = "feature" if column.role == "ignore" else column.role
-        marks = [one for one in found.learnt if one != "kind"]
-        if found.kind == kind:
-            return replace(found, role=role, learnt=marks)
-        fields = {"kind": kind, "role": role, "learnt": marks, "levels": found.to_dict()["levels"]}
-        return TableSchema([found]).declare(column.name, **fields)[column.name]
+        marks = [mark for mark in guess.learnt if mark != "kind"]
+        if guess.kind == kind:
+            return replace(guess, role=role, learnt=marks)
+        fields = {"kind": kind, "role": role, "learnt": marks, "levels": guess.to_dict()["levels"]}
+        return TableSchema([guess]).declare(column.name, **fields)[column.name]
 
 
-def _freed(column: Column) -> Column:
+def _without_target_role(column: Column) -> Column:
     if column.role != "target":
         return column
     return replace(column, role="ignore" if isinstance(column, IgnoredColumn) else "feature")
@@ -194,7 +192,7 @@ def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Colu
         if setting == "typical":
             return replace(column, typical=ends)
         typical = None if column.typical is None else _within(column.typical, ends)
-        thresholds = [one for one in column.thresholds if ends[0] <= one < ends[1]]
+        thresholds = [cut for cut in column.thresholds if ends[0] <= cut < ends[1]]
         return replace(column, bounds=ends, typical=typical, thresholds=thresholds)
 
     return declare
@@ -242,23 +240,22 @@ _MOST_SHOWN = 8
 def release_rows(table: TableEditor) -> list[dict[str, Any]]:
     """One form row per column for a release; a marked column shows only its name."""
     return [
-        {**_line(one), "shape": "", "problem": "", "withheld": False}
-        if not one.learnt
-        else {**_line(IgnoredColumn(one.name)), "shape": "", "problem": "", "withheld": True}
-        for one in table.schema.columns
+        {**_line(column), "shape": "", "problem": "", "withheld": False}
+        if not column.learnt
+        else {**_line(IgnoredColumn(column.name)), "shape": "", "problem": "", "withheld": True}
+        for column in table.schema.columns
     ]
 
 
 def form_rows(table: TableEditor, problems: dict[str, str]) -> list[dict[str, Any]]:
-    """One form row per column, with its problem if there is one."""
     return [
         {
-            **_line(one),
-            "shape": table.once(one, partial(shape, table.frame[one.name], one)),
-            "problem": problems.get(one.name, ""),
+            **_line(column),
+            "shape": table.cached(column, partial(shape, table.frame[column.name], column)),
+            "problem": problems.get(column.name, ""),
             "withheld": False,
         }
-        for one in table.schema.columns
+        for column in table.schema.columns
     ]
 
 
@@ -291,10 +288,10 @@ def _short(value: float) -> str:
 def shape(cells: pd.Series, column: Column) -> str:
     """Histogram of the values within the declared range, as text (curator)."""
     counts = _counts(cells, column)
-    most = max(counts, default=0)
-    if not most:
+    largest = max(counts, default=0)
+    if not largest:
         return ""
-    steps = np.ceil(np.asarray(counts) / most * (len(_BARS) - 1)).astype(int)
+    steps = np.ceil(np.asarray(counts) / largest * (len(_BARS) - 1)).astype(int)
     return "".join(_BARS[step] for step in steps)
 
 
@@ -316,22 +313,21 @@ _MOST_CODES = 0.2  # share of the rows; columns with more distinct values identi
 
 
 def remarks(table: TableEditor) -> list[str]:
-    """List probable errors in a schema, one sentence each."""
     return [message for remark in _REMARKS for message in remark(table)]
 
 
 def confirmations(schema: TableSchema) -> list[str]:
     """Describe the values to confirm, and what depends on them."""
     fitted = schema.unconfirmed
-    others = [name for name in data_dependent(schema) if name not in fitted]
+    unused = [name for name in data_dependent(schema) if name not in fitted]
     messages = []
     if fitted:
         messages.append(
             f"To be confirmed: {quoted(fitted)}. Until then there is no guarantee and no charge."
         )
-    if others:
+    if unused:
         messages.append(
-            f"Data-dependent and not confirmed: {quoted(others)}. No model uses them. Until they "
+            f"Data-dependent and not confirmed: {quoted(unused)}. No model uses them. Until they "
             f"are confirmed, they are excluded from bundles, groups of aggregates and the "
             f"release view."
         )
@@ -358,9 +354,9 @@ def _named_like_the_target(table: TableEditor) -> list[str]:
         return []
     stem = target.name.lower()
     alike = [
-        one.name
-        for one in table.schema.features
-        if len(stem) > 2 and (stem in one.name.lower() or one.name.lower().startswith("target"))
+        c.name
+        for c in table.schema.features
+        if len(stem) > 2 and (stem in c.name.lower() or c.name.lower().startswith("target"))
     ]
     if not alike:
         return []
@@ -377,19 +373,19 @@ def _too_good(table: TableEditor) -> list[str]:
     rows = table.frame.head(_MOST_ROWS)
     left = _errors_left(rows[target.name], isinstance(target, Numeric))
 
-    def too_good(one: Column) -> bool:
-        codes = _codes(rows[one.name], isinstance(one, Numeric))
+    def too_good(column: Column) -> bool:
+        codes = _codes(rows[column.name], isinstance(column, Numeric))
         return codes is not None and left(codes) <= _TOO_WELL
 
-    found = [
-        one.name
-        for one in table.schema.features
-        if table.once((one, target), partial(too_good, one))
+    names = [
+        column.name
+        for column in table.schema.features
+        if table.cached((column, target), partial(too_good, column))
     ]
     return [
         f"{name!r} alone predicts {target.name!r} almost without error: is it known before the "
         f"outcome? If not, exclude it."
-        for name in found
+        for name in names
     ]
 
 
@@ -430,17 +426,19 @@ def _errors_left(target: pd.Series, numeric: bool) -> Callable[[FloatArray], flo
 
 
 def _dates(table: TableEditor) -> list[str]:
-    found = [
-        one.name
-        for one in table.schema.columns
-        if isinstance(one, IgnoredColumn)
-        and table.once(("dates", one.name), partial(looks_like_dates, table.frame[one.name]))
+    names = [
+        column.name
+        for column in table.schema.columns
+        if isinstance(column, IgnoredColumn)
+        and table.cached(
+            ("dates", column.name), partial(looks_like_dates, table.frame[column.name])
+        )
     ]
-    if not found:
+    if not names:
         return []
-    many = len(found) > 1
+    many = len(names) > 1
     return [
-        f"{quoted(found)} {'look' if many else 'looks'} like dates. Each date would be a separate "
+        f"{quoted(names)} {'look' if many else 'looks'} like dates. Each date would be a separate "
         f"level, so {'they are' if many else 'it is'} left out. To use one, add a numeric column, "
         "such as days since a public date, and declare its bounds."
     ]

@@ -40,7 +40,7 @@ def _excel(content: bytes, name: str) -> pd.DataFrame:
     """Read the first sheet that has a table, without empty rows and columns around it."""
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_unpacked(name, sum(one.file_size for one in archive.infolist()))
+            _check_unpacked(name, sum(member.file_size for member in archive.infolist()))
     sheets = pd.read_excel(
         io.BytesIO(content), sheet_name=None, header=None, keep_default_na=False, na_values=[""]
     )
@@ -49,8 +49,10 @@ def _excel(content: bytes, name: str) -> pd.DataFrame:
         if table.shape[1] < _LEAST_COLUMNS:
             continue
         frame, line = _below_header(table, f"sheet {title!r} of {name}")
-        places = [f"sheet {title!r}"] * (len(sheets) > 1) + [f"header in line {line}"] * (line > 1)
-        frame.attrs["written"] = ", ".join(places)
+        position = [f"sheet {title!r}"] * (len(sheets) > 1) + [f"header in line {line}"] * (
+            line > 1
+        )
+        frame.attrs["written"] = ", ".join(position)
         return frame
     raise DataError(f"{name} has no sheet with {_LEAST_COLUMNS} columns or more")
 
@@ -104,14 +106,14 @@ def _parquet(content: bytes, name: str) -> pd.DataFrame:
     check_unique(file.schema_arrow.names)
     groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
     columns = [group.column(k) for group in groups for k in range(group.num_columns)]
-    unpacked = sum(one.total_uncompressed_size for one in columns)
-    _check_unpacked(name, unpacked, sum(one.num_values for one in columns))
+    unpacked = sum(part.total_uncompressed_size for part in columns)
+    _check_unpacked(name, unpacked, sum(part.num_values for part in columns))
     names = {"string", "binary", "large_string", "large_binary"}
-    texts = [one.name for one in file.schema_arrow if str(one.type) in names]
+    texts = [part.name for part in file.schema_arrow if str(part.type) in names]
     # A text that is repeated in many rows is stored once until its copies are counted.
     frame = ParquetFile(io.BytesIO(content), read_dictionary=texts).read().to_pandas()
     for _, cells in frame.select_dtypes("category").items():
-        lengths = np.array([*(len(str(one)) for one in cells.cat.categories), 0])  # 0: missing
+        lengths = np.array([*(len(str(part)) for part in cells.cat.categories), 0])  # 0: missing
         _check_unpacked(name, int(lengths[cells.cat.codes].sum()))
     frame = frame.astype(dict.fromkeys(set(texts) & set(frame), object))
     return frame.reset_index() if any(frame.index.names) else frame.reset_index(drop=True)
@@ -216,7 +218,6 @@ def chunked_dataset(
 
 
 def _name(source: Any) -> str:
-    """Return the name of a table's file or folder."""
     if not isinstance(source, UnopenedParquet):
         return "table"
     paths = {Path(group.path) for group in source.opened.groups}

@@ -230,7 +230,7 @@ class Slot:
         self._here: dict[str, ViewPart] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
         self._known: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
-        self._titles = [(_called(self._known[name]), place) for place, name in enumerate(names)]
+        self._titles = [(_called(self._known[name]), k) for k, name in enumerate(names)]
         self.choice = basic.Dropdown(description="Figure shown here", options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
@@ -242,24 +242,24 @@ class Slot:
         self.widget.add_class("rx-slot")
         if folds:
             self.widget.add_class("rx-folds")
-        self.show(seen=False)
+        self.show(on_screen=False)
 
     def _on_choice(self) -> None:
         if not self._offering:
-            self.show(seen=self._seen)
+            self.show(on_screen=self._seen)
 
     def offer(self, families: Collection[str]) -> None:
         """Offer the figures that apply to models of these families."""
-        before = [place for _, place in self.choice.options]
-        offered = [one for one in self._titles if self._suits(self.names[one[1]], families)]
-        places = [place for _, place in offered]
-        if places == before or not places:
+        before = [k for _, k in self.choice.options]
+        offered = [o for o in self._titles if self._suits(self.names[o[1]], families)]
+        positions = [k for _, k in offered]
+        if positions == before or not positions:
             return
-        new = [place for place in places if place not in before]
+        new = [k for k in positions if k not in before]
         tree_figures = [
-            one for one in new if getattr(self._known[self.names[one]], "families", 0) == TREES
+            o for o in new if getattr(self._known[self.names[o]], "families", 0) == TREES
         ]
-        current = self.choice.value if self.choice.value in places else places[0]
+        current = self.choice.value if self.choice.value in positions else positions[0]
         if tree_figures and self.names[current] in self._cards:
             current = tree_figures[0]
         self._offering = True
@@ -267,7 +267,7 @@ class Slot:
         self._offering = False
         if len(self.names) > 1:
             display(self.choice, len(offered) > 1)
-        self.show(seen=self._seen)
+        self.show(on_screen=self._seen)
 
     def _suits(self, name: str, families: Collection[str]) -> bool:
         part = self._known[name]
@@ -275,11 +275,11 @@ class Slot:
             return part.suits(families)
         return LINEAR in families or not getattr(part, "linear", False)
 
-    def show(self, *, seen: bool) -> None:
+    def show(self, *, on_screen: bool) -> None:
         """Show only the chosen part; tell the figures whether they are visible."""
-        self._seen = seen
+        self._seen = on_screen
         current = self.names[self.choice.value]
-        if seen and current not in self._here:
+        if on_screen and current not in self._here:
             self._here[current] = self._cards.placed(current)
             self.widget.children = (*self.widget.children, self._here[current].widget)
         if self.fold is not None:
@@ -289,7 +289,7 @@ class Slot:
             if len(self.names) > 1:
                 display(part.widget, name == current)
             if isinstance(part, FigureCard):
-                part.shown = seen and name == current
+                part.shown = on_screen and name == current
                 if part.shown:
                     part.appeared()
 
@@ -305,16 +305,16 @@ class View:
         self, plan: ViewPlan, parts: Mapping[str, ViewPart], cards: FigureRegistry
     ) -> None:
         self.plan = plan
-        known = {*parts, *cards}
+        available = {*parts, *cards}
         *slots, last = plan.slots
         added = tuple(name for name, spec in cards.specs.items() if spec.view == plan.name)
         figures = [
-            tuple(name for name in names if name in known) for names in (*slots, last + added)
+            tuple(name for name in names if name in available) for names in (*slots, last + added)
         ]
         self.names = tuple(names for names in figures if names)
         self.slots = tuple(
-            Slot(names, parts, cards, folds=place >= _OPEN_ON_A_PHONE)
-            for place, names in enumerate(self.names)
+            Slot(names, parts, cards, folds=position >= _OPEN_ON_A_PHONE)
+            for position, names in enumerate(self.names)
         )
         heading = basic.HTML(f"<h2>{escape(plan.question)}</h2>")
         heading.add_class("rx-question")
@@ -326,15 +326,14 @@ class View:
         self.widget.add_class("rx-view")
         self.widget.add_class(f"rx-view-{plan.name}")
 
-    def show(self, *, seen: bool) -> None:
+    def show(self, *, on_screen: bool) -> None:
         """Redraw the figures if the view is visible; otherwise leave them unchanged."""
-        if seen and not self.widget.children:
+        if on_screen and not self.widget.children:
             self.widget.children = self.content
         for slot in self.slots:
-            slot.show(seen=seen)
+            slot.show(on_screen=on_screen)
 
     def offer(self, families: Collection[str]) -> None:
-        """Offer the figures that apply to models of these families."""
         for slot in self.slots:
             slot.offer(families)
 

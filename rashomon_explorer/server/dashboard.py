@@ -42,7 +42,6 @@ class TokenMask(logging.Filter):
         self._written = {token, quote(token, safe=""), quote_plus(token)} - {""}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Mask the record; it is always logged."""
         without_messages(record)
         record.msg, record.args = self._masked(record.getMessage()), None
         return True
@@ -54,7 +53,6 @@ class TokenMask(logging.Filter):
 
 
 def mask_tokens(token: str) -> None:
-    """Mask tokens in all server logs."""
     mask = TokenMask(token)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(mask)
@@ -142,7 +140,6 @@ class Dashboard(Voila):
             packed()
 
     def stop(self) -> None:
-        """Kill the kernels."""
         # A second Ctrl-C during this call would leave kernels running.
         for number in _stop_signals():
             signal.signal(number, signal.SIG_IGN)

@@ -31,8 +31,8 @@ def joined_parts(folders: Sequence[str | Path]) -> bytes:
 
 def _parts(numbers: Iterable[str], folders: Sequence[str | Path]) -> Iterable[Path]:
     """Paths of the numbered scripts; those shared between bundles have no file."""
-    found = (_found(f"{number}.{_MAIN}", folders) for number in numbers)
-    return (part for part in found if part is not None)
+    paths = (_found(f"{number}.{_MAIN}", folders) for number in numbers)
+    return (part for part in paths if part is not None)
 
 
 def _found(name: str, folders: Sequence[str | Path]) -> Path | None:
@@ -64,7 +64,6 @@ class PackedFile(JupyterHandler):
     """Handler of a compressed script, which browsers load while the kernel starts."""
 
     def initialize(self, packed: Callable[[], Packed]) -> None:
-        """Store the function that returns the file."""
         self._made = packed
 
     @authenticated
@@ -106,4 +105,4 @@ class TemplateFile(TemplateStaticFileHandler):
 
 def is_template_file(path: str) -> bool:
     r"""Whether a path below ``/voila/templates/`` can be that of a template file."""
-    return all(_FILE.fullmatch(one) for one in (path, normpath(path)))
+    return all(_FILE.fullmatch(candidate) for candidate in (path, normpath(path)))

@@ -53,7 +53,6 @@ class InWords(JupyterHandler):
     """Handler with plain error pages, because Jupyter's error templates are not served."""
 
     def write_error(self, status_code: int, **_: Any) -> None:
-        """Write a page with the reason of the error and a suggestion."""
         reason = escape(f"{status_code} {self._reason}")
         body = _REFUSED.format(reason=reason) if self.check_host() else _ELSEWHERE
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -82,7 +81,6 @@ class Leave(InWords):
 
     @allow_unauthenticated
     def get(self) -> None:
-        """Delete the login cookie."""
         self.identity_provider.clear_login_cookie(self)
         self.write(_PAGE.format(title="Rashomon Explorer", body=_LEFT))
 
@@ -112,11 +110,13 @@ class LimitedPages(TornadoVoilaHandler):
             # would be passed to the kernel.
             self.redirect(self._without_token())
             return
-        most = self.settings["most_pages"]
-        if self.current_user is not None and self._open() >= most:
+        limit = self.settings["most_pages"]
+        if self.current_user is not None and self._open() >= limit:
             self.set_status(503)
             self.set_header("Retry-After", "120")
-            self.finish(_PAGE.format(title="Too many pages are open", body=_FULL.format(most=most)))
+            self.finish(
+                _PAGE.format(title="Too many pages are open", body=_FULL.format(most=limit))
+            )
             return
         if self.current_user is not None:
             await self.kernel_manager.begun(self._waiting())
@@ -150,8 +150,8 @@ class PatientKernels(AsyncMappingKernelManager):
         """Start a kernel and record its task, which Voilà's pool holds until assignment."""
         task = current_task()
         kernel_id = str(await super().start_kernel(*args, **options))
-        known = {name: by for name, by in self._started_by.items() if name in self._kernels}
-        self._started_by = {**known, kernel_id: None if task is None else ref(task)}
+        starters = {name: by for name, by in self._started_by.items() if name in self._kernels}
+        self._started_by = {**starters, kernel_id: None if task is None else ref(task)}
         return kernel_id
 
     def pages(self, waiting: list[Task[Any]]) -> list[str]:

@@ -103,7 +103,7 @@ def loans(loans_page):
         loans_page.session.rows = rows
         loans_page.state.page, loans_page.state.view = "plan", "curator"
         loans_page.state.rashomon_set = models
-        loans_page.state.pick_nothing()
+        loans_page.state.clear_selection()
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
 ):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
-        monkeypatch.setattr(explorer, "_look", looks := Mock(return_value=None))
+        monkeypatch.setattr(explorer, "_poll_ledger", looks := Mock(return_value=None))
         await asyncio.sleep(0.01)
         assert not looks.called  # a browser that loads the page would miss the change
         explorer.kernel_watch._handle_custom_msg({"kind": "alive?"}, [])

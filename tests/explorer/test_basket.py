@@ -146,7 +146,7 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     panel.group.value = "sex"
     panel.table.ticked = {"group_sizes": 1.0, "mean_selection_gap": 2.0}
     press(panel)
-    (bought,) = explorer.state.paid
+    (bought,) = explorer.state.releases
     assert bought.released["rows of f"].estimate > 0 and bought.group == "sex"
     assert bought.released.charge == explorer.ledger.entries()[-1].id
     assert panel.button.description == "Release aggregates" and not panel.table.ticked
@@ -164,34 +164,36 @@ def test_a_share_whose_noise_would_hide_the_answer_is_not_sold(page):
 
 
 def test_what_rows_cause_is_one_error_and_stays_spent(page):
-    charges, bought, rows = len(page.ledger.entries()), page.state.paid, page.session.rows
+    charges, bought, rows = len(page.ledger.entries()), page.state.releases, page.session.rows
     page.session.rows = rows.assign(**{rows.columns[0]: np.nan})
     _release(page, "ambiguity")
     page.session.rows = rows
     assert "The privacy cost stays spent." in page.state.alert.reason
     entries = page.ledger.entries()
     assert len(entries) == charges + 1 and entries[-1].state == "started"
-    assert page.state.paid == bought and not page.basket_panel.table.disabled
+    assert page.state.releases == bought and not page.basket_panel.table.disabled
     page.state.alert = None
 
 
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
     no_space = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
-    before, charges = page.state.paid, len(page.ledger.entries())
+    before, charges = page.state.releases, len(page.ledger.entries())
     with monkeypatch.context() as patch:
         patch.setattr("rashomon_explorer._utils.files.write_new_file", no_space)
         _release(page, "mean_loss")
-        bought = page.state.paid[-1]
+        bought = page.state.releases[-1]
         assert "No space left" in page.state.alert.reason
         assert len(page.ledger.entries()) == charges + 1 == bought.released.charge
         page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.3)
-        assert page.state.paid == (*before, bought)  # still full: it stays on screen
+        assert page.state.releases == (*before, bought)  # still full: it stays on screen
     page.state.alert = None
     for psi in (0.2, 0.3):  # written once
         page.state.rashomon_set = page.state.rashomon_set.rethreshold(psi)
-        assert page.state.paid == (*before, bought)
+        assert page.state.releases == (*before, bought)
     again = Explorer(data=cancer, home=page.session.home)
-    assert again.state.paid == page.state.paid and len(again.ledger.entries()) == charges + 1
+    assert (
+        again.state.releases == page.state.releases and len(again.ledger.entries()) == charges + 1
+    )
 
 
 def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
@@ -199,7 +201,7 @@ def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
     bought = page.aggregates.order()()
     page.aggregates._follow()
     page.aggregates.receive(bought)
-    assert [one.released.charge for one in page.state.paid].count(bought.released.charge) == 1
+    assert [one.released.charge for one in page.state.releases].count(bought.released.charge) == 1
 
 
 def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once():

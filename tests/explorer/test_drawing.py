@@ -144,7 +144,7 @@ def test_the_page_goes_on_while_draws_are_foretold(visit):
         panel = page.draw_panel
         with trial.heartbeat():
             press(panel)
-            assert page.state.phase == "foretelling" and page.state.busy
+            assert page.state.phase == "simulating" and page.state.busy
             assert panel.button.disabled and not panel.stop.disabled
             dials = page.model_panel.dials.values()
             assert page.data_panel.name.disabled and all(dial.disabled for dial in dials)
@@ -182,7 +182,7 @@ def test_stop_ends_the_waiting_at_once_and_charges_nothing(visit):
         assert not page.state.busy and not panel.button.disabled
         assert "Stopped before anything was charged" in panel.status.html
         press(panel)  # goes on with the trial that is under way
-        assert page.state.phase == "foretelling" and trial.heard == []
+        assert page.state.phase == "simulating" and trial.heard == []
         panel.stop.click()
         trial.page_went_on.set()
         await page.wait_until_idle()

@@ -28,7 +28,7 @@ def _drawn(home, data):
 
 
 def _numbers(page):
-    return [one.number for one in page.state.kept]
+    return [one.number for one in page.state.saved_sets]
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def test_a_new_page_shows_the_last_set_again_and_charges_nothing(home, cancer):
     again = Explorer(data=cancer, home=folder)
     assert np.array_equal(again.rashomon_set.coef, before.rashomon_set.coef)
     assert again.rashomon_set.guarantee == before.rashomon_set.guarantee
-    assert [kept.n_draws for kept in again.state.kept] == [2, 3]
+    assert [kept.n_draws for kept in again.state.saved_sets] == [2, 3]
     assert again.state.in_view == 2 and again.state.phase == "done"
     assert again.constants == before.constants and len(again.ledger.entries()) == 2
     picker = again.bar.sets
@@ -82,19 +82,19 @@ def test_a_note_is_public_a_damaged_one_hides_no_other_and_other_columns_are_ref
 
 def test_a_page_that_was_made_ahead_catches_up_with_another(tmp_path, cancer):
     ahead, other = (_opened(tmp_path, cancer) for _ in range(2))
-    ahead._look(None)
+    ahead._poll_ledger(None)
     assert ahead.rashomon_set is None
     other.draw()
-    ahead._look(None)
+    ahead._poll_ledger(None)
     assert np.array_equal(ahead.rashomon_set.coef, other.rashomon_set.coef)
     assert ahead.state.in_view == 1 and len(ahead.ledger.entries()) == 1
     other.draw()
-    ahead._look(None)
+    ahead._poll_ledger(None)
     # Who looks at a set keeps it; the new one is offered.
     assert ahead.state.in_view == 1 and _numbers(ahead) == [1, 2]
     (tmp_path / "breast_cancer.sets" / "0003.json").write_text("{")
     for _ in range(2):
-        ahead._look(None)
+        ahead._poll_ledger(None)
     assert ahead.state.alert is None and _numbers(ahead) == [1, 2]
 
 
@@ -112,7 +112,7 @@ def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
     assert not picker.menu.value and picker.menu.layout.display == "none"
     # Empty: it says that there is no first draw any more.
     assert [path.name for path in folder.iterdir()] == ["0001.deleted"]
-    assert explorer.rashomon_set is None and explorer.state.kept == ()
+    assert explorer.rashomon_set is None and explorer.state.saved_sets == ()
     assert explorer.ledger.spent() > 0 and explorer.state.alert is None
 
 
@@ -121,19 +121,19 @@ def test_sets_that_cannot_be_read_now_are_told_stay_and_are_shown_when_they_can(
     with _unread():
         again = Explorer(data=cancer, home=tmp_path)
         assert again.rashomon_set is None and "Too many open files" in again.state.alert.reason
-        told = again._look(None)
-        assert "Too many open files" in told.reason and again._look(told) is told
-    assert again._look(told) is None and again.state.alert is None
+        told = again._poll_ledger(None)
+        assert "Too many open files" in told.reason and again._poll_ledger(told) is told
+    assert again._poll_ledger(told) is None and again.state.alert is None
     assert np.array_equal(again.rashomon_set.coef, drawn.rashomon_set.coef)
     assert again.state.in_view == 1
     page, other = again, _opened(tmp_path, cancer)  # nor does it take a set off the page
     other.draw()
     with _unread():
-        assert page._look(None) is not None
+        assert page._poll_ledger(None) is not None
         assert page.state.in_view == 1 and _numbers(page) == [1]
         page.draw()  # its note cannot be read, and it is offered
         assert page.state.in_view == 3 and _numbers(page) == [1, 3]
-    page._look(None)
+    page._poll_ledger(None)
     assert page.state.in_view == 3 and _numbers(page) == [1, 2, 3]
 
 

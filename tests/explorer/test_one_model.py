@@ -108,7 +108,7 @@ def test_the_curator_sees_what_tuning_tells_and_the_release_what_was_paid(cancer
     page.state.view = "release"
     card.redraw()
     assert "No penalty was drawn yet" in json.dumps(card.view.figure, ensure_ascii=False)
-    page.state.tuned = Tuned(
+    page.state.penalty_result = Tuned(
         penalties=(0.5, 2.0, 2.0),
         bounds=(0.1, 10.0),
         mechanism="exponential",

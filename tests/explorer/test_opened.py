@@ -48,7 +48,7 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert explorer.state.alert is None and _failed(explorer) == []
     seen = StandardScaler().fit_transform(X) if scaled else X
     problem = penalised_problem(model[-1] if scaled else model, seen, y)
-    share = exact_ambiguity(problem, explorer.state.outside_psi, np.asarray(seen)).lower
+    share = exact_ambiguity(problem, explorer.state.audit_psi, np.asarray(seen)).lower
     title = _title(explorer, "exact")
     assert f"{share:.0%} of 300 people have a conflicting prediction" in title
     assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
@@ -64,7 +64,7 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     explorer.state.view = "release"
     assert "reads private rows" in str(explorer.cards["exact"].view.figure["layout"])
     explorer.session.choose(load_dataset("monks1"))
-    assert explorer.state.outside is None
+    assert explorer.state.audit is None
     ridge = Explorer(Ridge().fit(X, X["a"] + y), data=(X, X["a"] + y), home=tmp_path)
     assert _failed(ridge) == [] and "people" not in _title(ridge, "exact")  # no flips
 
@@ -74,7 +74,7 @@ def test_an_audit_opens_with_its_tolerance_and_its_models(rows, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     found = audit(LogisticRegression().fit(X, y), X, y, tolerance="1%", n_models=40)
     explorer = found.explore()
-    assert explorer.state.outside is found and explorer.state.outside_psi == found.psi
+    assert explorer.state.audit is found and explorer.state.audit_psi == found.psi
     assert explorer.state.psi != found.psi  # data-dependent: no plan may follow it
     assert explorer.rashomon_set is found.models and _failed(explorer) == []
     assert explorer.draw_panel.button.disabled and explorer.state.page == "set"
@@ -109,7 +109,7 @@ def test_every_figure_of_an_audit_is_drawn_with_its_groups_or_says_what_to_do(ro
     settings = {"tolerance": tolerance, "groups": sex, "n_models": 6, "random_state": 0}
     found = audit(clone(model).fit(X, t), X, t, **settings)
     explorer = Explorer(found, home=tmp_path)
-    assert explorer.state.outside is found and explorer.state.psi != found.psi
+    assert explorer.state.audit is found and explorer.state.psi != found.psi
     assert explorer.selected.columns[0] == "sex" and "a" in explorer.selected.columns
     assert explorer.people_headline.column.value == "sex"
     assert ("range wider than" if kind == "numbers" else "the label") in (
@@ -198,9 +198,9 @@ def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
     assert "free, not private" in panel.audit.description and not panel.audit.disabled
     panel.audit.click()
     assert explorer.state.alert is None and _failed(explorer) == []
-    found = explorer.state.outside
+    found = explorer.state.audit
     assert found.kind == "exact" and explorer.data is table
-    assert explorer.state.outside_psi == found.psi != explorer.state.psi == explorer.plan.psi
+    assert explorer.state.audit_psi == found.psi != explorer.state.psi == explorer.plan.psi
     explorer.show("people_ranges")
     people = explorer.cards["people_ranges"].call.table()
     flips = found.decided["flips"].to_numpy()[people.index]
@@ -213,14 +213,14 @@ def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
     explorer.state.view = "curator"
     set_state(explorer, n_draws=3, epsilon=1.0, mechanism="langevin")
     explorer.draw()  # its models, ψ and exact results are not the audit's
-    assert explorer.state.outside is None and explorer.guarantee.holds
+    assert explorer.state.audit is None and explorer.guarantee.holds
     assert explorer.exact.psi == explorer.plan.psi == explorer.state.psi
     assert f"{found.psi:.6g}" not in "".join(
         path.read_text() for path in tmp_path.glob("*.sets/*.json")
     )
     explorer.session.show_audit(found, table)
-    assert explorer.state.outside is found and not explorer.guarantee.holds
+    assert explorer.state.audit is found and not explorer.guarantee.holds
     explorer.session.open_saved(1)
-    assert explorer.state.outside is None and explorer.guarantee.holds
+    assert explorer.state.audit is None and explorer.guarantee.holds
     explorer.data_panel.name.value = "wine"
-    assert explorer.state.outside is None
+    assert explorer.state.audit is None

@@ -149,7 +149,7 @@ ACTS: dict[str, Callable[[Visit], Any]] = {
         visit.page.bar.sets.question.yes.click(),
     ),
     "delete_elsewhere": lambda visit: [
-        visit.page.session.set_store.delete(kept.number) for kept in visit.page.state.kept
+        visit.page.session.set_store.delete(kept.number) for kept in visit.page.state.saved_sets
     ],
     "compare": lambda visit: [visit.page.show(figure) for figure in ("sets", "pair")],
     "look_everywhere": lambda visit: [visit.set(page=page) for page in VIEWS],
@@ -165,7 +165,7 @@ ACTS: dict[str, Callable[[Visit], Any]] = {
     "find_ledger": lambda visit: [
         ledger.write_bytes(content) for ledger, content in visit.lost.items()
     ],
-    "watch": lambda visit: visit.page._look(None),
+    "watch": lambda visit: visit.page._poll_ledger(None),
     "spend_elsewhere": Visit.spend_elsewhere,
     "reload": Visit.reload,
 }
@@ -297,7 +297,7 @@ def _check(visit):
             kept = SetStore(path).all()
             assert len({one.number for one in kept}) == len(kept) <= len(ledger.entries())
     if page.ledger is not None and page.ledger.path.exists():
-        page._look(None)
+        page._poll_ledger(None)
         assert state.account.spent == page.ledger.spent()
         assert len(state.account.charges) == len(page.ledger.entries())
     models = page.rashomon_set
@@ -305,13 +305,13 @@ def _check(visit):
         stored = page.session.set_store
         if state.in_view in [one.number for one in stored.all()]:
             assert np.array_equal(stored.open(state.in_view).coef, models.coef)
-        assert state.in_view in [one.number for one in state.kept]
+        assert state.in_view in [one.number for one in state.saved_sets]
     if models is None:
-        assert not state.paid
+        assert not state.releases
     else:
         assert all(0 <= draw < models.n_draws for draw in state.selection)
         assert state.drawn_settings["n_draws"] >= models.n_draws
-        for bought in state.paid:
+        for bought in state.releases:
             assert bought.released.charge in [entry.id for entry in page.ledger.entries()]
     for card in page.cards.values():
         assert "could not be drawn" not in str(card.view.figure.get("layout", {}))

@@ -80,7 +80,7 @@ SELLERS = {
     "a penalty": Seller(
         lambda page: page.tuning_panel,
         _tune,
-        lambda page: page.state.tuned,
+        lambda page: page.state.penalty_result,
         lambda page: setattr(page.tuning_panel.many, "value", 20),
         "DPBilevelSearch, 5 draws of penalties",
         "Made 5 draws of a penalty",
@@ -88,7 +88,7 @@ SELLERS = {
     "aggregates": Seller(
         lambda page: page.basket_panel,
         _tick,
-        lambda page: page.state.paid,
+        lambda page: page.state.releases,
         lambda page: setattr(page.basket_panel.epsilon, "value", 1.5),
         "release: ambiguity, mean_accuracy",
         "Released 2 numbers",
@@ -96,7 +96,7 @@ SELLERS = {
     "an audit": Seller(
         lambda page: page.data_panel,
         lambda page: None,
-        lambda page: page.state.outside,
+        lambda page: page.state.audit,
         lambda page: page.session.choose(page.data),
     ),
 }
@@ -428,7 +428,7 @@ def test_settings_moved_during_the_test_on_simulated_rows_are_not_bought(cancer_
 
     async def scenario():
         press(page.draw_panel)
-        assert page.state.phase == "foretelling"
+        assert page.state.phase == "simulating"
         page.state.epsilon = 3.0
         await page.wait_until_idle()
 
@@ -459,7 +459,7 @@ def test_a_free_draw_of_other_terms_draws_and_tests_nothing(cancer_page, monkeyp
 
     async def scenario():
         button._receive(None, {"type": "pressed", "offer": offer}, None)
-        assert page.state.phase != "foretelling"
+        assert page.state.phase != "simulating"
         await page.wait_until_idle()
 
     asyncio.run(scenario())

@@ -48,7 +48,7 @@ def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
     loans.people_headline.group.value = "f"
     assert state.groups == (("sex", "f"),)
     assert table.note == f"{int((loans.data.frame['sex'] == 'f').sum())} of 200 people"
-    state.pick_nothing()
+    state.clear_selection()
     assert loans.people_headline.group.value == "everyone" and table.picked == []
     state.rashomon_set = loans.rashomon_set[[int(np.argmin(loans.rashomon_set.excess))]]
     assert "needs at least two draws within ψ" in loans.people_headline.find()
@@ -81,7 +81,7 @@ def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
     assert selected.words == f"2 of 12 models selected · {women.sum()} of 200 rows selected"
     assert eval(selected.names[2], {"explorer": loans}).equals(loans.targets[women])
     assert f"all {women.sum()} rows" in _title(loans.cards["importance"])
-    state.pick_nothing()
+    state.clear_selection()
     state.people = (3, 5)  # too few to measure by: marked, and nobody is left out
     assert len(selected.people) == 200
     state.people = tuple(range(40))

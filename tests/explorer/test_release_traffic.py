@@ -251,7 +251,7 @@ def _audited_here(home, seed):
     page = Explorer(data=TableEditor("loans", _loans(seed), LOANS).data(), home=home)
     before = page.state.settings(), page.plan.psi, page.plan.guarantee
     page.data_panel.audit.click()
-    assert page.state.outside.psi == page.state.outside_psi != page.state.psi
+    assert page.state.audit.psi == page.state.audit_psi != page.state.psi
     assert before == (page.state.settings(), page.plan.psi, page.plan.guarantee)
     return page
 

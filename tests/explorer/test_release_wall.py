@@ -237,7 +237,7 @@ def test_panels_of_people_are_empty_from_the_switch_on(page, sent, monkeypatch):
     assert "<li>" not in headline.words.value
     count = len(page.session.picked.rows)
     assert [one for one in sent if f"{count:,} of 200" in one or "<li>" in one] == []
-    page.state.pick_nothing()
+    page.state.clear_selection()
     set_state(page, view="curator", page="plan")
 
 
@@ -367,13 +367,13 @@ def test_the_release_hides_an_audit_without_models(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.data_panel.audit.click()
     state = explorer.state
-    assert state.outside is not None
+    assert state.audit is not None
     state.rashomon_set = None
     assert not state.has_no_guarantee
     state.view = "release"
     assert state.has_no_guarantee
     state.view = "curator"
-    state.outside = None
+    state.audit = None
     state.view = "release"
     assert not state.has_no_guarantee
 
@@ -383,7 +383,7 @@ def test_a_draw_after_an_audit_drops_the_audit(explorer, cancer):
     explorer.data_panel.audit.click()
     set_state(explorer, n_draws=2, mechanism="langevin", epsilon=1.0)
     explorer.draw()
-    assert explorer.state.outside is None and explorer.rashomon_set.n_draws == 2
+    assert explorer.state.audit is None and explorer.rashomon_set.n_draws == 2
 
 
 def test_columns_that_group_people_are_the_declared_ones_in_the_release(page):

@@ -216,7 +216,7 @@ def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, 
     assert explorer.guarantee.holds and explorer.ledger.spent() > 0
     assert explorer.aggregates.contents().schema.classes == ("no", "yes")
     again = Explorer(data=load_csv(table, target="repaid", **declared), home=tmp_path)
-    assert again.rashomon_set is None and again.state.kept
+    assert again.rashomon_set is None and again.state.saved_sets
     again.data_panel.schema.confirm.click()
     assert np.array_equal(again.rashomon_set.coef, explorer.rashomon_set.coef)
 

@@ -252,7 +252,7 @@ def test_reopened_a_page_comes_back_to_the_last_table_and_asks_for_its_file_agai
     set_state(page, psi=0.6, n_draws=2, epsilon=1.0)
     page.draw()
     assert page.state.alert is None and page.guarantee.holds
-    ready._come_back()
+    ready._show_last_table()
     assert ready.state.page == "data" and "Give the file of loans again" in ready.state.message
     again = Explorer(home=home)
     assert again.state.page == "data" and again.data is None

@@ -94,7 +94,7 @@ def test_rules_and_ticks_select_models_for_every_figure(page):
     assert sorted(large[list(state.selection)]) == sorted(large[within])[:5]
     panel.table.picked = [1, 4]  # as the browser ticks
     assert state.selection == (1, 4)
-    state.pick_nothing()
+    state.clear_selection()
     assert panel.table.picked == []
 
 

@@ -42,7 +42,7 @@ def page(drawn):
     if drawn.data.schema is not schema:
         drawn.session.redeclare(schema)
     set_state(drawn, **AS_OPENED)
-    drawn.state.pick_nothing()
+    drawn.state.clear_selection()
     assert drawn.state.alert is None
 
 
@@ -188,14 +188,14 @@ def test_rules_are_searched_and_questions_can_be_read(page):
 def _bought(page):
     """An aggregate of these trees that was paid for."""
     panel = page.basket_panel
-    if not page.state.paid:
+    if not page.state.releases:
         assert panel.group.value == "group" and "can be exported at no" in panel.price.value
         names = ("ambiguity", "mean_loss", "group_sizes", "psi_n_trees", "psi_avoiding")
         panel.table.ticked = dict.fromkeys(names, 1.0)
         before, price = page.ledger.spent(), price_on(panel.button)
         press(panel)
         assert cost_text(page.ledger.spent() - before) == price
-    return page.state.paid[0]
+    return page.state.releases[0]
 
 
 def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
@@ -208,7 +208,7 @@ def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     assert _bought(page).released["psi of 10 trees"].note
     assert "linear models" in rows["soft_hits"]["why"]
     again = Explorer(load_dataset("lending"), home=page.session.home)
-    assert again.state.paid == (_bought(page),)
+    assert again.state.releases == (_bought(page),)
     assert "ambiguity" in again.take_panel.receipt.value
 
 

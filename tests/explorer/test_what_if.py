@@ -22,7 +22,7 @@ def private(tmp_path_factory):
 def page(private):
     yield private
     private.state.view = "curator"
-    private.state.pick_nothing()
+    private.state.clear_selection()
     assert private.state.alert is None
 
 

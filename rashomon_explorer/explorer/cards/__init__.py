@@ -107,7 +107,6 @@ PREPARE: Mapping[str, Prepare] = {
 
 
 def figure_card(session: Session, spec: FigureSpec) -> FigureCard:
-    """Return the card of a figure."""
     name = spec.name
     card = FigureCard(session, spec, INPUTS.get(name), CONTROLS.get(name, {}), PREPARE.get(name))
     if name == "plan":

@@ -65,15 +65,15 @@ class Need:
     why_not: Callable[[Session], str] = lambda session: ""
 
 
-def _unless(known: Callable[[Session], Any], message: str) -> Callable[[Session], str]:
-    return lambda session: "" if known(session) else message
+def _unless(value: Callable[[Session], Any], message: str) -> Callable[[Session], str]:
+    return lambda session: "" if value(session) else message
 
 
 _OF_MODELS = ("rashomon_set", "view", "phase", "data")
 NEEDS: Mapping[str, Need] = {
     "models": Need(_OF_MODELS),
     "drawn": Need(_OF_MODELS),
-    "fitted": Need(("outside", "outside_psi", "view")),
+    "fitted": Need(("audit", "audit_psi", "view")),
     "selection": Need(("selection",)),
     "inside only": Need(("inside_only",)),
     "favourites": Need(("favourites",)),
@@ -92,9 +92,9 @@ NEEDS: Mapping[str, Need] = {
     ),
     "plan": Need(("plan", "constants", "data")),
     "budget": Need(("account", "phase")),
-    "aggregates": Need(("paid", "rashomon_set")),
-    "penalties": Need(("tuning", "tuned", "phase")),
-    "saved sets": Need(("kept", "in_view")),
+    "aggregates": Need(("releases", "rashomon_set")),
+    "penalties": Need(("tuning", "penalty_result", "phase")),
+    "saved sets": Need(("saved_sets", "in_view")),
     "column": Need(("group_column",)),
     "tree class": Need(
         ("family", "max_leaves", "max_depth", "leaf_penalty", "psi", "people", *_OF_MODELS[1:]),
@@ -113,7 +113,7 @@ NEEDS: Mapping[str, Need] = {
         )
     ),
     "groups": Need(
-        ("outside",),
+        ("audit",),
         _unless(
             lambda session: session.picked.columns,
             "No column defines groups: choose a data set that has one,<br>"
@@ -137,7 +137,6 @@ def _message_figure(title: str, text: str, height: int = 360) -> go.Figure:
 
 
 def message(title: str, text: str, height: int = 360) -> registry.FigureCall:
-    """Figure without data, with a text."""
     return registry.FigureCall(partial(_message_figure, title, text, height), is_message=True)
 
 
@@ -171,8 +170,8 @@ class FigureCard:
         self._kinds = region("rx-kinds")
         groups = [self._column_picker()] if "column" in spec.needs else []
         self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
-        own = [getattr(control, "widget", control) for control in self.controls.values()]
-        bar = [self._kinds, *groups, *own]
+        widgets = [getattr(control, "widget", control) for control in self.controls.values()]
+        bar = [self._kinds, *groups, *widgets]
         parts = [self.view, self.menu, row(bar, "rx-bar")]
         self.widget = own_layout(column(parts, "rx-card", "rx-figure"))
         pickers = {k: one for k, one in self.controls.items() if hasattr(one, "options")}
@@ -183,9 +182,8 @@ class FigureCard:
 
     @cached_property
     def facts(self) -> ipywidgets.HTML:
-        """Region of HTML below the figure."""
-        view, *others = self.widget.children
-        self.widget.children = (view, facts := region("rx-promises"), *others)
+        view, *parts = self.widget.children
+        self.widget.children = (view, facts := region("rx-promises"), *parts)
         return facts
 
     @property
@@ -195,12 +193,10 @@ class FigureCard:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Python lines that show what the card shows."""
         return self.call.lines
 
     @property
     def traits(self) -> list[str]:
-        """Traits of the state that the figure follows."""
         needs = [trait for need in self.spec.needs for trait in NEEDS[need].traits]
         return list(dict.fromkeys([*needs, *EPOCH]))
 
@@ -241,7 +237,7 @@ class FigureCard:
                 control.options = options
                 control.disabled = not options
                 control.value = next(
-                    (one[1] if isinstance(one, tuple) else one for one in options), None
+                    (option[1] if isinstance(option, tuple) else option for option in options), None
                 )
 
     def inputs(self) -> registry.FigureCall | str:
@@ -249,37 +245,36 @@ class FigureCard:
         return self.build() if self._inputs is None else self._inputs(self)
 
     def message(self, text: str, height: int = 360) -> registry.FigureCall:
-        """Figure with the card's title and a text."""
         return message(self.spec.title, text, height)
 
     def build(
         self, arguments: Mapping[str, Any] | None = None, **changes: Any
     ) -> registry.FigureCall:
         """Call of the figure with the page's arguments and these."""
-        spec, known = self.spec, {**self._arguments(), **(arguments or {})}
+        spec, figure_arguments = self.spec, {**self._arguments(), **(arguments or {})}
         if self.state.view == "release" and "models" in spec.needs:
             plot = spec.release_plot or spec.plot
             changes = {"plot": plot, "marks": ("paid",), "of_people": False, **changes}
-        return spec.call(known, **{"cache": self.cache, **changes})
+        return spec.call(figure_arguments, **{"cache": self.cache, **changes})
 
     def _arguments(self) -> dict[str, registry.Argument]:
         """Arguments that every figure can take; in the release view nothing of private rows."""
-        state, parameters, found = self.state, self.spec.parameters, {}
+        state, parameters, arguments = self.state, self.spec.parameters, {}
         models = state.rashomon_set
         if "models" in self.spec.needs and models is not None:
             released = state.view == "release"
             models = models.release() if released else models
             line = "explorer.rashomon_set" + ".release()" * released
-            found["models"] = found["released"] = registry.Argument.known(models, line)
+            arguments["models"] = arguments["released"] = registry.Argument.known(models, line)
         if "selection" in self.spec.needs:
             line = "explorer.state.selection" if state.selection else "()"
-            found["highlight"] = registry.Argument.known(tuple(state.selection), line)
+            arguments["highlight"] = registry.Argument.known(tuple(state.selection), line)
         if state.view != "release":
             rows = self._rows() if parameters & {"X", "groups"} else {}
             if "targets" not in self.spec.needs:
                 rows.pop("y", None)  # of such a figure, y is an axis
-            found |= {name: one for name, one in rows.items() if name in parameters}
-        return found
+            arguments |= {name: value for name, value in rows.items() if name in parameters}
+        return arguments
 
     def _rows(self) -> dict[str, registry.Argument]:
         """Rows, targets and groups as they are now: by column, of the selected people, or all."""
@@ -288,10 +283,10 @@ class FigureCard:
         if "groups" in needs:
             return self._grouped_rows(rows, targets)
         if "people" in needs:
-            places, (_, row_line, target_line) = selection.people, selection.names
-            key = (rows, places.tobytes())
-            y = registry.Argument(target_line, lambda: taken(targets, places), key)
-            X = registry.Argument(row_line, lambda: taken(rows, places), key)
+            positions, (_, row_line, target_line) = selection.people, selection.names
+            key = (rows, positions.tobytes())
+            y = registry.Argument(target_line, lambda: taken(targets, positions), key)
+            X = registry.Argument(row_line, lambda: taken(rows, positions), key)
             return {"X": X, "y": y, "targets": y}
         return {
             "X": registry.Argument("explorer.rows", lambda: rows),
@@ -300,13 +295,13 @@ class FigureCard:
 
     def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, registry.Argument]:
         session, column, table = self.session, self.column, self.session.group_table
-        places, everyone = session.picked.everyone.people, "explorer.selected.everyone"
+        positions, everyone = session.picked.everyone.people, "explorer.selected.everyone"
         return {
-            "X": registry.Argument(f"{everyone}.rows", lambda: taken(rows, places), rows),
-            "y": registry.Argument(f"{everyone}.targets", lambda: taken(targets, places), rows),
+            "X": registry.Argument(f"{everyone}.rows", lambda: taken(rows, positions), rows),
+            "y": registry.Argument(f"{everyone}.targets", lambda: taken(targets, positions), rows),
             "groups": registry.Argument(
                 f"{everyone}.groups({column!r})",
-                lambda: group_labels(table, column).iloc[places],
+                lambda: group_labels(table, column).iloc[positions],
                 (rows, column),
             ),
         }
@@ -352,7 +347,9 @@ class FigureCard:
 
     def missing(self) -> str:
         """Why an input of the figure is missing; empty if all are there."""
-        return next(filter(None, (NEEDS[one].why_not(self.session) for one in self.spec.needs)), "")
+        return next(
+            filter(None, (NEEDS[name].why_not(self.session) for name in self.spec.needs)), ""
+        )
 
     def waiting(self) -> registry.FigureCall:
         """Message with the next step, while there are no models."""
@@ -373,7 +370,6 @@ class FigureCard:
         return _INSTEAD if trees else _NOT_LINEAR
 
     def redraw(self) -> None:
-        """Update the figure in this thread."""
         call, epoch = self._attempt(), self.epoch
         if call is None:
             return
@@ -422,12 +418,12 @@ class FigureCard:
         """Send a figure to the browser; the only way there, and closed to one that is late."""
         if epoch != self.epoch:
             return
-        whole, self._shown_for = epoch != self._shown_for, epoch
+        resend, self._shown_for = epoch != self._shown_for, epoch
         self.call = call
         for words in self._scope(call) if call.lines else ():
             if words not in str(figure.layout.title.text or ""):
                 registry.add_subtitle(figure, words)
-        self.view.show(figure, whole=whole)
+        self.view.show(figure, whole=resend)
         self.widget.remove_class(_OUTDATED)
         self._enable_entries()
         self._fill()
@@ -480,26 +476,25 @@ class FigureCard:
 
     def _definition_html(self) -> str:
         definition, terms = self.spec.definition, html.figure_terms(self.spec)
-        own = f'<p class="rx-note">{definition}</p>' if definition else ""
-        return own + (html.definitions_html(terms) if terms else "")
+        text = f'<p class="rx-note">{definition}</p>' if definition else ""
+        return text + (html.definitions_html(terms) if terms else "")
 
     def offer(self, label: str, options: Sequence[Any], default: Any = None) -> Any:
         """Replace a dropdown's options without redrawing, keep its value if possible; return it."""
-        picker, known = self.controls[label], tuple(options)
-        if tuple(picker.options) != known:
-            values = [one[1] if isinstance(one, tuple) else one for one in known]
+        picker, choices = self.controls[label], tuple(options)
+        if tuple(picker.options) != choices:
+            values = [choice[1] if isinstance(choice, tuple) else choice for choice in choices]
             current, fallback = picker.value, default if default in values else None
             with self.silent():
-                picker.options = known
+                picker.options = choices
                 picker.value = (
                     current if current in values else fallback or next(iter(values), None)
                 )
-        picker.disabled = not known
+        picker.disabled = not choices
         return picker.value
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """Change controls without redrawing the figure."""
         self._offering = True
         try:
             yield
@@ -527,7 +522,7 @@ class FigureCard:
                 self.by.value = self.column or None
 
         self.by.observe(choose, "value")
-        self.state.observe(follow, ["data", "outside", "group_column", "view"])
+        self.state.observe(follow, ["data", "audit", "group_column", "view"])
         follow()
         return self.by
 
@@ -563,8 +558,6 @@ Control = Callable[[FigureCard, str], Any]
 
 
 def picker(*options: Any) -> Control:
-    """Control that makes a dropdown, which redraws the figure."""
-
     def make(card: FigureCard, label: str) -> ipywidgets.Dropdown:
         dropdown = basic.Dropdown(description=label, options=options, disabled=not options)
         dropdown.observe(lambda _: None if card._offering else card.changed(), "value")
@@ -581,35 +574,35 @@ def _link_selection(card: FigureCard) -> None:
     """Let clicks and box selections in a figure select models or people."""
     state, trait = card.state, _SELECTED[card.spec.selects]
 
-    def places(found: Iterable[Any]) -> tuple[Any, ...]:
+    def existing(ids: Iterable[Any]) -> tuple[Any, ...]:
         """Models, people or groups with these ids, without those that do not exist."""
         if trait == "groups":
-            return tuple(dict.fromkeys((card.column, one) for one in found if isinstance(one, str)))
+            return tuple(dict.fromkeys((card.column, key) for key in ids if isinstance(key, str)))
         models, rows = state.rashomon_set, card.session.rows
         if trait == "people":
             count = 0 if rows is None else len(rows)
         else:
             count = 0 if models is None else models.n_draws
-        return tuple(sorted({one for one in found if type(one) is int and 0 <= one < count}))
+        return tuple(sorted({key for key in ids if type(key) is int and 0 <= key < count}))
 
     def clicked(change: dict[str, Any]) -> None:
         if card._offering:
             return
         point, before = change["new"], getattr(state, trait)
-        found = places(point.get("ids") or [point.get("id")])
-        if not found:
+        after = existing(point.get("ids") or [point.get("id")])
+        if not after:
             return
-        if trait == "selection" and len(found) == 1:  # single models add up
-            others = tuple(other for other in before if other != found[0])
-            found = others if others != before else (*before, *found)
-        elif before == found:
-            found = ()
-        setattr(state, trait, found)
+        if trait == "selection" and len(after) == 1:  # single models add up
+            remaining = tuple(draw for draw in before if draw != after[0])
+            after = remaining if remaining != before else (*before, *after)
+        elif before == after:
+            after = ()
+        setattr(state, trait, after)
 
     def selected(change: dict[str, Any]) -> None:
         if card._offering:
             return
-        setattr(state, trait, places(point.get("id") for point in change["new"]))
+        setattr(state, trait, existing(point.get("id") for point in change["new"]))
 
     card.view.observe(clicked, "clicked")
     card.view.observe(selected, "selected")

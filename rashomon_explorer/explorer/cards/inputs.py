@@ -35,7 +35,6 @@ from rashomon_explorer.sets.linear import groups_by_name
 
 
 def exact_ranges(card: FigureCard) -> FigureCall:
-    """Pass exact coefficient ranges, with the draws if there are any."""
     find = card.session.exact.coefficient_ranges
     exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
     if _has_draws(card):
@@ -44,7 +43,6 @@ def exact_ranges(card: FigureCard) -> FigureCall:
 
 
 def ranges(card: FigureCard) -> FigureCall | str:
-    """Pass exact coefficient ranges, or the ranges over released draws."""
     if card.state.view == "release":
         return card.build(tabulate=coefficients.spread_table, code=None)
 
@@ -76,11 +74,10 @@ _NO_MODEL = (
 
 
 def exact(card: FigureCard) -> FigureCall | str:
-    """Pass exact coefficient ranges for a model fitted elsewhere."""
-    external, psi = card.state.exact_audit, card.state.outside_psi
+    external, psi = card.state.exact_audit, card.state.audit_psi
     if external is None:
         return _NO_MODEL
-    of = "explorer.state.outside"
+    of = "explorer.state.audit"
     return card.build(
         {
             "exact": Argument(f"{of}.at({psi!r}).effects", lambda: external.at(psi).effects),
@@ -89,18 +86,17 @@ def exact(card: FigureCard) -> FigureCall | str:
     )
 
 
-def _audit_note(found: Audit) -> str:
+def _audit_note(shown_audit: Audit) -> str:
     """Return the unit of the effects and the share of people with a conflicting prediction."""
     unit = "per standard deviation or level"
-    if found.task == "regression":
+    if shown_audit.task == "regression":
         return unit
-    people = found.decided
+    people = shown_audit.decided
     share = f"{people['flips'].mean():.0%} of {len(people):,} people have a conflicting prediction"
     return f"{unit} · {share}"
 
 
 def budget(card: FigureCard) -> FigureCall:
-    """Pass charges of the ledger, and the privacy cost of the plan."""
     account, plan, state = card.state.account, card.state.plan, card.state
     if account is None:
         return card.message(NO_DATA, HEIGHT)
@@ -116,7 +112,7 @@ def budget(card: FigureCard) -> FigureCall:
         "delta": account.delta,
         "rule": account.totals,
         "divergences": [entry.divergence for entry in charges],
-        "notes": [f"{one.note}<br>{one.day}, {one.standing}" for one in charges],
+        "notes": [f"{charge.note}<br>{charge.day}, {charge.standing}" for charge in charges],
         "entries": account.charges,
     }
     changes = {} if account.charges else {"tabulate": None}
@@ -124,7 +120,6 @@ def budget(card: FigureCard) -> FigureCall:
 
 
 def tradeoff(card: FigureCard) -> FigureCall | str:
-    """Pass guarantee of the models on screen, or of the planned draws."""
     state, models = card.state, card.state.rashomon_set
     if models is not None and models.n_draws and models.guarantee.holds:
         guarantee, of, line = models.guarantee, "these models", "explorer.guarantee"
@@ -136,14 +131,13 @@ def tradeoff(card: FigureCard) -> FigureCall | str:
 
 
 def aggregates(card: FigureCard) -> FigureCall | str:
-    """Pass the aggregates that were released last."""
-    if not card.state.paid:
+    if not card.state.releases:
         return (
             "No aggregates were released for these models.<br>"
             "Fill the basket and press <b>Release</b>."
         )
-    last = card.state.paid[-1].released
-    return card.build({"released": Argument.known(last, "explorer.state.paid[-1].released")})
+    last = card.state.releases[-1].released
+    return card.build({"released": Argument.known(last, "explorer.state.releases[-1].released")})
 
 
 @wraps(audit_tuning)
@@ -155,13 +149,13 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
 
 def penalties(card: FigureCard) -> FigureCall | str:
     """Pass validation loss of every penalty; in a release only the drawn penalties."""
-    state, result, search = card.state, card.state.tuned, card.state.search
+    state, result, search = card.state, card.state.penalty_result, card.state.search
     if state.view == "release":
         if result is None:
             return "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
-        known = {"drawn": result.penalties, "bounds": result.bounds, "promised": result.promised}
+        drawn = {"drawn": result.penalties, "bounds": result.bounds, "promised": result.promised}
         call = {"plot": plot_drawn_penalties, "tabulate": drawn_table, "measure": None}
-        return card.build(known, **call, marks=("paid",), is_message=True)
+        return card.build(drawn, **call, marks=("paid",), is_message=True)
     if state.tuning is None or isinstance(state.tuning, str):
         return escape(state.tuning or "")
     rows = card.session.rows
@@ -183,7 +177,6 @@ _OF_DRAWS = (
 
 
 def distribution(card: FigureCard) -> FigureCall | str:
-    """Pass importance of each feature on resampled tables."""
     session, models = card.session, card.state.rashomon_set
     if card.state.exact_audit is not None:
         return _OF_DRAWS
@@ -198,7 +191,6 @@ def distribution(card: FigureCard) -> FigureCall | str:
 
 
 def pair(card: FigureCard) -> FigureCall | str:
-    """Pass two selected models, or one and the best."""
     models, draws = card.state.rashomon_set, card.state.selection[:2]
     released = card.state.view == "release"
     if not draws or max(draws) >= models.n_draws or (released and len(draws) < 2):
@@ -212,20 +204,17 @@ def pair(card: FigureCard) -> FigureCall | str:
 
 
 def losses(card: FigureCard) -> FigureCall | str:
-    """Pass draws of known losses."""
     if math.isnan(card.state.rashomon_set.least):
         return "The losses of these models are unknown:<br>build the set with losses or with y."
     return card.build()
 
 
 def chains(card: FigureCard) -> FigureCall:
-    """Pass looks at the chains of the last draw."""
     looks = Argument.known(card.state.chains, "explorer.state.chains")
     return card.build({"chains": looks, "psi": float(card.state.psi)})
 
 
 def clear_axes(card: FigureCard) -> None:
-    """Offer no axes while there are no models."""
     if card.is_without_models:
         for label in ("across", "up"):
             card.offer(label, ())
@@ -237,8 +226,8 @@ def cloud(card: FigureCard) -> FigureCall:
     if tuple(card.controls["across"].options) != tuple(models.parameter_names):
         for label, axis in zip(axes.values(), coefficients.default_axes(models), strict=True):
             card.offer(label, models.parameter_names, axis)
-    chosen = {name: card.controls[label].value for name, label in axes.items()}
-    return card.build({**chosen, "inside_only": card.state.inside_only})
+    axes_by_name = {name: card.controls[label].value for name, label in axes.items()}
+    return card.build({**axes_by_name, "inside_only": card.state.inside_only})
 
 
 IMPORTANCE = (("importance", "importance"), ("coefficients", "coef"))
@@ -253,8 +242,8 @@ def coefficients_instead(card: FigureCard) -> FigureCall | None:
         return None
     groups = groups_by_name(models.models.feature_names) if trees else models.feature_groups
     columns = [("importance of single columns", COLUMNS)] if groups else []
-    others = [] if trees else [IMPORTANCE[1]]
-    if card.offer("show", (IMPORTANCE[0], *columns, *others), "importance") == "coef":
+    coefficient_choice = [] if trees else [IMPORTANCE[1]]
+    if card.offer("show", (IMPORTANCE[0], *columns, *coefficient_choice), "importance") == "coef":
         spec = coefficients.SPREAD
         plot = (released and spec.release_plot) or spec.plot
         table = spec.table if released or models.hit_rate > 0 else None
@@ -265,7 +254,6 @@ def coefficients_instead(card: FigureCard) -> FigureCall | None:
 
 
 def importances(card: FigureCard) -> FigureCall:
-    """Pass features or columns."""
     return card.build({"features": COLUMNS if card.controls["show"].value == COLUMNS else None})
 
 
@@ -279,20 +267,20 @@ def importance_cloud(card: FigureCard) -> FigureCall:
     """Pass chosen features and measure, for some measures on fewer people."""
     models, selection, measure = card.state.rashomon_set, card.session.picked, card.controls["by"]
     groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
-    chosen = {
+    features = {
         "x": card.offer("across", (_WIDEST, *groups)),
         "y": card.offer("up", (_WIDEST, *groups)),
     }
     arguments: dict[str, Any] = {
-        name: None if feature == _WIDEST else feature for name, feature in chosen.items()
+        name: None if feature == _WIDEST else feature for name, feature in features.items()
     }
     arguments["measure"] = measure.value
     people = selection.people
-    most = len(people) if measure.value == "shap" else max(50, _MOST_ANSWERS // models.n_draws)
-    if most < len(people):
-        few, rows, targets = people[:most], card.session.rows, card.session.targets
+    row_limit = len(people) if measure.value == "shap" else max(50, _MOST_ANSWERS // models.n_draws)
+    if row_limit < len(people):
+        few, rows, targets = people[:row_limit], card.session.rows, card.session.targets
         key = (rows, few.tobytes())
-        lines = [f"{line}.iloc[:{most}]" for line in selection.names]
+        lines = [f"{line}.iloc[:{row_limit}]" for line in selection.names]
         arguments["X"] = Argument(lines[1], lambda: taken(rows, few), key)
         arguments["targets"] = Argument(lines[2], lambda: taken(targets, few), key)
     return card.build(arguments)
@@ -335,14 +323,14 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
             "in <b>audit.reliance</b>."
         )
     groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
-    size = {name: float(np.abs(models.best[places]).max()) for name, places in groups.items()}
+    size = {name: float(np.abs(models.best[positions]).max()) for name, positions in groups.items()}
     ranked = sorted(size, key=lambda name: -size[name])
     each = 0.5 + _SECONDS_A_ROW * len(card.session.rows)
-    most = max(1, int(_AT_ONCE / each))
-    display(every, most < len(ranked))
+    feature_limit = max(1, int(_AT_ONCE / each))
+    display(every, feature_limit < len(ranked))
     wait = math.ceil(each * len(ranked) / 60)
     every.tooltip = f"All {len(ranked)} features: about {plural(wait, 'minute')}"
-    features = tuple(ranked if every.value else ranked[:most])
+    features = tuple(ranked if every.value else ranked[:feature_limit])
     left_out = len(ranked) - len(features)
     more = f"{plural(left_out, 'feature')} of smaller coefficients not measured yet"
     line = f"explorer.exact.class_reliance({features!r})"
@@ -351,9 +339,8 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
 
 
 def columns(card: FigureCard) -> FigureCall | str:
-    """Pass cells of the chosen column and its declaration."""
     data = card.state.data
-    declared = [one.name for one in data.schema.columns if not isinstance(one, IgnoredColumn)]
+    declared = [each.name for each in data.schema.columns if not isinstance(each, IgnoredColumn)]
     name = card.offer("column", declared)
     if name is None:
         return "No column has declared bounds or levels."
@@ -370,9 +357,8 @@ _COMPARE = "compare with"
 
 
 def offer_sets(card: FigureCard) -> None:
-    """Offer the other saved sets of the same table."""
-    others = [one for one in reversed(card.state.kept) if one.number != card.state.in_view]
-    card.offer(_COMPARE, [(one.label, one.number) for one in others])
+    sets_to_offer = [s for s in reversed(card.state.saved_sets) if s.number != card.state.in_view]
+    card.offer(_COMPARE, [(s.label, s.number) for s in sets_to_offer])
 
 
 def sets(card: FigureCard) -> FigureCall | str:
@@ -386,11 +372,11 @@ def sets(card: FigureCard) -> FigureCall | str:
     first, second, end = state.rashomon_set, store.open(draw), ""
     if state.view == "release":
         first, second, end = first.release(), second.release(), ".release()"
-    other = f"explorer.session.set_store.open({draw}){end}"
+    line = f"explorer.session.set_store.open({draw}){end}"
     return card.build(
         {
             "first": Argument.known(first, f"explorer.rashomon_set{end}"),
-            "second": Argument.known(second, other),
+            "second": Argument.known(second, line),
             "names": names,
         }
     )
@@ -484,7 +470,6 @@ def _row(row: guarantees.GuaranteeRow, *, measured: bool) -> str:
 
 
 def plan(card: FigureCard) -> FigureCall:
-    """Pass the current plan."""
     planned = card.state.plan
     if planned is None:
         return card.message(NO_DATA if card.state.data is None else NO_PLAN, HEIGHT)

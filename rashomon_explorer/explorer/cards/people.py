@@ -16,7 +16,6 @@ _EVERYONE = "everyone"
 
 
 def people(card: FigureCard) -> FigureCall:
-    """Pass selected people and models, by group."""
     table, selection, by = card.session.group_table, card.session.picked, card.controls["by"]
     columns = (_EVERYONE, *selection.columns)
     if tuple(by.options) != columns:
@@ -36,7 +35,6 @@ def people(card: FigureCard) -> FigureCall:
 
 
 def people_ranges(card: FigureCard) -> FigureCall:
-    """Pass exact and sampled ranges of a few people."""
     session, models = card.session, card.state.rashomon_set
     exact, selection = session.exact, session.picked
     few = selection.few
@@ -63,26 +61,25 @@ def people_ranges(card: FigureCard) -> FigureCall:
 
 
 def person(card: FigureCard) -> FigureCall | str:
-    """Pass predictions for the person selected last, or with other features."""
     session, models, what_if = card.session, card.state.rashomon_set, card.session.what_if
     if why := what_if.why_not:
         return why
-    one = what_if.person
-    arguments: dict[str, Any] = {"person": one}
+    position = what_if.person
+    arguments: dict[str, Any] = {"person": position}
     arguments["answer"] = Argument.known(session.picked.answer, "explorer.selected.answer")
-    if one is None or card.state.edits:
+    if position is None or card.state.edits:
         for name in ("before", "after"):
             row = getattr(what_if, name)
             arguments[name] = Argument(f"explorer.session.what_if.{name}", lambda row=row: row)  # type: ignore[misc]
-        kind = {} if one is None else {"marks": ("sampled",)}
+        kind = {} if position is None else {"marks": ("sampled",)}
         return card.build(arguments, plot=plot_what_if, tabulate=what_if_table, **kind)
     proved = not session.exact.why_not
     if proved:
         for name in ("exact", "flip"):
-            line = f"explorer.exact.person({one})[{name!r}]"
+            line = f"explorer.exact.person({position})[{name!r}]"
             arguments[name] = Argument(
                 line,
-                lambda name=name: session.exact.person(one)[name],  # type: ignore[misc]
+                lambda name=name: session.exact.person(position)[name],  # type: ignore[misc]
             )
     linear = isinstance(models, RashomonSet) and models.hit_rate > 0
     marks = ("exact", "sampled") if proved else ("sampled",)
@@ -102,7 +99,6 @@ _GAPS: Mapping[str, tuple[str, ...]] = {
 
 
 def gaps(card: FigureCard) -> FigureCall:
-    """Pass the label whose rates are compared: of several classes the last one."""
     return _of_a_label(card, {})
 
 
@@ -135,7 +131,7 @@ def burden(card: FigureCard) -> FigureCall:
     arguments: dict[str, Any] = {
         "models": Argument.known(session.picked.models, session.picked.names[0]),
         "measure": measure,
-        "highlight": tuple(level for own, level in card.state.groups if own == column),
+        "highlight": tuple(level for by, level in card.state.groups if by == column),
         "guaranteed": models.guarantee.holds,
     }
     proved = measure == "ambiguity" and not session.exact.why_not
@@ -156,18 +152,19 @@ def decomposition(card: FigureCard) -> FigureCall | str:
     """Pass draws split by the groups of a column; for trees all trees are the reference."""
     session, models, column = card.session, card.state.rashomon_set, card.column
     imported = isinstance(models, PredictorSet) and not models.independent
-    if imported or card.state.outside is not None:
+    if imported or card.state.audit is not None:
         return _OTHER_DRAWS
     arguments: dict[str, Any] = {}
     if trees_in(models) is not None:
         answers, rows, table = session.tree_answers, session.rows, session.group_table
-        places = session.picked.everyone.people
+        shown_rows = session.picked.everyone.people
         line = "explorer.tree_answers.class_of_draws(explorer.rashomon_set)"
         everyone = "explorer.selected.everyone"
         arguments = {
-            "X": Argument(f"{everyone}.rows", lambda: taken(rows, places)),
+            "X": Argument(f"{everyone}.rows", lambda: taken(rows, shown_rows)),
             "groups": Argument(
-                f"{everyone}.groups({column!r})", lambda: group_labels(table, column).iloc[places]
+                f"{everyone}.groups({column!r})",
+                lambda: group_labels(table, column).iloc[shown_rows],
             ),
             "reference": Argument(line, lambda: answers.class_of_draws(models)),
         }

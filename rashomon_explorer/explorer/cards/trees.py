@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rashomon_explorer.explorer.cards.base import NEEDS, FigureCard, Inputs
-from rashomon_explorer.explorer.family import in_words, reads_well, trees_in
+from rashomon_explorer.explorer.family import trees_in, with_class_labels, with_readable_names
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.plots.registry import Argument, FigureCall
 from rashomon_explorer.plots.trees import MOST_TREES
@@ -15,19 +15,18 @@ def exact_answer(argument: str, line: str, find: Callable[[Any], Any]) -> Inputs
 
     def inputs(card: FigureCard) -> FigureCall:
         answers, state = card.session.tree_answers, card.state
-        found = Argument(f"explorer.tree_answers.{line}", lambda: find(answers))
+        table = Argument(f"explorer.tree_answers.{line}", lambda: find(answers))
         people = tuple(map(int, state.people))[-9:]
-        return card.build({argument: found, "psi": float(state.psi), "people": people})
+        return card.build({argument: table, "psi": float(state.psi), "people": people})
 
     return inputs
 
 
 def drawn_trees(card: FigureCard) -> FigureCall | str:
-    """Pass the trees on screen, with the names of the table's columns and classes."""
     draws = [d for d in card.state.selection if d < card.state.rashomon_set.n_draws][:MOST_TREES]
-    found = _readable_trees(card)
+    trees = _readable_trees(card)
     return (
-        found if isinstance(found, str) else card.build({"models": found, "draws": draws or None})
+        trees if isinstance(trees, str) else card.build({"models": trees, "draws": draws or None})
     )
 
 
@@ -38,25 +37,25 @@ def _readable_trees(card: FigureCard) -> Argument | str:
         if not models.guarantee.holds:
             return "These trees have no privacy guarantee and cannot be released."
         models, end = models.release(), ".release()"
-    named = reads_well(in_words(models, data), None if data is None else data.schema)
+    named = with_readable_names(
+        with_class_labels(models, data), None if data is None else data.schema
+    )
     return Argument.known(named, f"explorer.rashomon_set{end}")
 
 
 def rules(card: FigureCard) -> FigureCall | str:
-    """Pass rules that match the search, of the selected or starred trees."""
-    found, draws = _readable_trees(card), tuple(card.state.selection)
-    if isinstance(found, str):
-        return found
+    trees, draws = _readable_trees(card), tuple(card.state.selection)
+    if isinstance(trees, str):
+        return trees
     if card.controls["starred only"].value and card.state.view != "release":
         draws = tuple(card.state.favourites.starred)
         if not draws:
             return "No tree has a star.<br>Star trees in the table of models, or untick this."
     search = card.controls["search"].value
-    return card.build({"models": found, "search": search, "highlight": Argument.known(draws)})
+    return card.build({"models": trees, "search": search, "highlight": Argument.known(draws)})
 
 
 def parity(card: FigureCard) -> FigureCall | str:
-    """Pass the front of all trees, and the drawn trees."""
     state, answers, column = card.state, card.session.tree_answers, card.column
     classes = tuple(map(str, state.data.classes))
     class_name = card.offer("rate of", classes, classes[-1])
@@ -88,7 +87,6 @@ PROPERTIES = (_LACKS, _ASKS, _PERSON, _EQUAL)
 
 
 def example(card: FigureCard) -> FigureCall | str:
-    """Pass the best tree, and the best one with the property."""
     answers, does = card.session.tree_answers, card.controls["the best that"].value
     question = card.offer("question", answers.questions)
     display(card.controls["question"], does in (_ASKS, _LACKS))
@@ -105,19 +103,18 @@ def example(card: FigureCard) -> FigureCall | str:
 
 
 def _best(card: FigureCard, method: str, argument: Any, words: str) -> FigureCall:
-    """Call with the trees that a method of the exact answers finds."""
     answers, schema, column = card.session.tree_answers, card.state.data.schema, card.column
 
     def is_exact() -> bool:
         return bool(words) or bool(answers.parity(column).attrs["exact"])
 
     def what() -> str:
-        found = "" if is_exact() else " of 2,000 draws"
+        origin = "" if is_exact() else " of 2,000 draws"
         of_sample = f", {sample}" if (sample := card.session.sample_words) else ""
-        return words or f"with the least gap{found} by {column}{of_sample}"
+        return words or f"with the least gap{origin} by {column}{of_sample}"
 
     def find() -> Any:
-        return reads_well(getattr(answers, method)(argument), schema)
+        return with_readable_names(getattr(answers, method)(argument), schema)
 
     line = f"explorer.tree_answers.{method}({argument!r})"
     return card.build(

@@ -123,7 +123,7 @@ class SetPicker:
         self.state.observe(lambda _: setattr(self.menu, "value", False), "page")
         self.menu.observe(lambda _: self._open(), "value")
         self.state.observe(
-            lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase", "view"]
+            lambda _: self.refresh(), ["saved_sets", "in_view", "rashomon_set", "phase", "view"]
         )
         self._items = card.column([self.delete, self.question.widget], "rx-set-menu")
         self.widget = card.row([self.choice, self.menu, self._items], "rx-sets")
@@ -144,11 +144,11 @@ class SetPicker:
 
     def refresh(self) -> None:
         state = self.state
-        choices = [(one.label, one.number) for one in reversed(state.kept)]
+        choices = [(saved_set.label, saved_set.number) for saved_set in reversed(state.saved_sets)]
         in_view = state.in_view if state.in_view in dict(choices).values() else _OTHER
-        others = [] if in_view else [(_words(state), _OTHER)]
+        unsaved_choice = [] if in_view else [(_words(state), _OTHER)]
         self._telling = True
-        self.choice.options = [*others, *choices]
+        self.choice.options = [*unsaved_choice, *choices]
         self.choice.value = in_view
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2

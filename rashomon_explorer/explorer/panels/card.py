@@ -30,7 +30,6 @@ def region(*kinds: str) -> ipywidgets.HTML:
 
 
 def styled(widget: Any, *kinds: str) -> Any:
-    """Return the widget with CSS classes added."""
     for kind in kinds:
         widget.add_class(kind)
     return widget
@@ -79,7 +78,6 @@ class Panel:
         self.update()
 
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
-        """Return the children in a frame."""
         heading = styled(basic.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
         return column([row([heading], "rx-head"), self.menu, *children], "rx-card")
 
@@ -166,7 +164,7 @@ class SelectionChip:
         self.state = state
         self.words = LiveText(role="status", kind="rx-chip-words")
         self.clear = quiet_button("clear ✕", "Clear the selection")
-        self.clear.on_click(lambda _: state.pick_nothing())
+        self.clear.on_click(lambda _: state.clear_selection())
         self.widget = row([self.words, self.clear], "rx-chip")
         needs = ["selection", "people", "groups", "rashomon_set", "view"]
         state.observe(lambda _: self.refresh(), needs)
@@ -188,7 +186,7 @@ def selection_text(state: ExplorerState) -> list[str]:
     if state.view == "release":  # selected people are not public
         return parts
     for column in dict.fromkeys(column for column, _ in state.groups):
-        levels = [level for own, level in state.groups if own == column]
+        levels = [level for group_column, level in state.groups if group_column == column]
         parts.append(f"{column} = {' or '.join(levels)}")
     if state.people:
         parts.append("1 person" if len(state.people) == 1 else f"{len(state.people):,} people")

@@ -57,9 +57,9 @@ _AUDIT = (
 class OpenMLPicker:
     """Fetches a table from OpenML; needs the network."""
 
-    def __init__(self, state: ExplorerState, found: Callable[[str, pd.DataFrame], None]) -> None:
+    def __init__(self, state: ExplorerState, fetched: Callable[[str, pd.DataFrame], None]) -> None:
         self.state = state
-        self._found = found
+        self._found = fetched
         self.task = BackgroundTask(_FETCHING, self._failed, self._lock)
         self.which = basic.Text(
             description="Name or number on OpenML", placeholder="credit-g, or 31"
@@ -142,11 +142,11 @@ class DataPanel(Panel):
 
     def _on_dataset(self) -> None:
         name = self.name.value
-        own = _is_own(name)
-        display(self.schema.file, own and name != OPENML)
+        needs_file = _is_own(name)
+        display(self.schema.file, needs_file and name != OPENML)
         display(self.openml.widget, name == OPENML)
         self._offer_classes([])
-        if own or name == _NOTHING:
+        if needs_file or name == _NOTHING:
             self.session.forget()
             self.schema.edit(None)
             if name.startswith(_AGAIN):
@@ -171,12 +171,11 @@ class DataPanel(Panel):
             self.name.options = options
         values = [value for _, value in options]
         last = last_table(self.session.home)
-        found = next((one for one in (last, _AGAIN + last) if last and one in values), first)
-        self.name.value = found
-        return _is_own(found)
+        choice = next((v for v in (last, _AGAIN + last) if last and v in values), first)
+        self.name.value = choice
+        return _is_own(choice)
 
     def _fetched(self, name: str, frame: pd.DataFrame) -> None:
-        """Propose a schema for a fetched table."""
         self.state.alert = None
         self.schema.propose(name, frame)
 
@@ -194,14 +193,14 @@ class DataPanel(Panel):
         self.state.message = "Fitting a model and looking for others that are as good…"
 
         def find() -> Audit:
-            found = audit_table(rows, data.y, data.task, class_names=data.classes or ())
-            _ = found.models  # drawn here, not in the thread that answers the browser
-            return found
+            table_audit = audit_table(rows, data.y, data.task, class_names=data.classes or ())
+            _ = table_audit.models  # drawn here, not in the thread that answers the browser
+            return table_audit
 
-        def show(found: Audit) -> None:
+        def show(table_audit: Audit) -> None:
             if number != self.state.table_number:
                 return  # another table is on screen by now
-            self.session.show_audit(found, data)
+            self.session.show_audit(table_audit, data)
             self.state.page = "set"
 
         self._auditing.start(find, show)
@@ -285,8 +284,8 @@ def _own_tables(session: Session) -> list[tuple[str, str]]:
 def _choices() -> list[tuple[str, str]]:
     """Tables to choose from; in a demo those that need neither a network nor a file."""
     entries = read_catalog().values()
-    shipped = [(f"{one.name} ({one.rows:,} rows)", one.name) for one in entries if one.offline]
-    fetched = [(f"{one.name} (needs the network)", one.name) for one in entries if not one.offline]
+    shipped = [(f"{e.name} ({e.rows:,} rows)", e.name) for e in entries if e.offline]
+    fetched = [(f"{e.name} (needs the network)", e.name) for e in entries if not e.offline]
     return shipped if is_demo() else [*shipped, *fetched, *_OTHERS]
 
 
@@ -378,7 +377,6 @@ class SchemaPanel:
         )
 
     def edit(self, table: TableEditor | None) -> None:
-        """Show another table in the form, or none."""
         if table is None or self.table is None or table.frame is not self.table.frame:
             self._chosen_class = _ALL
         self.table, self._problems = table, {}
@@ -446,11 +444,11 @@ class SchemaPanel:
         """Show a table in the form, with a schema proposed from its rows; unload the old table."""
         self.session.forget()
         written = frame.attrs.pop("written", "")
-        known = saved_schema(ledger_path(self.session.home, name))
-        same = known is not None and set(known) == set(map(str, frame.columns))
+        stored = saved_schema(ledger_path(self.session.home, name))
+        is_known = stored is not None and set(stored) == set(map(str, frame.columns))
         next_step = "Check the proposed schema and confirm it."
-        if known is not None and same:
-            self.edit(TableEditor(name, frame, known))
+        if stored is not None and is_known:
+            self.edit(TableEditor(name, frame, stored))
             next_step = "Its schema was confirmed before: press Use this table."
         else:
             self.edit(TableEditor.proposed(name, frame))
@@ -505,7 +503,7 @@ class SchemaPanel:
 
     def _declare(self, text: str, ending: str) -> None:
         if self.table is not None:
-            self.edit(self.table.declared(_READERS.get(ending, _READERS[".csv"])(text)))
+            self.edit(self.table.with_schema(_READERS.get(ending, _READERS[".csv"])(text)))
             self.state.alert = None
 
     def load(self) -> None:
@@ -538,7 +536,7 @@ class SchemaPanel:
         notes = [] if self.table is None else remarks(self.table)
         notes += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
         notes += [] if self.table is None else confirmations(self.table.schema)
-        listed = "".join(f"<li>{escape(one)}</li>" for one in notes)
+        listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
         band = '<span class="rx-band rx-curator">not private</span>'
         self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
 

@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.panels import card
-from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, ExplorerState
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, SIMULATING, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
@@ -49,23 +49,23 @@ class SuggestionButtons:
     def refresh(self) -> None:
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
-        found = None if silent else suggestions.next_improvement(state.plan)
-        plain = [] if silent or found is not None else suggestions.improvement_messages(state.plan)
-        display(self.widget, found is not None or bool(plain))
-        self._before.value = "".join(map(escape, plain))
+        better = None if silent else suggestions.next_improvement(state.plan)
+        texts = [] if silent or better is not None else suggestions.improvement_messages(state.plan)
+        display(self.widget, better is not None or bool(texts))
+        self._before.value = "".join(map(escape, texts))
         self._after.value, self.buttons = "", ()
-        if found is not None:
-            self._offer(found)
+        if better is not None:
+            self._offer(better)
         self._row.children = self.buttons
         display(self._row, bool(self.buttons))
 
-    def _offer(self, found: suggestions.Improvement) -> None:
-        settable = [one for one in found.remedies if self._is_settable(one)]
-        others = " or ".join(one.words for one in found.remedies if one not in settable)
-        goal = f"{_OF_A_PATH} it takes about" if found.about else f"For {found.goal} it takes"
-        self._before.value = escape(f"{goal}:" if settable else f"{goal} {others}.")
-        self._after.value = escape(f"or {others}") if settable and others else ""
-        self.buttons = tuple(self._button(one, found) for one in settable)
+    def _offer(self, better: suggestions.Improvement) -> None:
+        settable = [s for s in better.remedies if self._is_settable(s)]
+        unsettable = " or ".join(s.words for s in better.remedies if s not in settable)
+        goal = f"{_OF_A_PATH} it takes about" if better.about else f"For {better.goal} it takes"
+        self._before.value = escape(f"{goal}:" if settable else f"{goal} {unsettable}.")
+        self._after.value = escape(f"or {unsettable}") if settable and unsettable else ""
+        self.buttons = tuple(self._button(s, better) for s in settable)
 
     def _is_settable(self, suggestion: suggestions.Suggestion) -> bool:
         dial = self._dials.get(suggestion.setting)
@@ -73,9 +73,9 @@ class SuggestionButtons:
         return suggestion.setting in SETTINGS and within
 
     def _button(
-        self, suggestion: suggestions.Suggestion, found: suggestions.Improvement
+        self, suggestion: suggestions.Suggestion, improvement: suggestions.Improvement
     ) -> ipywidgets.Button:
-        goal = "" if found.about else f" for {found.goal}"
+        goal = "" if improvement.about else f" for {improvement.goal}"
         button = basic.Button(
             description=suggestion.words.split(" for ")[0].split(" with ")[0],
             tooltip=f"Set {suggestion.words}{goal}",
@@ -127,8 +127,8 @@ class PaidPanel(card.Panel):
         parts = [*before, self.price, *between, buttons, self.question.widget, *after]
         super().__init__(action.state, *parts, kind=kind)
         action.observers.append(self.update)
-        others = [name for name in action.follows if name not in self.needs]
-        self.state.observe(lambda _: self.update(), others)
+        more_traits = [name for name in action.follows if name not in self.needs]
+        self.state.observe(lambda _: self.update(), more_traits)
 
     def refresh(self) -> None:
         quote, running = self.action.quote(), self.action.task.running
@@ -249,7 +249,7 @@ class DrawPanel(PaidPanel):
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
         display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
-        self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
+        self.stop.tooltip = _KEEP if state.phase != SIMULATING else _NOTHING_CHARGED
         drawn, requested = state.n_drawn, state.requested_draws
         bar = f'<progress max="{requested}" value="{drawn}" aria-label="Draws made"></progress>'
         self.progress.value = f"{bar}<span>{drawn} of {requested}</span>" if state.spent else ""
@@ -331,10 +331,10 @@ class GoalPanel:
     def refresh(self) -> None:
         """Show the panel of the goal; one tree is a set of one draw."""
         linear = self.state.family == LINEAR
-        one = linear and self.state.goal == "one"
+        is_one_model = linear and self.state.goal == "one"
         display(self.goal, linear)
-        display(self.one.widget, one)
-        display(self.draw.widget, not one)
+        display(self.one.widget, is_one_model)
+        display(self.draw.widget, not is_one_model)
         self.goal.disabled = self.state.busy or self.one.action.task.running
 
 
@@ -342,7 +342,7 @@ class TuningPanel(PaidPanel):
     """Private draws of a penalty: public range, privacy cost and result."""
 
     title = "A penalty, privately"
-    needs = (*PaidPanel.needs, "tuning", "tuned")
+    needs = (*PaidPanel.needs, "tuning", "penalty_result")
 
     def __init__(self, tuning: paid.PenaltyTuning) -> None:
         self.tuning = tuning
@@ -363,7 +363,7 @@ class TuningPanel(PaidPanel):
 
     def refresh(self) -> None:
         super().refresh()
-        tuned = self.state.tuned
+        tuned = self.state.penalty_result
         self.result.value = "" if tuned is None else _tuned_html(tuned)
 
     def _replan(self) -> None:
@@ -372,7 +372,7 @@ class TuningPanel(PaidPanel):
 
 
 def _tuned_html(tuned: paid.Tuned) -> str:
-    drawn = ", ".join(number(one) for one in sorted(tuned.penalties))
+    drawn = ", ".join(number(penalty) for penalty in sorted(tuned.penalties))
     return released_html(
         html.fact("Drawn", drawn, "penalties of the mean loss"),
         html.fact("Spent", tuned.spent, kind="rx-paid"),
@@ -430,7 +430,7 @@ class OneModelPanel(card.Panel):
 
 
 def _one_model_html(result: paid.PaidModel) -> str:
-    others = pd.DataFrame(result.others, columns=["other mechanism", "guarantee, or why not"])
+    alternatives = pd.DataFrame(result.others, columns=["other mechanism", "guarantee, or why not"])
     return (
         released_html(
             html.fact("Spent", result.spent, kind="rx-paid"),
@@ -439,12 +439,11 @@ def _one_model_html(result: paid.PaidModel) -> str:
             html.fact("Made by", result.mechanism.replace("_", " "), result.why),
         )
         + html.table_html(_coefficients(result.model), "Coefficients, per unit of encoded feature")
-        + html.table_html(others.set_index("other mechanism"), "Other mechanisms")
+        + html.table_html(alternatives.set_index("other mechanism"), "Other mechanisms")
     )
 
 
 def released_html(*facts: str) -> str:
-    """Return facts about a released result as HTML."""
     band = '<span class="rx-band rx-paid-band">released</span>'
     return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>'
 

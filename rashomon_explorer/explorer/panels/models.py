@@ -123,7 +123,7 @@ class ModelsPanel(Panel):
         self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
         self.table.observe(self.on("Saving stars and notes", self._edited), "edit")
         state.observe(lambda _: setattr(self.table, "picked", sorted(state.selection)), "selection")
-        state.observe(lambda _: self._read(), ["in_view", "kept"])
+        state.observe(lambda _: self._read(), ["in_view", "saved_sets"])
         state.observe(lambda _: self._mark(), ["favourites", "view"])
         # A selection made in the curator view may depend on private rows.
         state.observe(lambda _: setattr(state, "selection", ()), "view")
@@ -151,8 +151,8 @@ class ModelsPanel(Panel):
         """Update the table; at most once a second during a draw."""
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
-        known = isinstance(models, RashomonSet) or family.trees_in(models) is not None
-        self.menu.enable("Simplest", listed and known)
+        has_simplicity = isinstance(models, RashomonSet) or family.trees_in(models) is not None
+        self.menu.enable("Simplest", listed and has_simplicity)
         for entry in ("Nearest", "Most different", "Side by side"):
             self.menu.enable(entry, listed and self._has_distances)
         if not listed:
@@ -162,8 +162,8 @@ class ModelsPanel(Panel):
                 UNPAID if state.has_no_guarantee else "No models yet. Press <b>Draw</b>."
             )
             return
-        same, now = self._filled_for == state.epoch, time.monotonic()
-        if state.busy and same and now - self._filled < _OFTEN:
+        is_current, now = self._filled_for == state.epoch, time.monotonic()
+        if state.busy and is_current and now - self._filled < _OFTEN:
             return
         self._filled, self._filled_for = now, state.epoch
         self._fill()
@@ -185,17 +185,17 @@ class ModelsPanel(Panel):
             return f"{plural(models.n_draws, 'model')} of unknown loss"
         inside = round(models.hit_rate * models.n_draws)
         words = f"{inside:,} of {plural(models.n_draws, 'model')} within ψ"
-        found = self._known_accuracy()
-        if found is not None and inside:
-            own = found[np.asarray(models.losses <= models.least + models.psi)]
-            words += f", accuracy {own.min():.1%} to {own.max():.1%}"
+        accuracy = self._known_accuracy()
+        if accuracy is not None and inside:
+            inside_accuracy = accuracy[np.asarray(models.losses <= models.least + models.psi)]
+            words += f", accuracy {inside_accuracy.min():.1%} to {inside_accuracy.max():.1%}"
             if self._measured[2] < self.session.shape[0]:
                 words += f" (on {self._measured[2]:,} rows)"
         return f"{escape(words)} {_BAND} {html.marks_html(html.SAMPLED)}"
 
     def _known_accuracy(self) -> FloatArray | None:
-        of, found, _ = self._measured
-        return found if of is not None and of == self._key() else None
+        of, accuracy, _ = self._measured
+        return accuracy if of is not None and of == self._key() else None
 
     def _key(self) -> tuple[int, ...]:
         models = self.state.rashomon_set
@@ -210,9 +210,9 @@ class ModelsPanel(Panel):
             return
         self._measured = (key, None, 0)
 
-        def show(found: tuple[FloatArray, int]) -> None:
+        def show(result: tuple[FloatArray, int]) -> None:
             if self.state.rashomon_set is not None and self._key() == key:
-                self._measured = (key, *found)
+                self._measured = (key, *result)
                 self._fill()
 
         def find() -> tuple[FloatArray, int]:
@@ -226,8 +226,8 @@ class ModelsPanel(Panel):
     def _among(self) -> NDArray[np.intp]:
         models, state = self.state.rashomon_set, self.state
         every = np.arange(models.n_draws)
-        known = state.view == "curator" and state.inside_only and not math.isnan(models.least)
-        return every[np.asarray(models.losses <= models.least + models.psi)] if known else every
+        inside = state.view == "curator" and state.inside_only and not math.isnan(models.least)
+        return every[np.asarray(models.losses <= models.least + models.psi)] if inside else every
 
     @property
     def _has_distances(self) -> bool:
@@ -245,25 +245,25 @@ class ModelsPanel(Panel):
         if isinstance(models, RashomonSet):
             curator = self.state.view == "curator"
             return models.coef, models.best if curator else models.coef.mean(axis=0)
-        found = selection.answers(models, self.session.rows)
-        return found[:-1], found[-1]
+        labels = selection.answers(models, self.session.rows)
+        return labels[:-1], labels[-1]
 
     def _nearest(self, among: NDArray[np.intp]) -> list[int]:
-        places, goal = self._places()
+        points, goal = self._places()
         selected = self.state.selection
-        return selection.nearest(places, places[selected[0]] if selected else goal, among)
+        return selection.nearest(points, points[selected[0]] if selected else goal, among)
 
     def menu_entries(self) -> MenuEntries:
         """See `Panel.menu_entries`; these select models, or compare the selected ones."""
         simple = "Select the five models with the fewest large coefficients, or leaves"
         near = "Select the five models nearest to the selected one, or to the best"
-        apart = "Select two models that are far apart"
-        beside = "The first two selected models, or one and the best"
+        different = "Select two models that are far apart"
+        compare = "The first two selected models, or one and the best"
         return {
             "Simplest": (simple, self._selecting(self._simplest)),
             "Nearest": (near, self._selecting(self._nearest)),
-            "Most different": (apart, self._selecting(self._apart)),
-            "Side by side": (beside, lambda: self.compare()),
+            "Most different": (different, self._selecting(self._apart)),
+            "Side by side": (compare, lambda: self.compare()),
             **super().menu_entries(),
         }
 
@@ -302,8 +302,8 @@ class ModelsPanel(Panel):
 
     def _read(self) -> None:
         store, number = self.session.set_store, self.state.in_view
-        known = store is not None and number
-        self.state.favourites = store.favourites(number) if known and store else Favourites()
+        is_saved = store is not None and number
+        self.state.favourites = store.favourites(number) if is_saved and store else Favourites()
 
     def _mark(self) -> None:
         curator = self.state.view == "curator"
@@ -336,7 +336,6 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
 
 
 def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
-    """Columns computed from the models only."""
     if family.trees_in(models) is not None:
         return [
             table_column(
@@ -397,11 +396,11 @@ class SelectionPanel(Panel):
         frame = coefficients_table(models).iloc[list(draws)].T
         names = [f"draw {draw}" for draw in draws]
         if self.state.view == "curator":
-            known = losses_table(models).iloc[list(draws)]
-            frame.loc["excess loss (curator)"] = known["excess"]
+            losses = losses_table(models).iloc[list(draws)]
+            frame.loc["excess loss (curator)"] = losses["excess"]
             names = [
                 name if inside else f"{name}, outside ψ"
-                for name, inside in zip(names, known["within ψ"], strict=True)
+                for name, inside in zip(names, losses["within ψ"], strict=True)
             ]
             frame.insert(0, "best (curator)", [*models.best, 0.0])
             names = ["best (curator)", *names]

@@ -44,18 +44,9 @@ class PeopleHeadline:
         self.group.observe(self._look, "value")
         choices = row([self.column, self.group], "rx-bar")
         self.widget = row([self.words, choices], "rx-card", "rx-headline")
-        offered = ["data", "outside", "group_column", "groups", "view"]
+        offered = ["data", "audit", "group_column", "groups", "view"]
         self.state.observe(lambda _: self._offer(), offered)
-        needs = [
-            "rashomon_set",
-            "outside",
-            "data",
-            "selection",
-            "people",
-            "groups",
-            "psi",
-            "family",
-        ]
+        needs = ["rashomon_set", "audit", "data", "selection", "people", "groups", "psi", "family"]
         self.task = BackgroundTask("the summary of people")
         self.task.repeat(self.state, needs, "people", self.find, self._show, self._withdraw)
         self._offer()
@@ -67,7 +58,7 @@ class PeopleHeadline:
         levels: tuple[str, ...] = ()
         if column and state.view == "curator":  # groups are read from private rows
             levels = self.session.picked.everyone.levels(column)
-        selected = [level for own, level in state.groups if own == column]
+        selected = [level for column_of_level, level in state.groups if column_of_level == column]
         self._updating = True
         if tuple(self.column.options) != columns:
             self.column.options = columns
@@ -94,7 +85,7 @@ class PeopleHeadline:
         """Describe label flips, the decomposition, and whether the draws suffice."""
         state, session = self.state, self.session
         models = state.rashomon_set
-        if state.view == "release" or session.rows is None or (models or state.outside) is None:
+        if state.view == "release" or session.rows is None or (models or state.audit) is None:
             return ""
         parts = [_of_all_trees(session), _ambiguity(session), escape(session.picked.words)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
@@ -105,13 +96,13 @@ class PeopleHeadline:
     def _withdraw(self) -> None:
         self._show("")
 
-    def _show(self, found: Any) -> None:
-        if isinstance(found, Exception):
-            found = f"<li>{escape(str(found))}</li>"
+    def _show(self, result: Any) -> None:
+        if isinstance(result, Exception):
+            result = f"<li>{escape(str(result))}</li>"
         empty = _NOTHING_YET
         if self.state.view == "release":
             empty = '<p class="rx-note">This is computed from private rows.</p>'
-        self.words.value = f"<ul>{found}</ul>" if found else empty
+        self.words.value = f"<ul>{result}</ul>" if result else empty
 
 
 def _of_all_trees(session: Any) -> str:
@@ -163,15 +154,15 @@ def _width(session: Any) -> str:
     models, people = session.state.rashomon_set, session.picked.everyone
     if session.state.selection:
         return _NO_SAMPLE
-    if session.state.outside is not None:  # neither a mechanism nor noise
+    if session.state.audit is not None:  # neither a mechanism nor noise
         return ""
     if models_within_psi(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
-        found: DisagreementDecomposition = disagreement_decomposition(models, people.rows)
+        decomposition: DisagreementDecomposition = disagreement_decomposition(models, people.rows)
     except ValueError as error:
         return f"No decomposition: {escape(str(error).split(':')[0])}."
-    return f"{marks_html(SAMPLED)} {escape(decomposition_text(found))}"
+    return f"{marks_html(SAMPLED)} {escape(decomposition_text(decomposition))}"
 
 
 def _enough(session: Any) -> str:
@@ -185,18 +176,18 @@ def _enough(session: Any) -> str:
         return "Too few draws lie within ψ to estimate the disagreement."
     labels = np.asarray(inside.labels(session.picked.rows))
     try:
-        found = enough_draws(
+        result = enough_draws(
             "disagreement", labels, half_width=_HALF_WIDTH, mechanism=models.mechanism
         )
     except (ValueError, ImportError) as error:
         return f"The precision of the disagreement is unknown: {escape(str(error).split(':')[0])}."
-    ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"
+    ends = f"{percent(max(result.low, 0.0), 'down')} to {percent(min(result.high, 1.0), 'up')}"
     # Disjoint pairs: pairs that share a model are not independent.
-    answer = "are enough" if found.enough else "are <b>not enough</b>"
+    answer = "are enough" if result.enough else "are <b>not enough</b>"
     people = session.sample_words or "people"
     return (
-        f"{marks_html(SAMPLED)} two good models disagree on {percent(found.value)} of {people}, "
-        f"{ends} at 95 %: {plural(found.n_draws // 2, 'pair')} of draws {answer} for "
+        f"{marks_html(SAMPLED)} two good models disagree on {percent(result.value)} of {people}, "
+        f"{ends} at 95 %: {plural(result.n_draws // 2, 'pair')} of draws {answer} for "
         f"± {percent(_HALF_WIDTH)}."
     )
 
@@ -265,7 +256,7 @@ class PeopleTable(Panel):
         self.table = RowTable(label="People", hint="Search people: 17, flips, sex…")
         self.said = region()
         super().__init__(session.state, self.said, self.table, kind="rx-people-table")
-        needs = ["rashomon_set", "outside", "data", "selection", "groups", "group_column", "psi"]
+        needs = ["rashomon_set", "audit", "data", "selection", "groups", "group_column", "psi"]
         self.task = BackgroundTask("the table of people")
         self.task.repeat(self.state, needs, "people", self._find, self._show, self._withdraw)
         self.table.observe(self._on_selection, "picked")
@@ -275,7 +266,7 @@ class PeopleTable(Panel):
 
     def _find(self) -> pd.DataFrame | None:
         session = self.session
-        nothing = self.state.rashomon_set is None and self.state.outside is None
+        nothing = self.state.rashomon_set is None and self.state.audit is None
         if nothing or self.state.view == "release" or session.rows is None:
             return None
         table = session.exact.people(session.picked.few)
@@ -291,27 +282,27 @@ class PeopleTable(Panel):
     def _withdraw(self) -> None:
         self._show(None)
 
-    def _show(self, found: Any) -> None:
-        if not isinstance(found, pd.DataFrame):
+    def _show(self, table: Any) -> None:
+        if not isinstance(table, pd.DataFrame):
             with self.table.hold_sync():
                 self.table.rows, self.table.columns, self.table.note = [], [], ""
             self.refresh()
-            self.said.value = _why_not(found, self.state)
+            self.said.value = _why_not(table, self.state)
             return
-        cells = _cells(found)
+        cells = _cells(table)
         texts, keys = (zip(*column, strict=True) for column in zip(*cells.values(), strict=True))
         with self.table.hold_sync():
             self.table.columns = [
                 {"name": name, "hint": _HINTS.get(name, f"in groups by {name}")} for name in cells
             ]
             self.table.rows = [
-                {"id": int(place), "cells": list(words), "keys": list(values)}
-                for place, words, values in zip(found.index, texts, keys, strict=True)
+                {"id": int(position), "cells": list(words), "keys": list(values)}
+                for position, words, values in zip(table.index, texts, keys, strict=True)
             ]
             everyone = self.session.sample_words or f"{len(self.session.rows):,} people"
-            self.table.note = f"{len(found):,} of {everyone}"
-        kinds = [EXACT] * ("flips" in found or "exact_low" in found)
-        self.said.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in found))
+            self.table.note = f"{len(table):,} of {everyone}"
+        kinds = [EXACT] * ("flips" in table or "exact_low" in table)
+        self.said.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in table))
         self.refresh()
 
     def refresh(self) -> None:
@@ -323,31 +314,31 @@ class PeopleTable(Panel):
             self.state.people = tuple(self.table.picked)
 
 
-def _why_not(found: Any, state: Any) -> str:
-    if isinstance(found, Exception):
-        return f"<p>People cannot be shown: {escape(str(found))}</p>"
+def _why_not(result: Any, state: Any) -> str:
+    if isinstance(result, Exception):
+        return f"<p>People cannot be shown: {escape(str(result))}</p>"
     words = "Press <b>Draw</b>, or show a model with its rows."
     if state.view == "release":
         words = "This table reads private rows and is not part of the release."
     return f'<p class="rx-note">{words}</p>'
 
 
-def _cells(found: pd.DataFrame) -> dict[str, tuple[list[str], list[Any]]]:
+def _cells(table: pd.DataFrame) -> dict[str, tuple[list[str], list[Any]]]:
     """Texts and sort keys of each column of the table."""
-    cells = {"person": (found.index.map(str).tolist(), found.index.tolist())}
-    if "best" in found:
-        cells["answer"] = (found["best"].map(number).tolist(), found["best"].tolist())
+    cells = {"person": (table.index.map(str).tolist(), table.index.tolist())}
+    if "best" in table:
+        cells["answer"] = (table["best"].map(number).tolist(), table["best"].tolist())
     for name, side in (("sampled", "drawn"), ("exact", "exact")):
-        if f"{side}_low" in found:
-            low, high = found[f"{side}_low"], found[f"{side}_high"]
+        if f"{side}_low" in table:
+            low, high = table[f"{side}_low"], table[f"{side}_high"]
             texts = [f"{number(a, 2)} to {number(b, 2)}" for a, b in zip(low, high, strict=True)]
             cells[name] = (texts, (high - low).tolist())
-    if "drawn_flips" in found:
+    if "drawn_flips" in table:
         cells["otherwise"] = (
-            found["drawn_flips"].map(percent).tolist(),
-            found["drawn_flips"].tolist(),
+            table["drawn_flips"].map(percent).tolist(),
+            table["drawn_flips"].tolist(),
         )
-    if {"flips", "drawn_flips"} & set(found):
-        cells["label"] = (flip_kinds(found).tolist(),) * 2
-    groups = {str(name)[1:]: found[name].map(str).tolist() for name in found if str(name)[0] == "_"}
+    if {"flips", "drawn_flips"} & set(table):
+        cells["label"] = (flip_kinds(table).tolist(),) * 2
+    groups = {str(name)[1:]: table[name].map(str).tolist() for name in table if str(name)[0] == "_"}
     return cells | {name: (texts, texts) for name, texts in groups.items()}

@@ -44,13 +44,13 @@ def risk_fact(state: ExplorerState) -> str:
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""
-    alone = text.percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
+    power = text.percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
     accepted = text.percent(FALSE_ALARMS)
     note = (
-        f"at a false-positive rate of {accepted}, the best attack finds at most {alone} of "
+        f"at a false-positive rate of {accepted}, the best attack finds at most {power} of "
         f"members; guessing finds {accepted}{_with_the_rest(state)}"
     )
-    return fact("Attack risk", f"≤ {alone}", note)
+    return fact("Attack risk", f"≤ {power}", note)
 
 
 def _with_the_rest(state: ExplorerState) -> str:
@@ -110,14 +110,14 @@ class PlanPanel(Panel):
         return {"Explanation": (what, self._explain), **super().menu_entries()}
 
     def lines(self) -> tuple[str, ...]:
-        known = self.state.account is not None and self.state.account.exists
+        has_ledger = self.state.account is not None and self.state.account.exists
         return (
             "explorer.plan.hit_rate_bound",
             "explorer.plan.guarantee.epsilon(explorer.plan.delta)  # cost of a first charge",
             "explorer.plan.beta",
             "explorer.plan.excess_bound",
             "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()"
-            if known
+            if has_ledger
             else "explorer.budget  # no ledger before the first draw",
         )
 
@@ -193,8 +193,8 @@ def _lead(plan: Plan) -> str:
     if has_hit_rate(plan):
         share = f"share of draws within ψ, {rows}"
         return fact("Guaranteed hit rate", text.guaranteed_hits(plan), share, kind="rx-lead")
-    name, most = excess_fact(plan)
-    return fact(name, most, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
+    name, bound = excess_fact(plan)
+    return fact(name, bound, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
 
 
 def _expected(plan: Plan) -> list[str]:
@@ -206,11 +206,11 @@ def _expected(plan: Plan) -> list[str]:
 
 def excess_fact(plan: Plan) -> tuple[str, str]:
     """Name of the bounded excess loss of a plan, and its bound."""
-    most = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
+    bound = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
-        return "Expected excess loss of the centre", most
+        return "Expected excess loss of the centre", bound
     clipped = "" if math.isfinite(plan.excess_bound) else ", slopes clipped"
-    return f"Expected excess loss{clipped}", most
+    return f"Expected excess loss{clipped}", bound
 
 
 def _law(plan: Plan) -> list[str]:
@@ -234,8 +234,8 @@ _SCALED = "the privacy cost includes centres and spreads; coefficients are in th
 
 def _feasibility_text(plan: Plan) -> list[str]:
     """Return the result of the feasibility check on simulated rows; takes a moment."""
-    found = None if isinstance(plan, TreePlan) else preflight(plan)
-    return [] if found is None else [f"{found.in_words} {feasibility_suggestions(plan)}".rstrip()]
+    result = None if isinstance(plan, TreePlan) else preflight(plan)
+    return [] if result is None else [f"{result.in_words} {feasibility_suggestions(plan)}".rstrip()]
 
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
@@ -271,7 +271,6 @@ class NumbersPanel(Panel):
         super().__init__(state, self.facts)
 
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
-        """Return the numbers in one line, without a title."""
         return column([self.menu, *children], "rx-card", "rx-numbers-card")
 
     def lines(self) -> tuple[str, ...]:
@@ -328,8 +327,8 @@ class NumbersPanel(Panel):
 def set_cost(state: ExplorerState) -> str:
     """Charge of the ledger for the set on screen, as text; without a charge, the set's own ε."""
     guarantee = state.rashomon_set.guarantee
-    alone = guarantee.epsilon(family.spent_delta(guarantee))
-    return cost_text(alone if state.charged is None else state.charged)
+    own_epsilon = guarantee.epsilon(family.spent_delta(guarantee))
+    return cost_text(own_epsilon if state.charged is None else state.charged)
 
 
 def _column_facts(models: PredictorSet) -> list[str]:

@@ -76,7 +76,6 @@ class BasketPanel(PaidPanel):
 
     @property
     def group_column(self) -> str:
-        """Column that defines the groups; empty for none."""
         return "" if self.group.value == _NO_GROUPS else str(self.group.value)
 
     def lines(self) -> tuple[str, ...]:
@@ -154,19 +153,19 @@ def _rows(basket: Basket) -> list[dict[str, Any]]:
     plan = basket.plan
     priced = {} if plan is None else dict(zip(basket.names, plan.costs, strict=True))
 
-    def listed(name: str, one: Aggregate) -> dict[str, Any]:
+    def listed(name: str, entry: Aggregate) -> dict[str, Any]:
         why, cost = basket.why_not(name), priced.get(name)
         return {
             "name": name,
-            "group": one.group,
-            "title": one.title,
-            "definition": why or one.query(basket.models).definition,
+            "group": entry.group,
+            "title": entry.title,
+            "definition": why or entry.query(basket.models).definition,
             "why": why,
-            "noise": "" if cost is None or one.unitless else _noise(name, cost.noise.deviation),
+            "noise": "" if cost is None or entry.unitless else _noise(name, cost.noise.deviation),
             "share": "" if cost is None else percent(cost.share),
         }
 
-    return [listed(name, one) for name, one in AGGREGATES.items()]
+    return [listed(name, entry) for name, entry in AGGREGATES.items()]
 
 
 def _noise(name: str, deviation: float) -> str:
@@ -183,7 +182,7 @@ class TakePanel(Panel):
     """Receipt of the release, and buttons that save files."""
 
     title = "Receipt and bundle"
-    needs = ("rashomon_set", "paid", "account", "view", "phase", "data", "set_number")
+    needs = ("rashomon_set", "releases", "account", "view", "phase", "data", "set_number")
 
     def __init__(self, aggregates: AggregateRelease) -> None:
         self.aggregates = aggregates
@@ -220,8 +219,8 @@ class TakePanel(Panel):
         rows = "explorer.rows, explorer.targets"
         if self.aggregates.session.is_chunked:
             rows = "explorer.chunks"
-        if self.state.outside is not None:
-            return ("explorer.state.outside.report('audit.html')",)
+        if self.state.audit is not None:
+            return ("explorer.state.audit.report('audit.html')",)
         return (
             "from rashomon_explorer.report import report",
             "explorer.rashomon_set.release().save('models.npz')",
@@ -252,11 +251,11 @@ class TakePanel(Panel):
         models, account = self.state.rashomon_set, self.state.account
         cost = set_cost(self.state)
         lines = [f"{plural(models.n_draws, 'model')}: <b>{cost}</b>"]
-        for one in self.state.paid:
-            when = f"{one.at:%d %b %H:%M}"
-            added = f"<b>{cost_text(one.adds)}</b>"
-            lines.append(f"{escape(one.what)}: {added}, charge {one.released.charge}, {when}")
-        if not self.state.paid:
+        for sale in self.state.releases:
+            when = f"{sale.at:%d %b %H:%M}"
+            added = f"<b>{cost_text(sale.adds)}</b>"
+            lines.append(f"{escape(sale.what)}: {added}, charge {sale.released.charge}, {when}")
+        if not self.state.releases:
             lines.append("No aggregates were released for this set.")
         if account is not None and account.exists:
             lines.append(f"Remaining budget: <b>ε = {left_text(account.left)}</b>")
@@ -301,8 +300,8 @@ class TakePanel(Panel):
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")
-        audit, psi = state.outside, float(state.outside_psi)
-        known = rows is not None and isinstance(models, RashomonSet)
+        audit, psi = state.audit, float(state.audit_psi)
+        has_rows = rows is not None and isinstance(models, RashomonSet)
         data, author = state.data, self.aggregates.author
         table = "models" if data is None else str(data.name)
         account = session.refresh_account()
@@ -328,9 +327,9 @@ class TakePanel(Panel):
                 curator_report(
                     models,
                     path,
-                    rows if known else None,
-                    targets if known else None,
-                    groups=groups if known else None,
+                    rows if has_rows else None,
+                    targets if has_rows else None,
+                    groups=groups if has_rows else None,
                     ledger=ledger,
                     **described(table, None if data is None else data.get("schema"), author),
                 )

@@ -76,7 +76,6 @@ TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
 
 
 def dials() -> dict[str, Slider]:
-    """Return one slider per setting."""
     make, deepest = card.slider, MOST_LEAVES - 1
     leaves = "Trees with at most this many leaves are counted; public."
     depth = "Splits on a path; the right end is as deep as the leaves allow."
@@ -169,8 +168,8 @@ class MechanismPicker:
         if has_hit_rate(state.plan):
             hits = text.guaranteed_hits(state.plan)
             return f"{MECHANISMS[mechanism]} Guaranteed hit rate: {hits}."
-        name, most = excess_fact(state.plan)
-        return f"{MECHANISMS[mechanism]} No guaranteed hit rate. {name}: {most}."
+        name, bound = excess_fact(state.plan)
+        return f"{MECHANISMS[mechanism]} No guaranteed hit rate. {name}: {bound}."
 
 
 _HOW = (
@@ -203,10 +202,10 @@ class QuestionsEditor:
 
     def refresh(self) -> None:
         state = self.state
-        known = of_trees(state) and state.data is not None and state.data.classes is not None
-        known = known and not state.unconfirmed_reason
-        numbers = _numbers(state.data.schema) if known else ()
-        self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
+        listed = of_trees(state) and state.data is not None and state.data.classes is not None
+        listed = listed and not state.unconfirmed_reason
+        numbers = _numbers(state.data.schema) if listed else ()
+        self.size.value = f"<p>{escape(class_in_words(state))}</p>" if listed else ""
         is_open = self.opened.value and bool(numbers)
         basic.display(self.opened, bool(numbers))
         basic.display(self._editor, is_open)
@@ -214,16 +213,16 @@ class QuestionsEditor:
             self._list(numbers)
 
     def _list(self, numbers: tuple[Numeric, ...]) -> None:
-        if list(self.boxes) != [one.name for one in numbers]:
+        if list(self.boxes) != [numeric.name for numeric in numbers]:
             self._problem.value = ""
-            self.boxes = {one.name: self._box(one.name) for one in numbers}
+            self.boxes = {numeric.name: self._box(numeric.name) for numeric in numbers}
             self._boxes.children = tuple(self.boxes.values())
         self._updating = True
-        for one in numbers:
-            box = self.boxes[one.name]
-            box.placeholder = _listed(one.even_cuts)
+        for numeric in numbers:
+            box = self.boxes[numeric.name]
+            box.placeholder = _listed(numeric.even_cuts)
             box.disabled = self.state.busy
-            box.value = _listed(one.thresholds)
+            box.value = _listed(numeric.thresholds)
         self._updating = False
 
     def _box(self, name: str) -> ipywidgets.Text:
@@ -245,11 +244,11 @@ class QuestionsEditor:
 
 
 def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
-    return tuple(one for one in schema.features if isinstance(one, Numeric))
+    return tuple(column for column in schema.features if isinstance(column, Numeric))
 
 
 def _listed(numbers: Sequence[float]) -> str:
-    return ", ".join(f"{one:.6g}" for one in numbers)
+    return ", ".join(f"{threshold:.6g}" for threshold in numbers)
 
 
 _MAIN = ("psi", "epsilon", "n_draws")
@@ -312,7 +311,7 @@ class ModelPanel(card.Panel):
             if name not in OPEN:
                 follow(dial, state, name)
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
-        widgets = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
+        widgets = {**self.dials, **{name: slider.widget for name, slider in self.open.items()}}
         self._extra = basic.VBox([widgets[name] for name in _MORE])
         self.more.observe(lambda _: basic.display(self._extra, self.more.value), "value")
         basic.display(self._extra, False)
@@ -345,7 +344,7 @@ class ModelPanel(card.Panel):
                 basic.display(control, family == self.state.family)
         if data is not None and tuple(self.loss.options) != losses_for(data.task):
             self.loss.options = losses_for(data.task)
-        ticks = [one.auto for one in self.open.values()]
+        ticks = [slider.auto for slider in self.open.values()]
         for control in (*self.dials.values(), *ticks, self.mechanism.choice, self.loss):
             control.disabled = busy
         self.family.disabled = busy or (data is not None and data.task == "regression")

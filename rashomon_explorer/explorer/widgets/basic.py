@@ -24,12 +24,12 @@ def _shared(kind: Any, **traits: Any) -> Any:
     return _only(kind, tuple(traits.items()))
 
 
-def display(widget: Any, shown: bool) -> None:
+def display(widget: Any, visible: bool) -> None:
     """Show or hide a widget; for the first time before it is on the page.
 
     A view of anywidget follows changes of its layout, and does not follow another layout.
     """
-    value = None if shown else "none"
+    value = None if visible else "none"
     if isinstance(widget, AnyWidget) and not widget.sizes_itself:
         own_layout(widget)
     if not isinstance(widget, Shared) or widget.sizes_itself:

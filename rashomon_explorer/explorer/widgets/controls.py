@@ -13,7 +13,6 @@ from rashomon_explorer.explorer.widgets import basic
 
 
 def script(*names: str) -> str:
-    """Return JavaScript files of this folder, joined."""
     return "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -128,8 +127,8 @@ class CardMenu(basic.AnyWidget):
 
     def __init__(self, label: str, entries: MenuEntries) -> None:
         self._find = {name: find for name, (_, find) in entries.items()}
-        known = [(name, hint) for name, (hint, _) in entries.items()]
-        listed = [{"name": name, "hint": hint, "disabled": False} for name, hint in known]
+        hints = [(name, hint) for name, (hint, _) in entries.items()]
+        listed = [{"name": name, "hint": hint, "disabled": False} for name, hint in hints]
         super().__init__(label=label, entries=listed)
         self.observe(lambda _: self.refresh(), "chosen")
 
@@ -144,11 +143,12 @@ class CardMenu(basic.AnyWidget):
             self.chosen = ""
 
     def enabled(self, name: str) -> bool:
-        return not next(one["disabled"] for one in self.entries if one["name"] == name)
+        return not next(entry["disabled"] for entry in self.entries if entry["name"] == name)
 
     def enable(self, name: str, enabled: bool) -> None:
         self.entries = [
-            {**one, "disabled": not enabled} if one["name"] == name else one for one in self.entries
+            {**entry, "disabled": not enabled} if entry["name"] == name else entry
+            for entry in self.entries
         ]
 
 
@@ -222,7 +222,6 @@ class ModelTable(basic.AnyWidget):
     edit = traitlets.Dict().tag(sync=True)
 
     def fill(self, count: int, columns: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the models and their columns in one message."""
         with self.hold_sync():
             self.count, self.columns = count, [dict(column) for column in columns]
 
@@ -241,7 +240,6 @@ def table_column(
     meaning: str = "",
     curator: bool = False,
 ) -> dict[str, Any]:
-    """Return a column in the format of the browser."""
     return {
         "name": name,
         "title": title,
@@ -287,6 +285,5 @@ class TableForm(basic.AnyWidget):
     disabled = traitlets.Bool(False).tag(sync=True)
 
     def do(self, column: str, field: str, value: str = "") -> None:
-        """Do what an edit in the browser does."""
         count = self.edit.get("count", 0) + 1
         self.edit = {"count": count, "column": column, "field": field, "value": value}

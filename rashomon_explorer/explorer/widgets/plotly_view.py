@@ -51,8 +51,8 @@ KEPT, NEW = "$kept", "new"
 def piece(before: Any, after: Any) -> Any:
     """Return the patch that changes one figure into another."""
     if isinstance(after, dict):
-        known = before if isinstance(before, dict) else {}
-        return {key: piece(known.get(key), value) for key, value in after.items()}
+        before_parts = before if isinstance(before, dict) else {}
+        return {key: piece(before_parts.get(key), value) for key, value in after.items()}
     if not isinstance(after, str | list | tuple) or type(before) is not type(after):
         return after
     if len(after) < _LONG:
@@ -60,8 +60,8 @@ def piece(before: Any, after: Any) -> Any:
             return after
         padded = [*before, *[None] * len(after)]
         return [piece(*both) for both in zip(padded, after, strict=False)]
-    same = _shared(before, after)
-    return {KEPT: same, NEW: after[same:]} if 2 * same > len(after) else after
+    n_common = _shared(before, after)
+    return {KEPT: n_common, NEW: after[n_common:]} if 2 * n_common > len(after) else after
 
 
 def size(figure: Any) -> int:
