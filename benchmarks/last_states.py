@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rates_pictures import FOLDER, Line, drawn
-from rashomon_explorer.papers.batch_theorems import (
+from rashomon_explorer.mechanisms.langevin.batch_accounting import (
     last_batch_state_guarantee,
     last_batch_state_renyi,
 )

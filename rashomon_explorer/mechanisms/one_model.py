@@ -1,4 +1,4 @@
-"""Mechanisms that release one model: noisy descent from zero, and from a noisy minimiser."""
+"""Mechanisms that release one model: noisy descent and output perturbation."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,12 +14,13 @@ from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid import sampler
 from rashomon_explorer.mechanisms.langevin import sampled_plan
+from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, Step, noisy_descent, watched
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee, gdp
+from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.problem.problem import Problem
 
 _SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
@@ -159,7 +160,64 @@ def under_best_ridge(
     return ridge, best, bound(best) + requests.own_cost(request, ridge)
 
 
-DESCENT_TRAITS = replace(OneModelMechanism.traits, looseness=30.0)
+class DescentMechanism(OneModelMechanism):
+    """Base of mechanisms that follow noisy gradients."""
+
+    traits: ClassVar[Traits] = replace(OneModelMechanism.traits, looseness=30.0)
+
+    @classmethod
+    def unsuited(cls, request: requests.Request) -> str:
+        """Decline pure DP, and losses with kinks."""
+        return request.why_no_descent or super().unsuited(request)
+
+    @staticmethod
+    def best_descent(
+        request: requests.Request, plan: Callable[..., Any]
+    ) -> tuple[float, Any, float]:
+        """Best ridge, the descent planned under it, and its excess bound."""
+        mu, zeros = affordable_mu(request), request.zero_loss
+        return under_best_ridge(
+            request, lambda one: plan(one.constants, one.radius, mu, zeros), every=3
+        )
+
+
+def path_pull(pace: float, n_steps: int, m: float) -> float:
+    """Ridge m/(1 − (1 − ηm)^N) whose minimiser moves as much as N steps if a row is replaced.
+
+    Steps η ≤ 1/M with the same noise contract distances by 1 − ηm and add 2ηL₀/n, so that states,
+    and their averages, end within 2L₀(1 − (1 − ηm)^N)/(mn): 2L₀ηN/n at m = 0. These are Lemma F.3
+    and, behind Theorem F.5, Corollary E.2 of "On the universality of Langevin diffusion".
+    """
+    reached = -math.expm1(n_steps * math.log1p(-pace * m)) if pace * m < 1 else 1.0
+    return m / reached if m > 0 else 1 / (pace * n_steps)
+
+
+class NoisyDescent(DescentMechanism):
+    """Weighted average of projected noisy gradient descent (docs/theory.md §13, §21)."""
+
+    name: ClassVar[str] = "noisy_descent"
+    summary: ClassVar[str] = "the average of noisy gradient descent"
+
+    @classmethod
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+        """Descent under the best ridge."""
+        ridge, planned, excess = cls.best_descent(request, plan_weighted_path)
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"every state of {planned.n_steps} steps is accounted for",
+            guarantee=gdp(planned.mu),
+            excess=excess,
+            ridge=ridge,
+            gap=requests.stable_gap(request, path_pull(planned.step_size, planned.n_steps, ridge)),
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        *_, last = sampler.released_centre(problem, self.settings, rng)
+        assert last is not None  # the centre is the last item
+        return last.theta
+
 
 _EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
 _IN_CHUNKS = " (chunked rows are summed, not sampled)"
@@ -171,7 +229,7 @@ class NoisySGD(OneModelMechanism):
 
     name: ClassVar[str] = "noisy_sgd"
     summary: ClassVar[str] = "the average of noisy subgradient descent"
-    traits: ClassVar[Traits] = DESCENT_TRAITS
+    traits: ClassVar[Traits] = DescentMechanism.traits
 
     @classmethod
     def unsuited(cls, request: requests.Request) -> str:
@@ -282,12 +340,49 @@ def sampled_gradient(
     return np.asarray(total / (rate * problem.n) + pull)
 
 
+class OutputPerturbation(OneModelMechanism):
+    """Certified minimiser under a ridge plus noise, projected onto the ball."""
+
+    name: ClassVar[str] = "output_perturbation"
+    summary: ClassVar[str] = "the minimiser plus noise"
+
+    @classmethod
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+        """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
+        costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
+        zeros = request.zero_loss
+
+        def planned(one: requests.Request) -> centres.NoisyMinimiser:
+            known, epsilon = (one.constants, one.radius, zeros), one.epsilon
+            both = [centres.plan_noisy_minimiser(*known, epsilon=epsilon, mu=mu) for mu in costs]
+            return min(both, key=lambda one: one.excess)
+
+        ridge, best, excess = under_best_ridge(request, planned, required=True)
+        proof, guarantee = "pure DP of the noise", pure(request.epsilon)
+        if best.gaussian:
+            proof, guarantee = "Gaussian DP of the noise", gdp(affordable_mu(request))
+        return cls.plan_with(
+            request,
+            best,
+            proof=proof,
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
+            excess=excess,
+            ridge=ridge,
+            gap=requests.stable_gap(request, ridge, 2 * best.solver),
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        best: centres.NoisyMinimiser = self.settings
+        return noisy_minimiser(problem, best.solver, best.scale, rng, gaussian=best.gaussian)
+
+
 class LocalisedGaussian(OneModelMechanism):
     """Noisy descent that starts at a noisy minimiser; Gaussian DP of both (docs/theory §19)."""
 
     name: ClassVar[str] = "localised_gaussian"
     summary: ClassVar[str] = "the average of noisy descent from a noisy minimiser"
-    traits: ClassVar[Traits] = DESCENT_TRAITS
+    traits: ClassVar[Traits] = DescentMechanism.traits
 
     @classmethod
     def unsuited(cls, request: requests.Request) -> str:

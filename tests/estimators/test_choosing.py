@@ -90,8 +90,9 @@ def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(mon
     monkeypatch.setattr(select.feasibility, "is_hopeless", lambda planned: True)
     select._best.cache_clear()
     assert not mechanism_traits(planned(epsilon=3.99).mechanism).may_give_up
-    kind = MECHANISMS["objective_perturbation"]
-    monkeypatch.setattr(kind, "offer", lambda request: kind.declined("not here"))
+    for name in ("objective_perturbation", "output_perturbation"):
+        kind = MECHANISMS[name]
+        monkeypatch.setattr(kind, "offer", lambda request, kind=kind: kind.declined("not here"))
     ledger = Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*mechanism=\"exact\""):

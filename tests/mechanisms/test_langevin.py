@@ -23,15 +23,18 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin import accounting, gradients
+from rashomon_explorer.mechanisms.langevin import accounting, batch_accounting, gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
+from rashomon_explorer.mechanisms.langevin.batch_gradients import (
+    BatchDrift,
+    GaussianDrift,
+    SampledDrift,
+)
 from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift, Columns, FullDrift
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped, PlannedPath
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers import batch_theorems
-from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift, SampledDrift
 from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled
@@ -93,7 +96,7 @@ SHIFT = 2.0  # of a step, in deviations of its noise
 
 def batches(c, n_batches, steps, diameter=math.inf):
     """μ² of the last state over batches in turn."""
-    found = batch_theorems.last_batch_state_guarantee(
+    found = batch_accounting.last_batch_state_guarantee(
         shift=SHIFT, n_steps=steps, n_batches=n_batches, contraction=c, diameter=diameter
     )
     return found.mu**2
@@ -127,7 +130,7 @@ def test_no_place_of_a_record_costs_more_and_the_last_costs_all_of_it(c, n_batch
 
 
 def test_early_epochs_in_the_limit_of_no_contraction():
-    assert batch_theorems._earlier_epochs(1.0, 5, 11) == pytest.approx(2.0)
+    assert batch_accounting._earlier_epochs(1.0, 5, 11) == pytest.approx(2.0)
     assert batches(1 - 1e-13, 5, 55) == pytest.approx(batches(1.0, 5, 55))
 
 
@@ -223,7 +226,7 @@ def test_sampled_chains_keep_their_certificate_and_half_of_the_noise_is_caught(
     known = SampledDrift(target, size)._in_noise(step_size, 1)
     # At 0 the two gradients are L₀ apart, and 2L₀ is claimed: a quarter is half of what is true.
     half = {**known, "shift": known["shift"] / 4, "diameter": known["diameter"] / 4}
-    less = batch_theorems.last_sampled_state_guarantee(rate=size / 5, n_steps=n_steps, **half)
+    less = batch_accounting.last_sampled_state_guarantee(rate=size / 5, n_steps=n_steps, **half)
     assert any(chains.delta(*laws, e) > less.delta(e) for e in epsilons)
 
 

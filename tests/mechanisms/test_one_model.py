@@ -23,8 +23,7 @@ from rashomon_explorer.mechanisms.planning.centres import (
 )
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers import sampled_steps
-from rashomon_explorer.papers.one_model import NoisyDescent, OutputPerturbation, path_pull
+from rashomon_explorer.papers import last_states
 from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
@@ -259,9 +258,9 @@ def test_a_replaced_row_moves_a_path_by_what_its_gap_says(name, ridge):
 def test_a_short_path_moves_less_than_its_minimiser():
     """Lemma F.3 at m = 0; a ridge in place of the sum of what steps add and contract."""
     sums = sum(0.1 * 0.95**j for j in range(30))
-    assert path_pull(0.1, 30, 0.5) == pytest.approx(1 / sums)
-    assert path_pull(0.1, 30, 0.0) == pytest.approx(1 / 3)
-    assert path_pull(2.0, 30, 0.5) == path_pull(0.1, 9_999, 0.5) == 0.5
+    assert one_model.path_pull(0.1, 30, 0.5) == pytest.approx(1 / sums)
+    assert one_model.path_pull(0.1, 30, 0.0) == pytest.approx(1 / 3)
+    assert one_model.path_pull(2.0, 30, 0.5) == one_model.path_pull(0.1, 9_999, 0.5) == 0.5
 
 
 MANY, RIDGE, LOSS, SMALL = 200, 1.0, SmoothedHingeLoss(smoothing=0.5), 0.5
@@ -313,9 +312,9 @@ LAWS = {
     "localised": lambda pull: descent_law(BOTH.then, pull, BOTH.scale),
 }
 MODELS = {
-    "pure": OutputPerturbation(NOISES["pure"]),
-    "Gaussian": OutputPerturbation(NOISES["Gaussian"]),
-    "descent": NoisyDescent(SHORT),
+    "pure": one_model.OutputPerturbation(NOISES["pure"]),
+    "Gaussian": one_model.OutputPerturbation(NOISES["Gaussian"]),
+    "descent": one_model.NoisyDescent(SHORT),
     "localised": one_model.LocalisedGaussian(BOTH),
 }
 
@@ -618,7 +617,7 @@ def test_a_last_state_on_sampled_rows_is_charged_as_the_chain_that_runs(ridge, l
     offer = MECHANISMS["last_sampled_state"].offer(asked)
     planned, paid = offer.plan.settings, offer.guarantee
     posed = alternating(1.0, 96, 1.0, offer.plan.ridge)
-    known = sampled_steps.chain(planned).certificate(GibbsTarget(posed, planned.beta, psi=0.0))
+    known = last_states.chain(planned).certificate(GibbsTarget(posed, planned.beta, psi=0.0))
     assert planned.batch_size == 6 and paid.epsilon(1e-4) <= 2.0
     assert known.epsilon(1e-4) == pytest.approx(paid.epsilon(1e-4), rel=1e-4)
     assert known.epsilon(1e-4) <= paid.epsilon(1e-4)
@@ -646,7 +645,7 @@ def test_a_batch_errs_by_no_more_than_the_bound_counts_on():
         for rows in itertools.combinations(range(7), 3)
     ]
     square = np.mean([(one.value_and_gradient(theta)[1] - whole) ** 2 for one in batches], axis=0)
-    bound = sampled_steps.sampling_error(asked.constants, asked.domain, 3)
+    bound = last_states.sampling_error(asked.constants, asked.domain, 3)
     assert 0.25 * bound < square.max() <= bound
 
 

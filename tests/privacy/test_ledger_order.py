@@ -10,9 +10,9 @@ import pytest
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.estimators.feasibility import ledger_rule
+from rashomon_explorer.mechanisms.langevin.batch_accounting import sampled_path_guarantee
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
 from rashomon_explorer.mechanisms.request import ZCDP
-from rashomon_explorer.papers.batch_theorems import sampled_path_guarantee
 from rashomon_explorer.plots import plot_budget
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError, compose

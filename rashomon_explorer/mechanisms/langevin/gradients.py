@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,10 +23,6 @@ from rashomon_explorer.problem.losses.chunked import ChunkedRisk
 from rashomon_explorer.problem.losses.scores import ScoreRisk
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
-
-__all__ = ["drift_for"]
-
-IN_TURN, SAMPLED = "in_turn", "sampled"
 
 
 class Gradient(Protocol):
@@ -409,31 +404,3 @@ class ClippedDrift(Drift):
         risk = problem.mean_loss(self.followed)
         assert isinstance(risk, ScoreRisk | ChunkedRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
-
-
-def drift_for(
-    target: GibbsTarget,
-    *,
-    batch_size: int | None,
-    precision: str,
-    lazy: bool,
-    batch_order: str = IN_TURN,
-) -> Drift:
-    """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
-    smoothed = isinstance(target.shape, thresholds.GaussianThreshold)
-    batches = "batches" if batch_size is not None else ""
-    what = "the Gaussian threshold" if smoothed else batches
-    if smoothed and batch_size is not None:
-        raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
-    if what and precision != "double":
-        raise ValueError(
-            f'rounding in single precision is not accounted for with {what}: use precision="double"'
-        )
-    if not smoothed and batch_size is None:
-        return FullDrift(target, precision, lazy)
-    # No planned path follows these: they are imported when a chain built by hand needs them.
-    papers = import_module("rashomon_explorer.papers.drifts")
-    by_batches = papers.SampledDrift if batch_order == SAMPLED else papers.BatchDrift
-    rare = papers.GaussianDrift(target) if smoothed else by_batches(target, batch_size)
-    assert isinstance(rare, Drift)
-    return rare

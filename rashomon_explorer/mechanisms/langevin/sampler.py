@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
-from rashomon_explorer.mechanisms.langevin import gradients
+from rashomon_explorer.mechanisms.langevin import batch_gradients, gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.noisy_descent import (
     Schedule,
@@ -96,7 +96,7 @@ class LangevinSampler:
     burn_in: int = 0
     start: tuple[float, ...] | None = None
     batch_size: int | None = None
-    batch_order: str = gradients.IN_TURN
+    batch_order: str = batch_gradients.IN_TURN
     precision: str = "double"
     lazy: bool = True
     shown: str = "path"
@@ -109,7 +109,7 @@ class LangevinSampler:
             raise ValueError(
                 f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
             )
-        orders = gradients.IN_TURN, gradients.SAMPLED
+        orders = batch_gradients.IN_TURN, batch_gradients.SAMPLED
         for name, choices in (
             ("precision", ("double", "single")),
             ("shown", ("path", "last")),
@@ -257,7 +257,7 @@ class LangevinSampler:
         return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
-        return gradients.drift_for(
+        return batch_gradients.drift_for(
             target,
             batch_size=self.batch_size,
             batch_order=self.batch_order,
@@ -334,7 +334,7 @@ class PlannedPath(Mechanism):
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         """Gradient that the chains follow."""
-        return gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
+        return batch_gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
 def _check_stable(drift: gradients.Drift, planned: Plan) -> None:

@@ -24,16 +24,16 @@ _SEVERAL = {
 
 _ONE_MODEL = {
     "moments": f"{_ROOM}.moments:Moments",
-    "noisy_descent": f"{_PAPERS}.one_model:NoisyDescent",
-    "last_iterate": f"{_PAPERS}.one_model:LastIterate",
+    "noisy_descent": f"{_ROOM}.one_model:NoisyDescent",
+    "last_iterate": f"{_PAPERS}.last_states:LastIterate",
     "noisy_sgd": f"{_ROOM}.one_model:NoisySGD",
     "localised_gaussian": f"{_ROOM}.one_model:LocalisedGaussian",
-    "output_perturbation": f"{_PAPERS}.one_model:OutputPerturbation",
+    "output_perturbation": f"{_ROOM}.one_model:OutputPerturbation",
     "regularised": f"{_PAPERS}.localisation:Regularised",
     "localised": f"{_PAPERS}.localisation:Localised",
     "iterated": f"{_PAPERS}.localisation:Iterated",
     "iterated_batches": f"{_PAPERS}.localisation:IteratedBatches",
-    "last_sampled_state": f"{_PAPERS}.sampled_steps:LastSampledState",
+    "last_sampled_state": f"{_PAPERS}.last_states:LastSampledState",
     "smooth_sgd": f"{_PAPERS}.private_erm:SmoothSGD",
     "boosted": f"{_PAPERS}.private_erm:Boosted",
 }

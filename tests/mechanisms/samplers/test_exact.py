@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier
+from rashomon_explorer._utils import integer_law
+from rashomon_explorer._utils.integer_law import IntegerLaw
 from rashomon_explorer.exceptions import RadiusBindsWarning, SamplerError
 from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
@@ -15,8 +17,7 @@ from rashomon_explorer.mechanisms.rejection import candidates, envelope
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
-from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import (
     HitAndRunSampler,
     _Walk,

@@ -12,7 +12,7 @@ from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
 from rashomon_explorer.mechanisms.langevin import sampler as langevin
-from rashomon_explorer.mechanisms.langevin.gradients import drift_for
+from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler

@@ -1,4 +1,4 @@
-"""The last state of noisy steps on batches of a fixed size, which "auto" never selects."""
+"""The last state of noisy steps, on all rows or on batches of a fixed size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +9,14 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms import one_model
+from rashomon_explorer.mechanisms.base import Traits
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
+from rashomon_explorer.mechanisms.langevin.batch_accounting import last_sampled_state_guarantee
 from rashomon_explorer.mechanisms.langevin.plan import LastState, last_state_excess, plan_last_state
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.centres import furthest_start
-from rashomon_explorer.mechanisms.request import Request, own_cost
+from rashomon_explorer.mechanisms.request import Request, own_cost, stable_gap
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.batch_theorems import last_sampled_state_guarantee
-from rashomon_explorer.papers.one_model import DescentMechanism
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -24,6 +24,36 @@ from rashomon_explorer.problem.problem import Problem
 
 _SHARE = 16  # a batch has the n-th part of the rows
 _SAFE = 1 + 1e-9
+
+
+class LastIterate(one_model.DescentMechanism):
+    """The last state of noisy gradient descent; the others stay hidden (docs/theory §17)."""
+
+    name: ClassVar[str] = "last_iterate"
+    summary: ClassVar[str] = "the last state of noisy gradient descent"
+    traits: ClassVar[Traits] = replace(one_model.DescentMechanism.traits, compared=False)
+
+    @classmethod
+    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+        """Descent under the best ridge."""
+        ridge, planned, excess = cls.best_descent(request, plan_last_state)
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"only the last of {planned.n_steps} steps is released and accounted for",
+            guarantee=planned.guarantee,
+            excess=excess,
+            ridge=ridge,
+            gap=stable_gap(request, one_model.path_pull(planned.pace, planned.n_steps, ridge)),
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        planned: LastState = self.settings
+        target = GibbsTarget(problem, planned.beta, psi=0.0)
+        chain = LangevinSampler(planned.step_size, planned.n_steps, n_chains=1, shown="last")
+        *_, last = chain.batches(target, rng)
+        return np.asarray(last.theta[:, 0])
 
 
 @dataclass(frozen=True)
@@ -39,7 +69,7 @@ class LastSampled(LastState):
         return self.batch_size / self.n
 
 
-class LastSampledState(DescentMechanism):
+class LastSampledState(one_model.DescentMechanism):
     """The last state of noisy steps, each on rows drawn without replacement.
 
     The guarantee is that of shifted interpolation for sampled batches (Theorems 4.9 and 4.10 of
@@ -50,6 +80,7 @@ class LastSampledState(DescentMechanism):
 
     name: ClassVar[str] = "last_sampled_state"
     summary: ClassVar[str] = "the last state of noisy descent on sampled rows"
+    traits: ClassVar[Traits] = LastIterate.traits
 
     @classmethod
     def unsuited(cls, request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Gradients of batches and with Gaussian smoothing, for chains constructed explicitly."""
+"""Gradients of batches and with Gaussian smoothing, and the choice of a path's gradient."""
 
 import math
 from dataclasses import dataclass
@@ -9,11 +9,14 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates import sensitivity
+from rashomon_explorer.mechanisms.langevin import batch_accounting
 from rashomon_explorer.mechanisms.langevin.gradients import Drift, FullDrift, Gradient
-from rashomon_explorer.papers import batch_theorems
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
+
+IN_TURN, SAMPLED = "in_turn", "sampled"
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class BatchDrift(Drift):
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """See :func:`last_batch_state_guarantee`."""
-        return batch_theorems.last_batch_state_guarantee(
+        return batch_accounting.last_batch_state_guarantee(
             n_batches=self.n_batches, n_steps=n_steps, **self._in_noise(step_size, n_chains)
         )
 
@@ -110,11 +113,11 @@ class SampledDrift(BatchDrift):
         """See :func:`sampled_path_guarantee`."""
         shift = self.sensitivity(1) * self.beta * math.sqrt(n_chains * step_size / 2)
         known = {"shift": shift, "rate": self.rate}
-        return batch_theorems.sampled_path_guarantee(n_steps=n_steps, **known)
+        return batch_accounting.sampled_path_guarantee(n_steps=n_steps, **known)
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """See :func:`last_sampled_state_guarantee`."""
-        return batch_theorems.last_sampled_state_guarantee(
+        return batch_accounting.last_sampled_state_guarantee(
             rate=self.rate, n_steps=n_steps, **self._in_noise(step_size, n_chains)
         )
 
@@ -219,3 +222,28 @@ class GaussianDrift(Drift):
     def _lipschitz(self) -> float:
         problem = self.target.problem
         return problem.loss.lipschitz(np.inf, problem.row_bound)
+
+
+def drift_for(
+    target: GibbsTarget,
+    *,
+    batch_size: int | None,
+    precision: str,
+    lazy: bool,
+    batch_order: str = IN_TURN,
+) -> Drift:
+    """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
+    smoothed = isinstance(target.shape, GaussianThreshold)
+    batches = "batches" if batch_size is not None else ""
+    what = "the Gaussian threshold" if smoothed else batches
+    if smoothed and batch_size is not None:
+        raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
+    if what and precision != "double":
+        raise ValueError(
+            f'rounding in single precision is not accounted for with {what}: use precision="double"'
+        )
+    if smoothed:
+        return GaussianDrift(target)
+    if batch_size is None:
+        return FullDrift(target, precision, lazy)
+    return (SampledDrift if batch_order == SAMPLED else BatchDrift)(target, batch_size)
