@@ -22,6 +22,7 @@ from rashomon_explorer import DPClassifier, load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
 from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "one_model.json"

@@ -27,6 +27,7 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
 from rashomon_explorer.papers.instances import (
     least_excess,
     least_huber_barrier,

@@ -7,12 +7,17 @@ does not import the dashboard.
 from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
+from rashomon_explorer._utils.imports import EXTENSIONS as _EXTENSIONS
 from rashomon_explorer._utils.imports import lazy_names
 from rashomon_explorer._utils.memory_limits import spare_addresses as _spare_addresses
 
 _spare_addresses()  # before pandas and Arrow are imported
 
 __version__ = "0.1.0"
+
+# Imported when a mechanism is asked for that is not built in, and by ``Audit.explore``.
+_EXTENSIONS["mechanisms"] = ("rashomon_explorer.papers",)
+_EXTENSIONS["dashboard"] = ("rashomon_explorer.explorer",)
 
 if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
     from rashomon_explorer import (  # noqa: F401

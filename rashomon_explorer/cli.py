@@ -9,12 +9,12 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from rashomon_explorer import __version__
 from rashomon_explorer._utils.assets import TABLE_VARIABLE
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.exceptions import DataError
@@ -61,8 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="rashomon-explorer",
         description="Start the dashboard on this machine and open it in the browser.",
     )
-    version = import_module("rashomon_explorer").__version__  # by name: its door is above
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument(
         "--port", type=_port, help=f"port to use (default: {DEFAULT_PORT}, or a free one near it)"
     )

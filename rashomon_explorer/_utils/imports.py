@@ -12,13 +12,31 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 
-class LazyRegistry(MutableMapping[str, T]):
-    """Entries by name; a string ``"module:Class"`` is imported on first access."""
+EXTENSIONS: dict[str, tuple[str, ...]] = {}
+"""Modules that extend a room below them, by what they extend; the package's door lists them."""
 
-    def __init__(self, entries: Mapping[str, T | str]) -> None:
+
+def load_extensions(extended: str) -> None:
+    """Import the modules that extend a room; each registers what it adds."""
+    for module in EXTENSIONS.get(extended, ()):
+        import_module(module)
+
+
+class LazyRegistry(MutableMapping[str, T]):
+    """Entries by name; a string ``"module:Class"`` is imported on first access.
+
+    ``extend`` may enter a name that is missing when it is asked for.
+    """
+
+    def __init__(
+        self, entries: Mapping[str, T | str], extend: Callable[[str], None] | None = None
+    ) -> None:
         self._entries = dict(entries)
+        self._extend = extend
 
     def __getitem__(self, name: str) -> T:
+        if name not in self._entries and self._extend is not None:
+            self._extend(name)
         entry = self._entries[name]
         if isinstance(entry, str):
             module, _, attribute = entry.partition(":")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin, number
+from rashomon_explorer._utils.imports import load_extensions
 from rashomon_explorer.audits import group_rates, summary, tolerance_table
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import (
@@ -32,6 +32,16 @@ from rashomon_explorer.audits.models import codes_of_scores
 from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures.ranges import Recourse
 from rashomon_explorer.measures.ranges.linear_models import solver_advice
+
+_Dashboard = TypeVar("_Dashboard", bound=Callable[..., Any])
+_dashboard: list[Callable[..., Any]] = []
+
+
+def opens_audits(dashboard: _Dashboard) -> _Dashboard:
+    """Register what :meth:`Audit.explore` opens."""
+    _dashboard[:] = [dashboard]
+    return dashboard
+
 
 _NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
 _NO_IMPORTANCE = "stored predictions do not tell what other rows would get"
@@ -499,8 +509,8 @@ class Audit(ReprMixin):
 
     def explore(self) -> Any:
         """Open the dashboard on the audit; it charges nothing."""
-        # By name: the page imports this room, and is heavy.
-        return import_module("rashomon_explorer.explorer").Explorer(self)
+        load_extensions("dashboard")
+        return _dashboard[-1](self)
 
     @property
     def release_code(self) -> str:

@@ -23,6 +23,7 @@ from rashomon_explorer import sets
 from rashomon_explorer._utils.assets import HOME_VARIABLE, TABLE_VARIABLE
 from rashomon_explorer._utils.containers import is_frame
 from rashomon_explorer.audits import Audit, audit
+from rashomon_explorer.audits.result import opens_audits
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.csv import is_text_table
 from rashomon_explorer.exceptions import DataError
@@ -170,6 +171,7 @@ _NO_KERNEL = (
 )
 
 
+@opens_audits
 class Explorer(SessionView):
     """Explore the set of almost equally good models; draw from it with differential privacy.
 

@@ -1,15 +1,29 @@
-"""Mechanisms and theorems that reproduce statements of papers; imported by name only."""
+"""Extension: mechanisms and theorems that reproduce statements of papers, used by name only.
 
-from typing import TYPE_CHECKING
+Importing it registers its mechanisms; a mechanism that is asked for by name imports it.
+"""
 
-from rashomon_explorer._utils.imports import lazy_names
-
-if TYPE_CHECKING:
-    from rashomon_explorer.papers.grid_walk import GridWalkSampler
-    from rashomon_explorer.papers.localisation import Iterated, Regularised
-    from rashomon_explorer.papers.mala import MalaSampler
-    from rashomon_explorer.papers.metered import MeteredLangevin
+from rashomon_explorer.mechanisms.planning.registry import register
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.papers.grid_walk import GridWalkSampler
+from rashomon_explorer.papers.last_states import LastIterate, LastSampledState
+from rashomon_explorer.papers.localisation import Iterated, IteratedBatches, Localised, Regularised
+from rashomon_explorer.papers.mala import MalaSampler
+from rashomon_explorer.papers.metered import MeteredLangevin
+from rashomon_explorer.papers.private_erm import Boosted, SmoothSGD
 
 __all__ = ["GridWalkSampler", "Iterated", "MalaSampler", "MeteredLangevin", "Regularised"]
 
-__getattr__, __dir__ = lazy_names(__name__, __all__)
+for _mechanism in (
+    FiniteGridSampler,
+    MalaSampler,
+    LastIterate,
+    Regularised,
+    Localised,
+    Iterated,
+    IteratedBatches,
+    LastSampledState,
+    SmoothSGD,
+    Boosted,
+):
+    register(_mechanism)

@@ -14,6 +14,7 @@ from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 

@@ -1,4 +1,4 @@
-"""Every mechanism of the registry: offers from public numbers, draws as planned, and their cost."""
+"""Every mechanism, also of papers: offers from public numbers, draws as planned, and their cost."""
 
 import math
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 from rashomon_explorer import DPRegressor, Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Traits, collect
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_PAPERS, mechanism_traits
+from rashomon_explorer.mechanisms.planning.registry import BUILT_IN, MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.request import Request, cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -171,7 +171,8 @@ def test_a_mechanism_of_a_paper_is_not_imported_and_nothing_is_known_of_other_dr
     command = [sys.executable, "-c", _FITS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"  # fitted with auto
-    assert OF_PAPERS and not any(MECHANISMS[name].traits.compared for name in OF_PAPERS)
+    added = [MECHANISMS[name].traits for name in MECHANISMS if name not in BUILT_IN]
+    assert added and not any(traits.compared for traits in added)
     assert mechanism_traits("unknown") == mechanism_traits("stored predictions") == Traits()
 
 

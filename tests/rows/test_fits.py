@@ -137,7 +137,7 @@ def _mechanisms():
         known = {k: one for k, one in settings.items() if k in Request.__dataclass_fields__}
         request = Request(**{**known, "n": N, "p": 4 * loss.outputs, "loss": loss})
         tried = [name for name, one in MECHANISMS.items() if one.traits.compared]
-        tried += ["noisy_descent", "last_iterate", "output_perturbation"]
+        tried += ["last_iterate"]
         names = [name for name in tried if not MECHANISMS[name].unsuited(request)]
         names = [name for name in names if name != "noisy_sgd"]
         for name in (*names, "localised"):

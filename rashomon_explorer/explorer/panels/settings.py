@@ -124,14 +124,11 @@ MECHANISMS: Mapping[str, str] = {
     "ellipsoid": "One cost for any number of draws; always finishes.",
     "ellipsoid_exact": "From the set near a private centre; for many columns.",
     "langevin": "Chains in the set.",
-    "finite_grid": "Exact on a grid of up to three parameters.",
     "hit_and_run": "",
-    "mala": "",
 }
 """What each mechanism draws; the plan adds its guarantee."""
 
 _OPTIONS = {AUTO: "auto: from public numbers", "hit_and_run": "hit and run (not private)"}
-_OPTIONS["mala"] = "mala (not private)"
 
 
 class MechanismPicker:

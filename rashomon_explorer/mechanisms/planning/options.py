@@ -11,7 +11,7 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, listed_mechanisms
 from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -310,7 +310,7 @@ def pareto_table(
 def _offers(request: Request) -> list[Offer]:
     # The first mechanism applies to every budget and validates the parameters.
     with suggestions.suppress_weak_warnings():  # the table shows the hit rates
-        kinds = [kind for kind in MECHANISMS.values() if not kind.traits.curator_only]
+        kinds = [kind for kind in listed_mechanisms() if not kind.traits.curator_only]
         several = request.n_draws > 1
         return [kind.offer(request) for kind in kinds if not (several and kind.traits.one_model)]
 

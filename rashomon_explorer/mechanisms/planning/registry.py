@@ -1,52 +1,87 @@
-"""Registry of mechanisms by name."""
+"""Registry of mechanisms by name: those of the package, and those that extensions register."""
 
-from rashomon_explorer._utils.imports import LazyRegistry
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from rashomon_explorer._utils.imports import LazyRegistry, load_extensions
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
 
-_ROOM = "rashomon_explorer.mechanisms"
-_PERTURBED = f"{_ROOM}.objective_perturbation.sampler"
-_PAPERS = "rashomon_explorer.papers"
+ENTRY_POINTS = "rashomon_explorer.mechanisms"
+"""Entry points of installed packages: a mechanism's name, and its class."""
 
 # Each is imported on first use, so that importing an estimator is quick.
 _SEVERAL = {
-    "exact": f"{_ROOM}.samplers.exponential:ExactSampler",
-    "unthresholded": f"{_ROOM}.samplers.exponential:UnthresholdedSampler",
-    "langevin_average": f"{_ROOM}.langevin.sampler:LangevinAverageSampler",
-    "langevin_clipped": f"{_ROOM}.langevin.sampler:LangevinClipped",
-    "objective_perturbation": f"{_PERTURBED}:ObjectivePerturbationSampler",
-    "langevin": f"{_ROOM}.langevin.sampler:PlannedPath",
-    "finite_grid": f"{_ROOM}.samplers.finite_grid:FiniteGridSampler",
-    "hit_and_run": f"{_ROOM}.samplers.hit_and_run:HitAndRunSampler",
-    "mala": f"{_PAPERS}.mala:MalaSampler",
-    "ellipsoid": f"{_ROOM}.ellipsoid.sampler:EllipsoidSampler",
-    "ellipsoid_exact": f"{_ROOM}.ellipsoid.sampler:EllipsoidExactSampler",
+    "exact": "rashomon_explorer.mechanisms.samplers.exponential:ExactSampler",
+    "unthresholded": "rashomon_explorer.mechanisms.samplers.exponential:UnthresholdedSampler",
+    "langevin_average": "rashomon_explorer.mechanisms.langevin.sampler:LangevinAverageSampler",
+    "langevin_clipped": "rashomon_explorer.mechanisms.langevin.sampler:LangevinClipped",
+    "objective_perturbation": (
+        "rashomon_explorer.mechanisms.objective_perturbation.sampler:ObjectivePerturbationSampler"
+    ),
+    "langevin": "rashomon_explorer.mechanisms.langevin.sampler:PlannedPath",
+    "hit_and_run": "rashomon_explorer.mechanisms.samplers.hit_and_run:HitAndRunSampler",
+    "ellipsoid": "rashomon_explorer.mechanisms.ellipsoid.sampler:EllipsoidSampler",
+    "ellipsoid_exact": "rashomon_explorer.mechanisms.ellipsoid.sampler:EllipsoidExactSampler",
 }
 
 _ONE_MODEL = {
-    "moments": f"{_ROOM}.moments:Moments",
-    "noisy_descent": f"{_ROOM}.one_model:NoisyDescent",
-    "last_iterate": f"{_PAPERS}.last_states:LastIterate",
-    "noisy_sgd": f"{_ROOM}.one_model:NoisySGD",
-    "localised_gaussian": f"{_ROOM}.one_model:LocalisedGaussian",
-    "output_perturbation": f"{_ROOM}.one_model:OutputPerturbation",
-    "regularised": f"{_PAPERS}.localisation:Regularised",
-    "localised": f"{_PAPERS}.localisation:Localised",
-    "iterated": f"{_PAPERS}.localisation:Iterated",
-    "iterated_batches": f"{_PAPERS}.localisation:IteratedBatches",
-    "last_sampled_state": f"{_PAPERS}.last_states:LastSampledState",
-    "smooth_sgd": f"{_PAPERS}.private_erm:SmoothSGD",
-    "boosted": f"{_PAPERS}.private_erm:Boosted",
+    "moments": "rashomon_explorer.mechanisms.moments:Moments",
+    "noisy_descent": "rashomon_explorer.mechanisms.one_model:NoisyDescent",
+    "noisy_sgd": "rashomon_explorer.mechanisms.one_model:NoisySGD",
+    "localised_gaussian": "rashomon_explorer.mechanisms.one_model:LocalisedGaussian",
+    "output_perturbation": "rashomon_explorer.mechanisms.one_model:OutputPerturbation",
 }
 
-MECHANISMS: LazyRegistry[type[Mechanism]] = LazyRegistry({**_SEVERAL, **_ONE_MODEL})
-
 OF_SEVERAL_MODELS = tuple(_SEVERAL)
-"""Names of the mechanisms that draw any number of models."""
+"""Names of the built-in mechanisms that draw any number of models."""
 
-OF_PAPERS = tuple(
-    name for name, place in {**_SEVERAL, **_ONE_MODEL}.items() if place.startswith(_PAPERS)
-)
-"""Names of the mechanisms that are used by name only: ``"auto"`` never selects them."""
+BUILT_IN = (*_SEVERAL, *_ONE_MODEL)
+"""Names of the built-in mechanisms."""
+
+_NO_MECHANISM = {"", "auto"}
+_unknown: set[str] = set()
+
+
+def _extend(name: str) -> None:
+    """Import the package's own extensions, and the installed mechanism of this name."""
+    if name in _NO_MECHANISM or name in _unknown:
+        return
+    load_extensions("mechanisms")
+    if not any(name == registered for registered in MECHANISMS):
+        for entry in entry_points(group=ENTRY_POINTS, name=name):
+            register(entry.load())
+            return
+        _unknown.add(name)
+
+
+MECHANISMS: LazyRegistry[type[Mechanism]] = LazyRegistry({**_SEVERAL, **_ONE_MODEL}, _extend)
+"""Mechanisms by name; a name that it lacks is looked for in extensions, once."""
+
+M = TypeVar("M", bound=Mechanism)
+
+
+def register(mechanism: type[M]) -> type[M]:
+    """Enter a mechanism under its name; also a class decorator.
+
+    ``"auto"`` compares it if ``traits.compared``.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.moments import Moments
+    >>> register(Moments) is MECHANISMS["moments"]
+    True
+    """
+    MECHANISMS[mechanism.name] = mechanism
+    return mechanism
+
+
+def listed_mechanisms() -> list[type[Mechanism]]:
+    """Mechanisms that a table of options lists: built in, or registered to be compared."""
+    return [
+        mechanism
+        for name, mechanism in MECHANISMS.items()
+        if name in BUILT_IN or mechanism.traits.compared
+    ]
 
 
 def mechanism_traits(name: str) -> Traits:

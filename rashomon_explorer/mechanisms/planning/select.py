@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
 from rashomon_explorer.mechanisms.planning.plan import Plan, pass_seconds
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_PAPERS, mechanism_traits
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
@@ -119,7 +119,7 @@ def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Pla
     plain = {name: plain_number(value) for name, value in settings.items()}
     if mechanism != AUTO:
         return _named(mechanism, **plain)
-    kinds = ((name, MECHANISMS[name]) for name in MECHANISMS if name not in OF_PAPERS)
+    kinds = ((name, MECHANISMS[name]) for name in MECHANISMS)
     return _best(goal, tuple(one for one in kinds if one[1].traits.compared), **plain)
 
 

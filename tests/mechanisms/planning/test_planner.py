@@ -25,6 +25,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
 from rashomon_explorer.mechanisms.planning import options, suggestions
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options, resolve_auto
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
+from rashomon_explorer.mechanisms.planning.registry import BUILT_IN
 from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
 from rashomon_explorer.mechanisms.planning.weakness import (
@@ -175,13 +176,12 @@ def by_name(**changed):
 def test_options_are_those_of_the_registry_the_best_first():
     options = plan_options(**BUDGET, ridge=0.1)
     assert [option.name for option in options if option.uniform and option.applies] == ["exact"]
-    assert not by_name()["finite_grid"].applies  # fit refuses more than three parameters
-    few = plan_options(**{**BUDGET, "p": 3}, ridge=0.1)
-    assert [option.name for option in few[:2]] == ["exact", "finite_grid"]
-    assert few[0].hit_rate > few[1].hit_rate and not few[2].uniform
+    grid, few = MECHANISMS["finite_grid"], {**BUDGET, "p": 3}
+    assert not grid.offer(request_of(**BUDGET)).applies  # fit refuses more than three parameters
+    assert grid.offer(request_of(**few)).hit_rate < plan_options(**few, ridge=0.1)[0].hit_rate
     applies = [option.applies for option in options]
     assert applies == sorted(applies, reverse=True)
-    private = {name for name, kind in MECHANISMS.items() if not kind.traits.curator_only}
+    private = {name for name in BUILT_IN if not MECHANISMS[name].traits.curator_only}
     assert set(by_name(n_draws=1)) == private
     several = {name for name in private if not MECHANISMS[name].traits.one_model}
     assert set(by_name()) == several
