@@ -68,7 +68,7 @@ def parted(table):
 def test_no_neighbour_moves_a_probability_further_than_its_price(settings):
     """η = 2β/n, all neighbours of some tables; and the price is attained.
 
-    Errors are shares of what the largest_cost cost: one row moves them by 1/n, and no further.
+    Errors are shares of what the dearest error costs: one row moves them by 1/n, and no further.
     """
     trees, beta = whole_class(2, 3), 4.0
     eta, widest = 2 * beta / 3, 0.0
