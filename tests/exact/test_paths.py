@@ -85,9 +85,8 @@ class TestDrifts:
         hard = FullDrift(GibbsTarget(posed, 50.0, 0.0))
         assert hard.largest_step == exactly(2 / (50.0 * posed.M))
         h = 0.3 * hard.largest_step
-        assert hard.contraction(h) == exactly(
-            max(abs(1 - h * 50 * 0.25), abs(1 - h * 50 * posed.M))
-        )
+        ends = abs(1 - h * 50 * 0.25), abs(1 - h * 50 * posed.M)
+        assert hard.contraction(h) == exactly(max(ends))
 
     def test_single_precision_pays_for_its_rounding(self):
         posed, unit = problem(), 2.0**-24
@@ -143,13 +142,11 @@ class TestPaths:
 
     @pytest.mark.parametrize("psi", [0.0, 0.02])
     def test_a_plan_spends_its_budget_and_promises_what_the_theorem_does(self, psi):
-        planned = plan_path(
-            5000, 4, psi, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, n_draws=3
-        )
+        public = {"radius": 2.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
+        planned = plan_path(5000, 4, psi, **public, n_draws=3)
         made = Constants.from_loss("logistic", n=5000, p=4, domain=Ball(2.0), row_bound=1.5)
-        assert planned.sensitivity == pytest.approx(
-            gradient_sensitivity(made, psi, width=planned.width)
-        )
+        moved = gradient_sensitivity(made, psi, width=planned.width)
+        assert planned.sensitivity == pytest.approx(moved)
         h, N, beta = planned.step_size, planned.n_steps, planned.beta
         mu = beta * planned.sensitivity * math.sqrt(3 * N * h / 2)
         assert planned.guarantee.mu == exactly(mu) and mu <= gdp_mu(1.0, 1e-6)
@@ -158,9 +155,7 @@ class TestPaths:
         noise = 4 / (beta - 4 * bend * beta**2 * N * h / (N + 1) ** 2)
         excess = noise + 2.0**2 / (2 * beta * h * N)
         assert planned.excess_bound == exactly(excess + psi + planned.width / 2)
-        ledger = plan_path(
-            5000, 4, psi, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, ledger=True
-        )
+        ledger = plan_path(5000, 4, psi, **public, ledger=True)
         assert ledger.guarantee.rho <= 0.0245  # zcdp_rho(1, 1e-6)
 
 
@@ -218,6 +213,5 @@ def test_a_draw_s_energy_is_beta_times_the_excess_over_the_threshold():
     width = smooth.shape.width
     far = np.array([0.1, 0.1 + width, 0.1 + 3 * width])
     # φ(v) = v²/(2s) up to s, then v − s/2
-    np.testing.assert_allclose(
-        smooth.energy(far), 50 * np.array([0.0, width / 2, 2.5 * width]), atol=1e-12
-    )
+    excess = np.array([0.0, width / 2, 2.5 * width])
+    np.testing.assert_allclose(smooth.energy(far), 50 * excess, atol=1e-12)

@@ -95,17 +95,6 @@ def test_the_least_and_the_largest_cost():
         assert compose([notion(1e-200)] * 3).epsilon(1e-9) > 0 or notion is gdp
 
 
-ORDERS = st.dictionaries(st.floats(1.001, 500), st.floats(0, 50), min_size=1, max_size=9)
-CURVES = ORDERS.map(lambda known: rdp([*known], [*known.values()]))
-
-
-@given(COMPOSED | CURVES, st.booleans())
-def test_json_round_trip(total, seeded):
-    total = total.with_seed() if seeded else total
-    assert ("orders" in total.to_dict()) == bool(total.orders) and "curve" not in total.to_dict()
-    assert Guarantee.from_dict(json.loads(json.dumps(total.to_dict(), allow_nan=False))) == total
-
-
 def test_a_seed_is_named_and_inherited():
     seeded = compose([pure(1.0), pure(1.0).with_seed()])
     assert seeded.reproducible and "reproducible, not private" in str(seeded)
@@ -167,16 +156,6 @@ def test_numbers_out_of_range_are_refused(call, message):
         call()
 
 
-def test_the_zcdp_of_many_pure_charges_bounds_an_attacker_too():
-    """Pure ε alone lets an attacker of 20 charges win for sure; their zCDP does not."""
-    many = Guarantee("composition", "twenty draws", pure_epsilon=8.0, rho=0.4)
-    levels = [0.01, 0.05, 0.2]
-    proved, zcdp_alone = many.tradeoff(levels), zcdp(0.4).tradeoff(levels)
-    assert all(proved >= zcdp_alone - 1e-12) and proved[1] > 0.6
-    assert pure(8.0).tradeoff(0.05) < 0.01  # the control: ε alone
-    assert pure(1.0).tradeoff(0.05) == pytest.approx(1 - math.e * 0.05, abs=1e-6)
-
-
 LEAST = math.exp(-2.0)
 
 
@@ -201,8 +180,11 @@ def test_closed_forms(guarantee, power):
 
 
 def test_the_best_notion_of_a_sum_counts():
-    twenty = compose([bounded_range(0.35)] * 20)
-    assert best_attack(twenty, 0.05) < best_attack(pure(twenty.pure_epsilon), 0.05) - 0.01
+    """Pure ε alone lets an attacker of 20 charges win for sure; their zCDP does not."""
+    twenty, levels = compose([bounded_range(0.4)] * 20), [0.01, 0.05, 0.2]
+    assert np.all(twenty.tradeoff(levels) >= zcdp(0.4).tradeoff(levels) - 1e-12)
+    assert best_attack(twenty, 0.05) < 0.4
+    assert best_attack(pure(twenty.pure_epsilon), 0.05) > 0.99  # the control: ε alone
     cost = twenty.epsilon(1e-6)
     assert best_attack(twenty, 0.05) <= best_attack(approximate(cost, 1e-6), 0.05) + 5e-3
 
@@ -291,22 +273,23 @@ def test_delta_of_a_large_mu_falls():
     assert all(later <= earlier for earlier, later in pairwise(deltas))
 
 
-@given(COMPOSED)
-def test_json_has_its_schema_and_reads_back(guarantee):
-    content = json.loads(guarantee.to_json())
+ORDERS = st.dictionaries(st.floats(1.001, 500), st.floats(0, 50), min_size=1, max_size=9)
+CURVES = ORDERS.map(lambda known: rdp([*known], [*known.values()]))
+DRAWN = st.just(compose([bounded_range(0.1)] * 9))
+
+
+@given(COMPOSED | CURVES | DRAWN, st.booleans())
+def test_json_has_its_schema_and_reads_back(guarantee, seeded):
+    guarantee = guarantee.with_seed() if seeded else guarantee
+    content = json.loads(guarantee.to_json(), parse_constant=pytest.fail)
     jsonschema.validate(content, Guarantee.json_schema())
+    assert ("orders" in content) == bool(guarantee.orders) and "curve" not in content
     assert Guarantee.from_json(guarantee.to_json()) == guarantee
     for change in ({"rho": -1}, {"relation": "add"}, {"notes": ""}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, **change}, Guarantee.json_schema())
     with pytest.raises(ValueError, match="schema and relation"):
         Guarantee.from_json(json.dumps({**content, "relation": "add"}))
-
-
-def test_json_of_curves_and_orders_has_the_schema():
-    for guarantee in (compose([bounded_range(0.1)] * 9), rdp([2, 4], [0.1, 0.2])):
-        jsonschema.validate(json.loads(guarantee.to_json()), Guarantee.json_schema())
-        assert Guarantee.from_json(guarantee.to_json()) == guarantee
 
 
 @pytest.mark.parametrize(("one", "slack"), [(gdp(0.7), 1e-4), (zcdp(0.25), 1e-3), (pure(0.5), 4)])
@@ -347,7 +330,6 @@ def test_what_a_budget_allows_costs_the_budget_at_any_delta(epsilon, delta):
         assert 0.99 * epsilon <= proved.epsilon(delta) <= epsilon * (1 + 1e-9)
         assert 0 <= proved.delta(epsilon) <= delta * (1 + 1e-6)
     with mpmath.workdps(60):
-        exact = mpmath.ncdf(-epsilon / mpmath.mpf(mu) + mpmath.mpf(mu) / 2) - mpmath.exp(
-            epsilon
-        ) * mpmath.ncdf(-epsilon / mpmath.mpf(mu) - mpmath.mpf(mu) / 2)
+        low, half = -epsilon / mpmath.mpf(mu), mpmath.mpf(mu) / 2
+        exact = mpmath.ncdf(low + half) - mpmath.exp(epsilon) * mpmath.ncdf(low - half)
         assert exact <= delta * (1 + 1e-9) and gdp(mu / 2).delta(epsilon) < exact

@@ -38,15 +38,16 @@ def path(tmp_path):
 
 
 class TestBudget:
-    def test_a_charge_past_the_budget_leaves_nothing_written(self, path):
-        ledger = Ledger.create(path, epsilon=1.0, delta=0.0)
-        ledger.reserve(pure(0.7)).commit()
+    def test_it_is_spent_to_its_end_and_what_is_past_it_leaves_nothing_written(self, path):
+        ledger = Ledger.create(path, epsilon=1.0)
+        ledger.reserve(pure(0.75)).commit()
+        assert (ledger.spent(), ledger.remaining) == (0.75, 0.25)
         before = path.read_bytes()
-        with pytest.raises(BudgetExceededError, match=r"ε=1\.1 .* budget of ε=1: ε=0\.3 of pure"):
-            ledger.reserve(pure(0.4))
-        assert path.read_bytes() == before
-        assert [entry.guarantee.pure_epsilon for entry in ledger.entries()] == [0.7]
-        assert ledger.remaining == pytest.approx(0.3)
+        for more, total in ((0.25 + 2e-9, ""), (0.35, r"1\.1 "), (1.0, r"1\.75 ")):
+            with pytest.raises(BudgetExceededError, match=rf"ε={total}.* of ε=1: ε=0\.25 of pure"):
+                ledger.reserve(pure(more))
+            assert not ledger.can_afford(pure(more)) and path.read_bytes() == before
+        ledger.reserve(pure(0.25 + 5e-10))  # a plan that spends all must not fail by an ulp
 
     @pytest.mark.parametrize(
         ("symbol", "name", "charge"),
@@ -115,16 +116,6 @@ class TestBudget:
         charge.void()
         ledger.set_budget(epsilon=1.0)  # below what was spent
         assert ledger.remaining == 0.0 and not ledger.can_afford(pure(0.0))
-
-    def test_it_is_spent_to_its_end_and_not_past_it(self, path):
-        ledger = Ledger.create(path, epsilon=1.0)
-        ledger.reserve(pure(0.75)).commit()
-        assert (ledger.spent(), ledger.remaining) == (0.75, 0.25)
-        for more in (0.25 + 2e-9, 0.251, 1.0):
-            with pytest.raises(BudgetExceededError):
-                ledger.reserve(pure(more))
-            assert not ledger.can_afford(pure(more))
-        ledger.reserve(pure(0.25 + 5e-10))  # a plan that spends all must not fail by an ulp
 
     def test_a_budget_is_set_once(self, path):
         ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)

@@ -6,8 +6,6 @@ import pickle
 import sqlite3
 import traceback
 from contextlib import contextmanager
-from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import opendp.prelude as dp
@@ -265,12 +263,8 @@ def test_a_block_is_charged_before_it_runs_and_committed_after(tmp_path):
     with ledger.charge(pure(0.5), note="mine", parameters={"k": 1}) as charge:
         assert (ledger.spent(), ledger.entries()[0].state) == (0.5, "started")
     (entry,) = ledger.entries()
-    assert (entry.id, entry.state, entry.note, entry.parameters) == (
-        charge.id,
-        "committed",
-        "mine",
-        {"k": 1},
-    )
+    assert (entry.id, entry.state) == (charge.id, "committed")
+    assert (entry.note, entry.parameters) == ("mine", {"k": 1})
     with pytest.raises(BudgetExceededError), ledger.charge(pure(0.6)):
         pytest.fail("the block ran")
     assert ledger.spent() == 0.5 and charge.returned
@@ -306,18 +300,6 @@ def test_mechanisms_of_opendp_are_charged_what_their_maps_say(tmp_path):
     assert ledger.totals == Totals.from_charges([pure(0.25), zcdp(0.00125)], ledger.order)
 
 
-def test_mechanisms_of_diffprivlib_are_charged_their_epsilon(tmp_path):
-    """Where it is installed: it needs a scikit-learn that is older than the newest."""
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
-    try:
-        tools = import_module("diffprivlib.tools")
-    except ImportError:  # their function takes an array and bounds, and has no other result
-        tools = SimpleNamespace(mean=lambda rows, epsilon, bounds: float(np.clip(rows, *bounds)[0]))
-    with ledger.charge(pure(0.5), note="diffprivlib: mean"):
-        mean = tools.mean(np.array([31.0, 47.0, 52.0]), epsilon=0.5, bounds=(18, 90))
-    assert np.isfinite(mean) and ledger.remaining == 0.5
-
-
 class TestParameters:
     @pytest.mark.parametrize(
         "value",
@@ -343,9 +325,12 @@ class TestParameters:
         assert exported["entries"][0]["parameters"] == {"a": [None], "b": 1}
 
 
-@pytest.mark.parametrize("number", [np.float64, np.float32, np.float16, np.int64, np.uint8])
 @pytest.mark.parametrize(
-    "settings", [{}, {"family": "trees"}, {"family": "linear", "standardize": "private"}], ids=str
+    ("number", "settings"),
+    [
+        *((number, {"family": "trees"}) for number in (np.float64, np.float32, np.int64)),
+        *((np.float16, {}), (np.uint8, {"family": "linear", "standardize": "private"})),
+    ],
 )
 def test_a_budget_of_numpy_is_that_of_the_same_number(tmp_path, number, settings):
     X = np.random.default_rng(0).integers(0, 2, (300, 2)) * 0.5

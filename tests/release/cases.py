@@ -11,6 +11,18 @@ from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.sets import ReleasedSet
 
 B = 1.5
+
+
+@dataclass
+class Unreadable:
+    """A table whose shape is known and whose values may not be looked at."""
+
+    shape: tuple[int, int]
+
+    def __array__(self, *_, **__):
+        raise AssertionError("rows were read")
+
+
 CATEGORIES = ("a", "b")
 
 

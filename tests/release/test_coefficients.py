@@ -52,16 +52,15 @@ def _best(loss, X, y, ridge=0.0):
     def gradient(theta):
         return Z.T @ slopes(theta) / n + ridge * theta
 
-    def bends(theta):
+    def hessian(theta):
         chance = expit(Z @ theta)
-        return np.ones(n) if loss == "squared" else chance * (1 - chance)
+        weights = np.ones(n) if loss == "squared" else chance * (1 - chance)
+        return Z.T @ (weights[:, None] * Z) / n + ridge * eye
 
     theta = np.zeros(Z.shape[1])
     for _ in range(30):
-        theta -= np.linalg.solve(
-            Z.T @ (bends(theta)[:, None] * Z) / n + ridge * eye, gradient(theta)
-        )
-    inverse = np.linalg.inv(Z.T @ (bends(theta)[:, None] * Z) / n + ridge * eye)
+        theta -= np.linalg.solve(hessian(theta), gradient(theta))
+    inverse = np.linalg.inv(hessian(theta))
     spread = np.cov(Z.T * slopes(theta), bias=True)
     return theta, np.sqrt(np.diag(inverse @ spread @ inverse) / n), inverse
 
@@ -143,17 +142,15 @@ def test_what_the_noise_hides_is_not_known(tmp_path):
     ledger = Ledger.create(tmp_path / "people.ledger", epsilon=90.0, delta=1e-6)
     settings = {"queries": ["coefficients"], "ledger": ledger, "random_state": 0}
     hidden = release(_models("logistic", theta), X, y, **settings, rho=4e-3)
-    assert {one.note.split(":")[0] for one in hidden} == {
-        "the noise hides the curvature of the loss"
-    }
+    (note,) = {one.note.split(":")[0] for one in hidden}
+    assert note == "the noise hides the curvature of the loss"
     assert math.isnan(hidden["intercept"].estimate) and hidden["intercept"].interval() == (-4, 4)
     assert hidden.guarantee.rho == pytest.approx(4e-3) and hidden.charge == 1
     assert repr(from_released_values(released_values(hidden))) == repr(hidden)
     small = _models("logistic", 0.3 * theta, radius=0.5)
     sphere = release(small, X, y, **settings, rho=5.0)
-    assert {one.note for one in sphere} == {
-        "the best model may lie on the sphere: use a larger radius"
-    }
+    (note,) = {one.note for one in sphere}
+    assert note == "the best model may lie on the sphere: use a larger radius"
     far = release(_models("logistic", -2.5 * theta), X, y, **{**settings, "ledger": None}, rho=0.5)
     assert "the start is too far away" in far["coefficient of x0"].note
 
@@ -265,7 +262,6 @@ def test_orthogonal_records_attain_the_sensitivity_of_hessian_and_second_moments
     z = np.array([bound, 0.0, 1.0])
     apart = np.linalg.norm(np.outer(z, z) - np.outer(z * [-1, 1, 1], z * [-1, 1, 1])) / 4
     limit = math.sqrt(2) * (bound**2 + 1) / 4
-    assert np.linalg.norm(change) == pytest.approx(
-        math.sqrt(_PARTS[part]) * apart / limit, rel=1e-9
-    )
+    whole = math.sqrt(_PARTS[part])
+    assert np.linalg.norm(change) == pytest.approx(whole * apart / limit, rel=1e-9)
     assert 0.9 < apart / limit <= 1 + 1e-9

@@ -12,7 +12,7 @@ from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.losses import posed_constants
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.trees import CountedTrees, best_with_parity
-from tests.release.cases import B, models_of, records_of, table_of
+from tests.release.cases import B, Unreadable, models_of, records_of, table_of
 from tests.trees.listed import errors_of, leaves_of, says, whole_class
 
 PERSON = [[0.4, -0.9]]
@@ -44,10 +44,8 @@ def test_no_neighbour_moves_an_optimum_of_linear_models_further_than_declared(lo
     rng = np.random.default_rng(0)
     rest = [records[i] for i in rng.integers(len(records), size=2)]
     for query in map(get_query, LINEAR[loss][1]):
-        found = [
-            _values(models, query, *table_of([one, *rest])[:2])
-            for one in records[:: {"hinge": 9, "softmax": 6}.get(loss, 3)]
-        ]
+        some = records[:: {"hinge": 9, "softmax": 6}.get(loss, 3)]
+        found = [_values(models, query, *table_of([one, *rest])[:2]) for one in some]
         declared = found[0][1]
         pairs = itertools.combinations([value for value, _ in found], 2)
         moved = max(np.abs(one - other).max() for one, other in pairs)
@@ -210,20 +208,13 @@ def test_an_unfitted_estimator_answers_without_a_draw_and_before_a_row_is_read(t
         assert low <= value <= high and one.noise.scale == pytest.approx(declared.l1)
     assert found.n_draws == 0 and len(ledger.entries()) == 1 and not hasattr(every, "coef_")
     ledger = Ledger.create(tmp_path / "b.ledger", epsilon=1.0)
-
-    class Unreadable:
-        shape = X.shape
-
-        def __array__(self, *_, **__):
-            raise AssertionError("rows were read")
-
     for models, queries, words in (
         (every, ["ambiguity"], "at least 1 draws"),
         (every, ["losses"], "at least 1 draws"),
         (RashomonClassifier(psi=0.02), ["psi_sign"], "classes"),
     ):
         with pytest.raises(ValueError, match=words):
-            release(models, Unreadable(), y, queries=queries, epsilon=1.0, ledger=ledger)
+            release(models, Unreadable(X.shape), y, queries=queries, epsilon=1.0, ledger=ledger)
     assert ledger.entries() == []
 
 

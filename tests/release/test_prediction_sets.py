@@ -47,9 +47,8 @@ def test_no_neighbour_moves_the_law_by_more_than_it_costs_and_some_do():
                 largest.append(np.abs(ratio).max())
     cost = ScoreThreshold().sensitivity(None).l1 / scale
     assert max(largest) < max(ranges) <= cost * (1 + 1e-9) and max(ranges) > 0.99 * cost
-    assert (
-        max(ranges) > 1.9 * ScoreThreshold().sensitivity(None).l2 / scale
-    )  # ε of a sum would fail
+    of_a_sum = ScoreThreshold().sensitivity(None).l2 / scale
+    assert max(ranges) > 1.9 * of_a_sum
 
 
 def _promise(query, share, n_rows, rank, scale):
@@ -152,17 +151,11 @@ def test_wrong_settings_are_refused():
 def test_sets_hold_labels_up_to_the_threshold_and_each_draw_alone_covers_too():
     scores = np.array([[[0.7, 0.2, 0.1]], [[0.5, 0.1, 0.4]]])
     models = from_predictions(scores, [0])
-    assert ReleasedThreshold("t", 60, 100, "mean", "").sets(models).tolist() == [
-        [True, False, False]
-    ]
-    assert ReleasedThreshold("t", 80, 100, "mean", "").sets(models).tolist() == [
-        [True, False, True]
-    ]
-    assert ReleasedThreshold("t", 80, 100, "mean", "").labels(models).tolist() == [-1]
-    assert ReleasedThreshold("t", 39, 100, "mean", "").labels(models).tolist() == [-1]  # no label
-    assert ReleasedThreshold("t", 40, 100, "mean", "").labels(models).tolist() == [
-        0
-    ]  # 1 − 0.6, rounded
+    # At 39 no label is inside; at 40 one is, by 1 − 0.6 rounded.
+    for level, inside, label in ((39, [], -1), (40, [0], 0), (60, [0], 0), (80, [0, 2], -1)):
+        mean = ReleasedThreshold("t", level, 100, "mean", "")
+        assert np.flatnonzero(mean.sets(models)).tolist() == inside
+        assert mean.labels(models).tolist() == [label]
     largest = ReleasedThreshold("t", 80, 100, "largest", "")
     assert largest.sets(models).tolist() == [[True, False, False]]
     alone = np.array([largest.sets(from_predictions(one[None], [0]))[0] for one in scores])
@@ -180,9 +173,8 @@ def test_new_people_are_covered_as_promised(over):
         settings = {"epsilon": 1.0, "ledger": None}
         query = ScoreThreshold(alpha=0.1, over=over)
         (found,) = release(MODELS, X, y, queries=[query], **settings)
-        for models in (
-            (MODELS, replace(MODELS, coef=MODELS.coef[1:2])) if over == "largest" else (MODELS,)
-        ):
+        alone = [replace(MODELS, coef=MODELS.coef[1:2])] if over == "largest" else []
+        for models in (MODELS, *alone):
             inside = found.sets(models, new)
             covered.append(inside[np.arange(2_000), labels].mean())
         given = found.labels(MODELS, new)
@@ -204,14 +196,8 @@ def test_training_rows_break_the_promise():
         fit = np.linalg.lstsq(X[:40], 2.0 * y[:40] - 1, rcond=None)[0]
         models = models_of(coef=[[*(8 * fit), 0.0]], n_features=30)
         for training, rows in ((True, slice(0, 40)), (False, slice(40, 80))):
-            (found,) = release(
-                models,
-                X[rows],
-                y[rows],
-                queries=[ScoreThreshold(alpha=0.2)],
-                epsilon=20.0,
-                ledger=None,
-            )
+            settings = {"queries": [ScoreThreshold(alpha=0.2)], "epsilon": 20.0, "ledger": None}
+            (found,) = release(models, X[rows], y[rows], **settings)
             inside = found.sets(models, X[80:])
             covered[training].append(inside[np.arange(760), y[80:]].mean())
     assert np.mean(covered[False]) >= 0.8 > np.mean(covered[True])

@@ -69,13 +69,8 @@ SETTINGS |= {"groups": GROUPS, "categories": ("a", "b")}
 
 
 def numbers(*arguments, **changes):
-    return (
-        release(*arguments, **{**SETTINGS, **changes})
-        .table()["estimate"]
-        .round(12)
-        .astype(str)
-        .tolist()
-    )
+    table = release(*arguments, **{**SETTINGS, **changes}).table()
+    return table["estimate"].round(12).astype(str).tolist()
 
 
 @pytest.mark.parametrize("trees", [False, True], ids=["linear", "trees"])
@@ -85,12 +80,8 @@ def test_the_estimator_and_its_table_release_what_its_set_and_encoded_rows_do(tr
     fit = kind(n_draws=5, epsilon=300.0, schema=SCHEMA, random_state=0, **own).fit(FRAME, Y)
     encoded = np.asarray(fit.encoder_.transform(FRAME))
     expected = numbers(fit.rashomon_set_, encoded, Y, queries=queries)
-    for X in (
-        FRAME,
-        FRAME[["income", "age", "home"]],
-        FRAME.to_numpy(object),
-        FRAME.assign(repaid=Y),
-    ):
+    turned = FRAME[["income", "age", "home"]]
+    for X in (FRAME, turned, FRAME.to_numpy(object), FRAME.assign(repaid=Y)):
         assert numbers(fit, X, Y, queries=queries) == expected
         assert numbers(fit.rashomon_set_.release(), X, Y, queries=queries) == expected
     planned = plan_release(fit, len(Y), queries=queries, epsilon=1.0, categories=("a", "b"))

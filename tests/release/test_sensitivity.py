@@ -113,10 +113,8 @@ def test_an_excess_moves_by_the_whole_oscillation_where_the_best_model_is_opposi
     models = models_of(coef=[0.5 * z / np.linalg.norm(z)])
     public = PublicShape(models, 6, True)
     for query in (Excess(radius=0.5), SoftHits(radius=0.5, width=2.0, psi=0.0)):
-        found = [
-            query.compute(Rows.read(public, [z[:2]] * 6, [label, 0, 0, 0, 0, 0], None))
-            for label in (0, 1)
-        ]
+        tables = (Rows.read(public, [z[:2]] * 6, [label] + [0] * 5, None) for label in (0, 1))
+        found = [query.compute(rows) for rows in tables]
         declared = query.sensitivity(public).l2
         assert 0.99 * declared < np.linalg.norm(found[1] - found[0]) <= declared
 
@@ -176,22 +174,6 @@ AUDITS = {
 }
 
 
-def _mechanism(queries, price):
-    def noisy(records, rng):
-        released = release(
-            ALIKE_MODELS,
-            *records,
-            categories=("a", "b"),
-            queries=queries,
-            ledger=None,
-            random_state=int(rng.integers(2**62)),
-            **price,
-        )
-        return np.array([value for number in released for value in _values(number)])
-
-    return noisy
-
-
 def _values(number):
     rates = getattr(number, "rates", None)
     if rates is None:
@@ -199,18 +181,17 @@ def _values(number):
     return [value for rate in rates for value in (rate.size, rate.excess)]
 
 
-def _audit(queries, price, n_runs=2_000):
-    claim = release(
-        ALIKE_MODELS, *NEIGHBOURS[0], categories=("a", "b"), queries=queries, ledger=None, **price
-    ).guarantee
-    return audit.monte_carlo(
-        _mechanism(queries, price),
-        *NEIGHBOURS,
-        claim=claim,
-        n_runs=n_runs,
-        confidence=0.9999,
-        random_state=0,
-    )
+def _audit(queries, price):
+    settings = {"categories": ("a", "b"), "queries": queries, "ledger": None, **price}
+
+    def noisy(records, rng):
+        seed = int(rng.integers(2**62))
+        released = release(ALIKE_MODELS, *records, random_state=seed, **settings)
+        return np.array([value for number in released for value in _values(number)])
+
+    claim = release(ALIKE_MODELS, *NEIGHBOURS[0], **settings).guarantee
+    runs = {"n_runs": 2_000, "confidence": 0.9999, "random_state": 0}
+    return audit.monte_carlo(noisy, *NEIGHBOURS, claim=claim, **runs)
 
 
 @pytest.mark.law

@@ -74,11 +74,7 @@ def test_fitted_regressions_and_labels_have_the_same_predictions(kind):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        PoissonRegressor(),
-        make_pipeline(StandardScaler(), Ridge()),
-        DecisionTreeRegressor(max_depth=2),
-    ],
+    [*(PoissonRegressor(), make_pipeline(StandardScaler(), Ridge()), DecisionTreeRegressor())],
 )
 def test_models_that_are_not_linear_in_the_rows_are_refused(model):
     X, y = load_diabetes(return_X_y=True)

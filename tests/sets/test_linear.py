@@ -95,9 +95,8 @@ def test_several_classes_by_hand():
     assert np.array_equal(public.scores(rows), models.scores(rows))
     best = replace(models, minimum=replace(models.minimum, theta=coef[0]))
     assert np.allclose(best.best_scores(rows), models.scores(rows)[0])
-    assert list(best.to_arviz()["posterior"].coords["parameter"].values) == [
-        *models.parameter_names
-    ]
+    parameters = best.to_arviz()["posterior"].coords["parameter"].values
+    assert tuple(parameters) == models.parameter_names
 
 
 @pytest.mark.parametrize(

@@ -184,12 +184,9 @@ def test_no_selection_adds_a_guarantee_or_shows_a_loss_to_a_public_rule():
     with pytest.raises(CuratorOnlyError, match="losses is computed from private rows"):
         make().filter(lambda m: m.losses < 0.6, reads_rows=False)
     public = make().release()
-    for select in (
-        lambda: public.filter([True] * 4, reads_rows=True),
-        lambda: public.nearest([0.0] * 3, reads_rows=True),
-    ):
+    for select, how in ((public.filter, [True] * 4), (public.nearest, [0.0] * 3)):
         with pytest.raises(CuratorOnlyError, match="select from the curator's"):
-            select()
+            select(how, reads_rows=True)
 
 
 def test_promises_are_shown_of_all_draws_alone():
@@ -222,12 +219,13 @@ def outcomes(targets, choose):
     chances = weights / weights.sum()
     found: dict[bytes, float] = {}
     for pair in product(range(4), repeat=2):
-        drawn = from_draws(
-            problem, MODELS[list(pair)], PSI, guarantee=compose([bounded_range(eta())] * 2)
-        )
-        left = choose(drawn).coef.tobytes()
+        left = choose(two_draws(problem, list(pair))).coef.tobytes()
         found[left] = found.get(left, 0.0) + math.prod(chances[list(pair)])
     return found
+
+
+def two_draws(problem, pair):
+    return from_draws(problem, MODELS[pair], PSI, guarantee=compose([bounded_range(eta())] * 2))
 
 
 def eta():
@@ -255,10 +253,7 @@ def revealed(choose):
     ],
 )
 def test_choices_that_keep_the_guarantee_keep_its_number(choose):
-    problem = Problem(X, Y, radius=3.0)
-    kept = choose(
-        from_draws(problem, MODELS[:2], PSI, guarantee=compose([bounded_range(eta())] * 2))
-    ).guarantee
+    kept = choose(two_draws(Problem(X, Y, radius=3.0), [0, 1])).guarantee
     assert kept.holds
     assert revealed(choose) <= kept.epsilon(0.0) * (1 + 1e-12)
 

@@ -43,8 +43,7 @@ def classifiers(y=TWO):
 def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y):
     each = classifiers(y)
     models = sets.from_estimators(each, X, y, psi=0.2)
-    assert isinstance(models, sets.PredictorSet)
-    assert isinstance(models, sets.CuratorSet)
+    assert isinstance(models, sets.PredictorSet) and isinstance(models, sets.CuratorSet)
     wanted = [log_loss(y, model.predict_proba(X)) for model in each]
     assert np.allclose(models.losses, wanted, rtol=1e-12)
     assert models.least == models.losses.min()
@@ -57,9 +56,8 @@ def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y):
     assert np.array_equal(models.best_scores(X), models.scores(X)[best])
     assert models.class_names == (("no", "yes") if y is TWO else ("a", "b", "c"))
     table = pd.DataFrame(X, columns=["age", "debt", "income"])
-    assert sets.from_estimators([each[0].fit(table, y)], table, y).losses == pytest.approx(
-        wanted[0]
-    )
+    named = sets.from_estimators([each[0].fit(table, y)], table, y)
+    assert named.losses == pytest.approx(wanted[0])
 
 
 def test_regressors_and_the_default_threshold_that_holds_them_all():
@@ -202,13 +200,10 @@ ROWS, SIGNS = X / 5, np.where(TWO == "yes", 1, -1)
 
 
 def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes():
-    fitted = RashomonClassifier(psi=0.05, epsilon=50.0, n_draws=4, radius=3.0, random_state=0).fit(
-        ROWS, TWO
-    )
-    wanted = fitted.rashomon_set_
-    made = sets.from_draws(
-        Problem(ROWS, SIGNS, radius=3.0), wanted.coef, 0.05, classes=("no", "yes")
-    )
+    settings = {"psi": 0.05, "epsilon": 50.0, "n_draws": 4, "radius": 3.0, "random_state": 0}
+    wanted = RashomonClassifier(**settings).fit(ROWS, TWO).rashomon_set_
+    problem = Problem(ROWS, SIGNS, radius=3.0)
+    made = sets.from_draws(problem, wanted.coef, 0.05, classes=("no", "yes"))
     assert np.allclose(made.losses, wanted.losses, atol=1e-5)  # theirs are of unrounded draws
     assert np.array_equal(made.scores(X), wanted.scores(X))
     assert made.minimum.value == wanted.minimum.value

@@ -123,17 +123,12 @@ def test_the_class_of_drawn_trees_is_counted_again_with_their_costs_and_depth(de
     rng = np.random.default_rng(0)
     X = rng.random((60, 3))
     y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(int)
-    settings = {
-        "max_leaves": 4,
-        "max_depth": depth,
-        "leaf_penalty": 0.03,
-        "costs": [[0, 2], [5, 0]],
-    }
-    clf = RashomonTreeClassifier(
-        epsilon=500.0, n_draws=3, psi=0.1, thresholds=[0.5], classes=[0, 1], **settings
-    ).fit(X, y)
+    settings = {"max_leaves": 4, "max_depth": depth, "leaf_penalty": 0.03}
+    settings |= {"costs": [[0, 2], [5, 0]], "classes": [0, 1]}
+    draws = {"epsilon": 500.0, "n_draws": 3, "psi": 0.1, "thresholds": [0.5]}
+    clf = RashomonTreeClassifier(**draws, **settings).fit(X, y)
     again = counted_like(clf.rashomon_set_, X, y)
-    direct = CountedTrees((X > 0.5).astype(int), y, classes=[0, 1], **settings)
+    direct = CountedTrees((X > 0.5).astype(int), y, **settings)
     assert again.least == pytest.approx(direct.least, abs=1e-12)
     for psi in (0.0, 0.2, 1.0):
         assert again.size(psi) == direct.size(psi)

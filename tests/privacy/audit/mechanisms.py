@@ -32,6 +32,7 @@ from tests.mechanisms.builders import by_settings
 from tests.papers.by_hand import iterated, localised, regularised
 
 ETA = 2.0
+STRONG = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
 # One row, and the opposite one: no other rows are left to hide what a record can do.
 ONE, OPPOSITE = ((1.0, 1.0),), ((-1.0, 1.0),)
 TWO, MIXED = ONE * 2, (*OPPOSITE, *ONE)
@@ -146,8 +147,7 @@ def _path_score(sampler, first, second):
         total = np.zeros(len(paths))
         for here, there in itertools.pairwise(states.swapaxes(0, 1)):
             off = [there.T - here.T + sampler.step_size * run(here.T) for run in runs]
-            gain = (off[0] ** 2 - off[1] ** 2).sum(axis=0) / (4 * sampler.step_size)
-            total += gain
+            total += (off[0] ** 2 - off[1] ** 2).sum(axis=0) / (4 * sampler.step_size)
         return total
 
     return score
@@ -155,8 +155,7 @@ def _path_score(sampler, first, second):
 
 def _planned_path(kind=langevin.PlannedPath, make=plan_path):
     """A plan's chains; the average of each, rounded, for the price of its path."""
-    asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
-    bought = make(1, 1, 0.0, **asked)
+    bought = make(1, 1, 0.0, **STRONG, loss="squared")
 
     def mechanism(records, rng, size):
         many = replace(bought, n_draws=size)
@@ -183,8 +182,8 @@ def _tilted(n_runs=800, **noise):
 
 def _ellipsoid(n_runs=1500):
     """Centre and curvature as the sampler releases them, one run a call."""
-    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
-    bought = by_settings(plan_ellipsoid)(1, 1, 0.5, loss="smoothed_hinge", **public)
+    known = {"loss": "smoothed_hinge", "ridge": 1.0}
+    bought = by_settings(plan_ellipsoid)(1, 1, 0.5, **STRONG, **known)
     sampler = ellipsoid.EllipsoidSampler(bought)
 
     def mechanism(records, rng, size):
@@ -198,10 +197,8 @@ def _ellipsoid(n_runs=1500):
 
 def _two_stages(n_runs=1500):
     """Centre, curvature and a draw on their ellipsoid; the bold claim leaves stage one out."""
-    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
-    bought = by_settings(plan_ellipsoid_exact)(
-        1, 1, 0.5, loss="smoothed_hinge", **public, share=0.05
-    )
+    known = {"loss": "smoothed_hinge", "ridge": 1.0, "share": 0.05}
+    bought = by_settings(plan_ellipsoid_exact)(1, 1, 0.5, **STRONG, **known)
     sampler = ellipsoid.EllipsoidExactSampler(bought)
 
     def outcome(target, rng):
@@ -226,8 +223,7 @@ class _OnKnown(ellipsoid.EllipsoidExactSampler):
 
 def _second_stage():
     """Draws given the ellipsoid, which differ most where the losses do."""
-    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
-    bought = by_settings(plan_ellipsoid_exact)(1, 1, 0.01, **public, share=0.5)
+    bought = by_settings(plan_ellipsoid_exact)(1, 1, 0.01, **STRONG, share=0.5)
     # On half of the ball half of its oscillation can be seen.
     bought = replace(bought, beta=2 * ETA / bought.oscillation)
 
@@ -292,8 +288,7 @@ def _acceleration():
 
 def _hessian(mu=2.0):
     """Rows at a right angle, which move the Hessian as far as any can."""
-    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "loss": "squared"}
-    bought = by_settings(plan_ellipsoid)(1, 2, 0.5, **public)
+    bought = by_settings(plan_ellipsoid)(1, 2, 0.5, **STRONG, loss="squared")
     scale = bought.hessian_noise * bought.hessian_mu / mu
     bought = replace(bought, hessian_noise=scale, hessian_mu=mu)
 
