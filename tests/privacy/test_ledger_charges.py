@@ -329,7 +329,8 @@ class TestParameters:
     ("number", "settings"),
     [
         *((number, {"family": "trees"}) for number in (np.float64, np.float32, np.int64)),
-        *((np.float16, {}), (np.uint8, {"family": "linear", "standardize": "private"})),
+        (np.float16, {"mechanism": "objective_perturbation"}),
+        (np.uint8, {"mechanism": "objective_perturbation", "standardize": "private"}),
     ],
 )
 def test_a_budget_of_numpy_is_that_of_the_same_number(tmp_path, number, settings):
