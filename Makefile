@@ -64,7 +64,7 @@ lint: $(VENV)/.test  ## Check style, formatting, types, and size by tests/house_
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
-	@$(BIN)/python -m tests.house
+	@$(BIN)/python .ci/house.py
 
 format: $(VENV)/.test  ## Mend style and formatting
 	@$(BIN)/python -m ruff check --fix .

@@ -1,4 +1,4 @@
-"""Size, layout and words of the project beside the targets of `house_budget.toml`: `make lint`.
+"""Size, layout and words of the project beside `tests/house_budget.toml`: run by `make lint`.
 
 python -m tests.house
 """
@@ -70,7 +70,7 @@ def _called(node):
 
 
 def syntax_figures(trees):
-    """Counts over the syntax trees of all modules, by dotted name."""
+    """Count over the syntax trees of all modules, by dotted name."""
     nodes = [(name, node) for name, tree in trees.items() for node in ast.walk(tree)]
     functions = [node for _, node in nodes if isinstance(node, Function)]
     calls = Counter(_called(node) for _, node in nodes if isinstance(node, ast.Call))
