@@ -55,7 +55,11 @@ def compare(audit: Any, other: Any) -> Comparison:
             "stored predictions cannot be compared with a model: audit the fitted models, "
             "audit([model, ...], X, y)"
         )
-    second = _second(audit, audited, other)
+    rule: dict[str, Any] = {}
+    if audited.decision is not None and audited.decision.replaced:  # by the audit's threshold
+        rule = {"threshold": audited.decision.threshold, "wanted": audited.decision.positive}
+    second = AuditedModel.from_fit(other, audit.table, audited.targets, **rule)
+    second = replace(second, reversed=audited.reversed and len(second.classes) == 2)
     changed, n_rows = _changes(audited, second), len(audited.table)
     theta = _parameters(audit.problem, audited, second)
     if theta is not None:
@@ -86,14 +90,6 @@ def compare(audit: Any, other: Any) -> Comparison:
 
 _SEEN = "the rows that it was fitted to: it cannot be fitted again to a part of them"
 _LOSSES = {"log_loss": "log loss", "zero_one": "error rate", "squared": "half squared error"}
-
-
-def _second(audit: Any, own: AuditedModel, other: Any) -> AuditedModel:
-    rule: dict[str, Any] = {}
-    if own.decision is not None and own.decision.replaced:
-        rule = {"threshold": own.decision.threshold, "wanted": own.decision.positive}
-    second = AuditedModel.from_fit(other, audit.table, own.targets, **rule)
-    return replace(second, reversed=own.reversed and len(second.classes) == 2)
 
 
 def _held_out_losses(audit: Any, *models: AuditedModel) -> Any:

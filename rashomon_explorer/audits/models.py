@@ -522,23 +522,19 @@ def as_table(
     if isinstance(data, pd.Series):  # one row
         data = data.to_frame().T.infer_objects()
     if isinstance(data, pd.DataFrame) and fitted is not None:
-        return _fitted_columns(data, list(fitted))
+        missing = [name for name in fitted if name not in data.columns]
+        if missing:
+            raise ValueError(
+                f"X lacks the columns {missing[:5]} that the model was fitted to, got "
+                f"{list(data.columns)[:10]}"
+            )
+        return data[list(fitted)]
     frame = data if is_frame(data) else _unnamed(data, fitted if fitted is not None else like)
     if width is not None and frame.shape[1] != width:
         raise ValueError(
             f"X must have the {width} columns that the model was fitted to, got {frame.shape[1]}"
         )
     return frame
-
-
-def _fitted_columns(data: pd.DataFrame, fitted: list[Any]) -> pd.DataFrame:
-    missing = [name for name in fitted if name not in data.columns]
-    if missing:
-        raise ValueError(
-            f"X lacks the columns {missing[:5]} that the model was fitted to, got "
-            f"{list(data.columns)[:10]}"
-        )
-    return data[fitted]
 
 
 def _unnamed(data: Any, names: Sequence[Any] | None) -> pd.DataFrame:

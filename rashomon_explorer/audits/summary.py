@@ -136,19 +136,16 @@ def _group_rows(audit: Any, mark: str) -> list[Row]:
         words = _over(audit, row, [group], _between)
         rows.append((f"base rate of {name}={group}", row["base_rate"], "measured", accepted))
         rows.append((f"rate of {name}={group}", row["fitted"], "measured", f"{accepted}: {words}"))
-    pairs = combinations(group_names(audit.inputs.groups, shown_groups(audit.rates["fitted"])), 2)
-    for (gap, row), pair in zip(shown_rate_gaps(audit).iterrows(), pairs, strict=True):
+    compared = shown_groups(audit.rates["fitted"])  # of many, the least and the greatest
+    pairs = combinations(group_names(audit.inputs.groups, compared), 2)
+    gaps = with_sign(rate_gaps(audit, compared))
+    for (gap, row), pair in zip(gaps.iterrows(), pairs, strict=True):
         words = f"{_over(audit, row, pair, _between)}: {_settled(audit, row)}"
         rows.append((f"gap in rates, {gap}", row["fitted"], "measured", words))
         low, high = number(row["ratio_low"]), number(row["ratio_high"])
         words = f"{low} to {high} over the good models; the smaller rate over the larger one"
         rows.append((f"ratio of rates, {gap}", row["ratio"], "measured", words))
     return rows
-
-
-def shown_rate_gaps(audit: Any) -> pd.DataFrame:
-    """Gaps in rates of up to four groups: all, or those with the least and greatest rates."""
-    return with_sign(rate_gaps(audit, shown_groups(audit.rates["fitted"])))
 
 
 def _between(row: Any) -> str:

@@ -1,7 +1,7 @@
 """Answers of an audit at several tolerances: how fast they change with ψ."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,10 +36,15 @@ def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.Da
         rows["flips"] = _flips(audit, listed)
         rows["share"] = rows["flips"] / n
     else:
-        rows["median_range"] = [_median_range(audit, share) for share in listed]
-    if audit.has_coefficients and len(effects(audit)):
-        rows["settled_signs"] = [_settled_signs(audit, share) for share in listed]
-        rows["coefficients"] = len(effects(audit))
+        rows["median_range"] = [
+            _at_multiple(audit, share, lambda part: np.median(widths(part))) for share in listed
+        ]
+    if audit.has_coefficients and len(names := effects(audit).index):
+        rows["settled_signs"] = [
+            _at_multiple(audit, share, lambda part: part.coefficients.loc[names, "settled"].sum())
+            for share in listed
+        ]
+        rows["coefficients"] = len(names)
     return rows
 
 
@@ -53,11 +58,17 @@ def _level(problem: Any, psi: float) -> float:
     return float(chdtr(1, 2 * weight * psi))
 
 
-def _at(audit: Any, share: float) -> Any:
-    if share == 1:
-        return audit
-    inputs = replace(audit.inputs, psi=audit.psi * share)
-    return replace(audit, answers=replace(audit.answers, inputs=inputs))
+def _at_multiple(audit: Any, share: float, answer: Callable[[Any], Any]) -> float:
+    """Answer at a multiple of ψ; NaN if a sample, or a set without bounds, does not tell."""
+    if share != 1:
+        if audit.kind != "exact":
+            return math.nan
+        inputs = replace(audit.inputs, psi=audit.psi * share)
+        audit = replace(audit, answers=replace(audit.answers, inputs=inputs))
+    try:
+        return float(answer(audit))
+    except DataError:
+        return math.nan
 
 
 def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
@@ -97,23 +108,6 @@ def _sampled_flips(audit: Any, multiples: Sequence[float]) -> list[float]:
     upper = np.asarray(models.excess) + float(ndtri(models.confidence)) * np.asarray(models.errors)
     good = [(upper <= share * audit.psi) | (share == 1) for share in multiples]
     return [float(changes[each].any(axis=0).sum()) for each in good]
-
-
-def _median_range(audit: Any, share: float) -> float:
-    if audit.kind != "exact":
-        return float(np.median(widths(audit))) if share == 1 else math.nan
-    try:
-        return float(np.median(widths(_at(audit, share))))
-    except DataError:  # no bounded set is known
-        return math.nan
-
-
-def _settled_signs(audit: Any, share: float) -> float:
-    names = effects(audit).index
-    try:
-        return float(_at(audit, share).coefficients.loc[names, "settled"].sum())
-    except DataError:  # no bounded set is known
-        return math.nan
 
 
 def widths(audit: Any) -> FloatArray:

@@ -112,8 +112,8 @@ def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> N
     usual = quadratic_law(p=planned.p, beta=law.beta, psi=law.psi)
     points = [
         f"guaranteed: at least {text.number(100 * share, rounding='down')}% with excess loss "
-        f"{text.at_most(place)}"
-        for place, share in zip(grid, law.cdf(grid), strict=True)
+        f"{text.at_most(excess)}"
+        for excess, share in zip(grid, law.cdf(grid), strict=True)
     ]
     quadratic = "a quadratic loss: %{y:.1%} with excess loss ≤ %{x:.4g}"
     for name, bound, hover, colour, dash in (

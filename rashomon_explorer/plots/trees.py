@@ -81,10 +81,13 @@ def plot_trees(
     for number, draw in enumerate(selected):
         corner = number % columns, -(number // columns)
         drawing.tree(trees.trees[draw], trees.feature_names, models.classes, corner)
+        heading = f"<b>{draw}</b>"
+        if not isinstance(models, ReleasedTrees) and not math.isnan(models.least):
+            heading += f" · loss {text.number(float(models.losses[draw]), 4)}"
         figure.add_annotation(
             x=corner[0] + 0.5,
             y=corner[1] + 0.97,
-            text=_heading(models, draw),
+            text=heading,
             showarrow=False,
             font={"size": 11.5},
         )
@@ -125,12 +128,6 @@ def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
             f"draws must be at most {MOST_TREES} of 0 to {models.n_draws - 1}, got {selected}"
         )
     return selected
-
-
-def _heading(models: Any, draw: int) -> str:
-    if isinstance(models, ReleasedTrees) or math.isnan(models.least):
-        return f"<b>{draw}</b>"
-    return f"<b>{draw}</b> · loss {text.number(float(models.losses[draw]), 4)}"
 
 
 @dataclass

@@ -14,7 +14,6 @@ from rashomon_explorer.data.encoder import encoded_units
 from rashomon_explorer.data.schema import TableSchema, data_dependent
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import set_and_rows
-from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
@@ -193,7 +192,14 @@ def release_material(
     if material.constants is not None:
         if not isinstance(models, ReleasedSet):
             raise ValueError("constants and domain apply to linear models: omit them for trees")
-        _check_constants(material.constants, models.plan)
+        constants, planned = material.constants, models.plan
+        actual = constants.n, constants.p, constants.charged_oscillation
+        expected = planned.n, planned.p, planned.oscillation
+        if not np.allclose(actual, expected, rtol=1e-9, atol=0):
+            raise ValueError(
+                f"constants must match the draws: expected n, p and oscillation {expected}, got "
+                f"{actual}; use constants(n_samples, n_features) of the fitted estimator"
+            )
     return material
 
 
@@ -243,16 +249,6 @@ def _check_lengths(material: Curator) -> None:
         raise ValueError(f"X, y and groups must have the same number of rows, got {lengths}")
     if y is not None and y.ndim != 1:
         raise ValueError(f"y must have shape (n_rows,), got {y.shape}")
-
-
-def _check_constants(constants: Constants, planned: Plan) -> None:
-    actual = constants.n, constants.p, constants.charged_oscillation
-    expected = planned.n, planned.p, planned.oscillation
-    if not np.allclose(actual, expected, rtol=1e-9, atol=0):
-        raise ValueError(
-            f"constants must match the draws: expected n, p and oscillation {expected}, got "
-            f"{actual}; use constants(n_samples, n_features) of the fitted estimator"
-        )
 
 
 def _check_problem(models: AnySet, problem: Problem) -> None:
