@@ -11,9 +11,9 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     gradient_sensitivity,
     solver_distance,
 )
-from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.langevin.batch_gradients import GaussianDrift
 from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, SinglePrecision
+from rashomon_explorer.mechanisms.noisy_descent import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing
 from rashomon_explorer.privacy.conversions import gdp_mu

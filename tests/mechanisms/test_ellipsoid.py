@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
-from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
+from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings

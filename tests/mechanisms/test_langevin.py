@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin import accounting, batch_accounting, gradients
+from rashomon_explorer.mechanisms.langevin import batch_accounting, gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.langevin.batch_gradients import (
     BatchDrift,
@@ -51,7 +51,7 @@ CHAIN = {"beta": 20.0, "sensitivity": 0.05, "step_size": 1e-2, "n_steps": 40}
 
 
 def last_guarantee(**changes):
-    return accounting.last_iterate_guarantee(**{**CHAIN, "contraction": 0.9, **changes})
+    return noisy_descent.last_iterate_guarantee(**{**CHAIN, "contraction": 0.9, **changes})
 
 
 @given(

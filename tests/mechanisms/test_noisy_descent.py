@@ -14,11 +14,10 @@ from rashomon_explorer.mechanisms import LangevinSampler, noisy_descent, one_mod
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
 from rashomon_explorer.mechanisms.langevin import gradients
-from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
 from rashomon_explorer.mechanisms.langevin.sampled_plan import LocalisedDescent, SampledDescent
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped, PlannedPath
-from rashomon_explorer.mechanisms.noisy_descent import Schedule
+from rashomon_explorer.mechanisms.noisy_descent import Schedule, path_guarantee
 from rashomon_explorer.mechanisms.planning.centres import Centre
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp

@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
-from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
+from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.penalties import BilevelConstants
 from rashomon_explorer.papers import constants as paper
 from rashomon_explorer.papers import theorems

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
+from rashomon_explorer.mechanisms.noisy_descent import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative_or_infinite,
     check_positive,
 )
-from rashomon_explorer.mechanisms.langevin import accounting
+from rashomon_explorer.mechanisms.noisy_descent import least_shift
 from rashomon_explorer.privacy import Guarantee, gdp, zcdp
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, compose_tradeoffs
 
@@ -57,7 +57,7 @@ def last_batch_state_guarantee(
     _check_expansion(contraction)
     visits = math.ceil(n_steps / n_batches)
     contracted = shift**2 * _earlier_epochs(contraction, n_batches, visits)
-    earlier = min(contracted, accounting.least_shift(diameter, shift, visits - 1, n_batches))
+    earlier = min(contracted, least_shift(diameter, shift, visits - 1, n_batches))
     return replace(
         gdp(mu=math.sqrt(shift**2 + earlier)),
         theorem=f"last of {n_steps} noisy gradient steps over {n_batches} batches in turn (Bok, Su "

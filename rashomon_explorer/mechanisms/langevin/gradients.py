@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.mechanisms import noisy_descent
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.mechanisms.langevin import accounting
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import thresholds
@@ -69,7 +69,7 @@ class Drift:
 
     def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """Guarantee of all states of chains of these steps."""
-        return accounting.path_guarantee(
+        return noisy_descent.path_guarantee(
             beta=self.beta,
             sensitivity=self.sensitivity(max(n_steps, 1)),
             step_size=step_size,
@@ -79,7 +79,7 @@ class Drift:
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """Guarantee of the last states only; ValueError if there is none."""
-        return accounting.last_iterate_guarantee(
+        return noisy_descent.last_iterate_guarantee(
             beta=self.beta,
             sensitivity=self.sensitivity(n_steps),
             step_size=step_size,

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.mechanisms.langevin.accounting import (
+from rashomon_explorer.mechanisms.noisy_descent import (
     last_iterate_guarantee,
     least_square,
     path_guarantee,

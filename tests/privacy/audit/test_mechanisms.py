@@ -9,8 +9,8 @@ import pytest
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, mechanisms
 from rashomon_explorer import papers as theory
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
