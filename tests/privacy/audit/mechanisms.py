@@ -234,54 +234,27 @@ def _second_stage():
     return Case(mechanism, bounded_range(2 * ETA), BoundedRange(ETA / 3))
 
 
-def _descent():
-    """Every state of the noisy descent, by its likelihood ratio."""
+def _noisy_steps(make, n_steps=None):
+    """Every step of a descent, by its likelihood ratio; fewer steps for the same price."""
     public = Constants.from_loss("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
-    centre = replace(by_gradients(public, 1.0, 2.0, 1.5), step_size=0.01)
+    made = make(public, 1.0, 2.0, 1.5)
+    n_steps = n_steps or made.n_steps
+    noise = made.noise * np.sqrt(n_steps / made.n_steps)
+    centre = replace(made, n_steps=n_steps, noise=noise, step_size=0.01)
+    deviations = np.array(ellipsoid.centre_schedule(centre, public).noise)
 
-    def states(problem, rng):
-        steps = ellipsoid.centre_descent(problem, centre, rng)
-        return np.array([step.ahead[0, 0] for step in steps])
+    def mechanism(records, rng, size):
+        problem = problem_of(records, "smoothed_hinge")
+        runs = (ellipsoid.centre_descent(problem, centre, rng) for _ in range(size))
+        return np.array([[(step.gradient[0, 0], step.at[0, 0]) for step in run] for run in runs])
 
     def score(paths):
-        here = np.clip(np.hstack([np.zeros((len(paths), 1)), paths[:, :-1]]), -1, 1)
+        noisy, at = paths.transpose(2, 0, 1)
         off = []
         for records in (ONE, OPPOSITE):
-            flat = here.reshape(1, -1)
-            slope = problem_of(records, "smoothed_hinge").value_and_gradient(flat)[1]
-            off.append(paths - here + centre.step_size * slope.reshape(here.shape))
+            slope = problem_of(records, "smoothed_hinge").value_and_gradient(at.reshape(1, -1))[1]
+            off.append((noisy - slope.reshape(at.shape)) / deviations)
         return (off[0] ** 2 - off[1] ** 2).sum(axis=1)
-
-    def mechanism(records, rng, size):
-        problem = problem_of(records, "smoothed_hinge")
-        return np.array([states(problem, rng) for _ in range(size)])
-
-    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=3000)
-
-
-def _acceleration():
-    """Every step of the accelerated descent, by its likelihood ratio."""
-    public = Constants.from_loss("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
-    made = by_acceleration(public, 1.0, 2.0, 1.5)
-    noise = made.noise * np.sqrt(6 / made.n_steps)  # the same price for fewer steps
-    centre = replace(made, n_steps=6, noise=noise, step_size=0.01)
-    paces = 2 * np.arange(1, centre.n_steps + 1) / (centre.n_steps + 1)
-
-    def path(problem, rng):
-        steps = ellipsoid.centre_descent(problem, centre, rng)
-        return np.array([[step.gradient[0, 0], step.at[0, 0]] for step in steps])
-
-    def score(paths):
-        off = []
-        for records in (ONE, OPPOSITE):
-            at = paths[:, :, 1].reshape(1, -1)
-            slope = problem_of(records, "smoothed_hinge").value_and_gradient(at)[1]
-            off.append(paths[:, :, 0] - slope.reshape(paths.shape[:2]))
-        return ((off[0] ** 2 - off[1] ** 2) * paces).sum(axis=1)
-
-    def mechanism(records, rng, size):
-        problem = problem_of(records, "smoothed_hinge")
-        return np.array([path(problem, rng) for _ in range(size)])
 
     return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=3000)
 
@@ -346,8 +319,8 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
     },
     "ellipsoid": {
         "whole": _ellipsoid,
-        "descent": _descent,
-        "acceleration": _acceleration,
+        "descent": lambda: _noisy_steps(by_gradients),
+        "acceleration": lambda: _noisy_steps(by_acceleration, n_steps=6),
         "hessian": _hessian,
         "output": _output,
     },
