@@ -86,10 +86,8 @@ class TestLosses:
             [B * np.linalg.norm(COEF[k, :2] - COEF[0, :2]) + abs(COEF[k, 2] - 0.5) for k in (1, 2)]
         )
         steep = np.array([expit(max(REACH[k], REACH[0])) for k in (1, 2)])
-        plain = np.maximum(
-            np.logaddexp(0, REACH[1:]) - np.logaddexp(0, -REACH[0]),
-            np.logaddexp(0, REACH[0]) - np.logaddexp(0, -REACH[1:]),
-        )
+        high, low = np.logaddexp(0, REACH), np.logaddexp(0, -REACH)
+        plain = np.maximum(high[1:] - low[0], high[0] - low[1:])
         assert moved(LossDifferences()) == both(2 * np.minimum(plain, steep * apart) / N)
 
     def test_reliance(self):

@@ -73,10 +73,8 @@ def work(ledger, chance, send):
         if chance.random() < 0.2:
             steps = [(b"voiding", b"voided", charge.void)]
         else:
-            steps = [
-                (b"starting", b"started", charge.start),
-                (b"committing", b"committed", charge.commit),
-            ]
+            steps = [(b"starting", b"started", charge.start)]
+            steps += [(b"committing", b"committed", charge.commit)]
         for before, after, step in steps:
             os.write(send, b"%s %d .\n" % (before, charge.id))
             step()

@@ -95,9 +95,8 @@ def test_pure_charges_alone_may_spend_a_told_ledger_too(tmp_path):
 
 
 def test_a_chosen_order_counts_by_itself(tmp_path):
-    ledger = Ledger.create(
-        tmp_path / "a.ledger", epsilon=4.0, delta=1e-6, accounting="rdp", order=16.0
-    )
+    budget = {"epsilon": 4.0, "delta": 1e-6, "accounting": "rdp"}
+    ledger = Ledger.create(tmp_path / "a.ledger", **budget, order=16.0)
     assert ledger.order == 16.0 != filter_order(4.0, 1e-6)
     curve = rdp([16.0], [0.2])
     ledger.reserve(curve).start()
@@ -106,7 +105,7 @@ def test_a_chosen_order_counts_by_itself(tmp_path):
     assert ledger.spent() == pytest.approx(0.36 + conversion(16.0, 1e-6))
     steady = Totals(order=16.0, accounting="rdp").plus(zcdp(0.01)).epsilon(1e-6)
     assert steady == pytest.approx(0.16 + conversion(16.0, 1e-6))  # nor at a larger order
-    usual = Ledger.create(tmp_path / "b.ledger", epsilon=4.0, delta=1e-6, accounting="rdp")
+    usual = Ledger.create(tmp_path / "b.ledger", **budget)
     assert usual.order == filter_order(4.0, 1e-6)
 
 

@@ -107,9 +107,8 @@ def swapped(shape):
 
 def largest_divergence(shapes, order):
     """Largest D_a of some pairs, by its definition."""
-    moments = (
-        sum(p * math.exp((order - 1) * loss * STEP) for p, loss in shape) for shape in shapes
-    )
+    weight = (order - 1) * STEP
+    moments = (sum(p * math.exp(weight * loss) for p, loss in shape) for shape in shapes)
     return math.log(max(moments)) / (order - 1)
 
 
@@ -200,7 +199,7 @@ def curve_of(most, order):
     return GaussianObjectivePerturbation(low, 0.01, monotone=True)
 
 
-def test_steady_divergences_divided_by_their_order_decrease():
+def test_sublinear_divergences_divided_by_their_order_decrease():
     """D_b ≤ (b/a)·D_a at larger orders, by which a total stays a guarantee away from its order."""
     kinds = [
         GaussianObjectivePerturbation(ratio, jump, monotone, outputs, draws, mu).renyi
@@ -218,7 +217,7 @@ def test_steady_divergences_divided_by_their_order_decrease():
         assert divergence(charge, 5.0).sublinear
 
 
-def test_divergences_known_at_some_orders_are_not_steady():
+def test_divergences_known_at_some_orders_are_not_sublinear():
     """The control: the rare pair's D_a/a rises, and the total of a smaller ρ would be too low."""
     rises = [largest_divergence(BOTH_WAYS, order) / order for order in (2.0, 6.0)]
     assert rises[1] > 1.3 * rises[0]
@@ -228,10 +227,9 @@ def test_divergences_known_at_some_orders_are_not_steady():
     total = adaptive_epsilon([charge] * 3, delta, order=order)
     assert total == pytest.approx(3 * largest_divergence(BOTH_WAYS, 2.0) + conversion(order, delta))
     assert _delta(total, [RARE] * 3) <= delta
-    taken_for_steady = adaptive_epsilon(
-        [zcdp(largest_divergence(BOTH_WAYS, 2.0) / 2)] * 3, delta, order=order
-    )
-    assert _delta(taken_for_steady, [RARE] * 3) > 5 * delta
+    sublinear = zcdp(largest_divergence(BOTH_WAYS, 2.0) / 2)
+    too_low = adaptive_epsilon([sublinear] * 3, delta, order=order)
+    assert _delta(too_low, [RARE] * 3) > 5 * delta
 
 
 def test_totals_use_no_smaller_order():

@@ -174,11 +174,9 @@ class TestCommit:
         assert ledger.spent() == pytest.approx(1.3)
 
     def test_a_fit_and_a_release_are_returned(self, ledger, monkeypatch):
-        one = DPClassifier(
-            mechanism="output_perturbation", classes=[0, 1], epsilon=1.0, ledger=ledger
-        )
-        asked = {"mechanism": "exact", "n_draws": 2, "epsilon": 20.0}
-        several = RashomonClassifier(classes=[0, 1], ledger=ledger, **asked)
+        known = {"classes": [0, 1], "ledger": ledger}
+        one = DPClassifier(mechanism="output_perturbation", epsilon=1.0, **known)
+        several = RashomonClassifier(mechanism="exact", n_draws=2, epsilon=20.0, **known)
         for estimator in (one, several):
             with locked_after_work(ledger, monkeypatch), pytest.warns(LedgerWarning):
                 estimator.fit(X, Y)

@@ -167,9 +167,8 @@ class TestCreating:
         create = file.create
 
         def read_pragmas(connection):
-            found.append(
-                {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in expected}
-            )
+            values = {name: connection.execute(f"PRAGMA {name}").fetchone() for name in expected}
+            found.append({name: value for name, (value,) in values.items()})
 
         def watched(connection, *settings):
             read_pragmas(connection)
@@ -333,13 +332,10 @@ def old(tmp_path, version):
 
 def _tables(path):
     connection = sqlite3.connect(path)
-    rows = [
-        row
-        for table in ("budget", "charges", "totals")
-        for row in connection.execute(f"SELECT * FROM {table} ORDER BY id")
-    ]
+    names = ("budget", "charges", "totals")
+    tables = [connection.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in names]
     connection.close()
-    return rows
+    return [row for rows in tables for row in rows]
 
 
 @every_version
@@ -431,9 +427,8 @@ def test_no_time_after_the_reservation_is_stored(old):
 def test_version_4_keeps_its_rule(old, tmp_path):
     ledger = Ledger(old)
     assert all("divergence" not in entry.to_dict() for entry in ledger.entries())
-    charge = Guarantee(
-        "tradeoff", "a curve", curve=GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
-    )
+    curve = GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
+    charge = Guarantee("tradeoff", "a curve", curve=curve)
     assert not ledger.can_afford(charge)
     with pytest.raises(BudgetExceededError, match="ε=inf"):
         ledger.reserve(charge)

@@ -60,11 +60,9 @@ def test_every_number_of_a_ledger_is_of_the_same_sum(ledger):
         ledger.reserve(charge).start()
         assert after == ledger.spent()
         assert ledger.totals.epsilon(1e-6) == adaptive_epsilon(CHARGES[:place], 1e-6, order=ORDER)
-        # Each is entered rounded up.
-        assert recorded_divergence(charge, ORDER).value > divergence(charge, ORDER).value
-        assert recorded_divergence(charge, ORDER).value == pytest.approx(
-            divergence(charge, ORDER).value
-        )
+        recorded, exact = recorded_divergence(charge, ORDER), divergence(charge, ORDER)
+        assert recorded.value > exact.value  # each is entered rounded up
+        assert recorded.value == pytest.approx(exact.value)
     total = total_divergence(CHARGES)
     assert ledger.totals.divergences.finite == total
     by_rule = zcdp_epsilon(float(total) / ORDER, 1e-6, least_order=ORDER)

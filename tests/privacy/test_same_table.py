@@ -126,11 +126,8 @@ def test_links_lead_to_the_one_ledger(tmp_path):
     real.mkdir()
     Ledger.create(real / "a.ledger")
     (tmp_path / "link").symlink_to(real / "a.ledger")
-    assert (
-        record_charged_table(real / "a.ledger", ROWS)
-        == record_charged_table(tmp_path / "link", ROWS)
-        == ()
-    )
+    for path in (real / "a.ledger", tmp_path / "link"):
+        assert record_charged_table(path, ROWS) == ()
     assert not (tmp_path / NAME).exists()
 
 

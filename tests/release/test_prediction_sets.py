@@ -104,9 +104,8 @@ def test_the_release_selects_by_this_law_and_is_charged_for_it(tmp_path):
     X, y = _people(np.random.default_rng(0), 60)
     query = ScoreThreshold(alpha=0.3, levels=4)
     settings = {"queries": [query], "ledger": None, "epsilon": 1.0}
-    found = [
-        release(MODELS, X, y, **settings, random_state=k)["score threshold"] for k in range(150)
-    ]
+    runs = (release(MODELS, X, y, **settings, random_state=k) for k in range(150))
+    found = [one["score threshold"] for one in runs]
     own = (1 - MODELS.scores(X).mean(axis=0))[np.arange(60), y]
     counts = np.bincount(np.ceil(4 * own).astype(int), minlength=5)
     law = _law(counts, query.rank(60, 2.0), 2.0)

@@ -137,9 +137,8 @@ def test_an_encoding_by_the_rows_moves_every_row_and_a_query_too_far():
     (query,) = get_queries(["losses"])
     other = FRAME.copy()
     other.loc[0, "age"] = 1e9
-    (rows, before, public), (moved, after, _) = (
-        _values(table, query, _min_max) for table in (FRAME, other)
-    )
+    rows, before, public = _values(FRAME, query, _min_max)
+    moved, after, _ = _values(other, query, _min_max)
     assert (rows[1:] != moved[1:]).any()
     assert np.abs(after - before).sum() > query.sensitivity(public).l1
 

@@ -245,10 +245,8 @@ def test_what_no_record_moves_says_nothing_of_the_rows_in_its_last_bits(query):
     models = same if query != "reliance" else models_of(coef=np.zeros((3, 3)))
     rng = np.random.default_rng(0)
     tables = [(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)) for _ in range(4)]
-    answers = {
-        tuple(one.noisy for one in release(models, *table, queries=[query], rho=0.1, ledger=None))
-        for table in tables
-    }
+    settings = {"queries": [query], "rho": 0.1, "ledger": None}
+    answers = {tuple(n.noisy for n in release(models, *table, **settings)) for table in tables}
     assert len(answers) == 1
     assert np.abs([*answers]).max() < 1e-12
     # The control: the exact value in doubles does depend on the rows.

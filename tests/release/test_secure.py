@@ -75,11 +75,8 @@ def test_what_openDP_charges_adds_up_to_no_more_than_was_agreed():
 def test_the_noise_has_the_scale_that_error_bars_say(budget, law):
     truth = Losses().compute(Rows.read(PUBLIC, X, Y, None))
     runs = [[*secure(queries=["losses"], **budget)] for _ in range(200)]
-    sizes = [
-        (number.noisy - exact) / number.noise.scale
-        for run in runs
-        for number, exact in zip(run, truth, strict=True)
-    ]
+    pairs = [pair for run in runs for pair in zip(run, truth, strict=True)]
+    sizes = [(number.noisy - exact) / number.noise.scale for number, exact in pairs]
     assert stats.kstest(sizes, law).pvalue > 1e-6
     assert stats.kstest(np.multiply(sizes, 2), law).pvalue < 1e-6  # half the scale is caught
 

@@ -112,9 +112,8 @@ def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path):
         models.save(tmp_path / "set.npz")
     assert not list(tmp_path.iterdir())
     models.stored(rows).save(tmp_path / "set.npz")
-    assert np.array_equal(
-        sets.RashomonSet.load(tmp_path / "set.npz").scores(rows), models.scores(rows)
-    )
+    again = sets.RashomonSet.load(tmp_path / "set.npz")
+    assert np.array_equal(again.scores(rows), models.scores(rows))
 
 
 def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(tmp_path, monkeypatch):

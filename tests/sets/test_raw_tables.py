@@ -66,10 +66,9 @@ def test_a_release_predicts_on_the_raw_table_as_the_estimator(fitted, tmp_path):
     for models in (released, type(released).load(tmp_path / "set.npz")):
         for raw in (FRAME, FRAME[FEATURES[::-1]], ROWS.to_numpy(object)):
             np.testing.assert_array_equal(models.predict(raw), expected)
-        np.testing.assert_array_equal(
-            models.scores(models.encode(FRAME)),
-            fitted.rashomon_set_.scores(np.asarray(fitted.encoder_.transform(FRAME))),
-        )
+        encoded = np.asarray(fitted.encoder_.transform(FRAME))
+        expected_scores = fitted.rashomon_set_.scores(encoded)
+        np.testing.assert_array_equal(models.scores(models.encode(FRAME)), expected_scores)
 
 
 CODES = ROWS.assign(**{name: pd.factorize(FRAME[name])[0] for name in ("home", "school")})

@@ -54,15 +54,9 @@ class TestBruteForce:
         known = listing(shape, seed, penalty, costs)
         every = np.array(list(product([0, 1], repeat=shape[0])))
         for psi in (0.0, 0.1, 0.3):
-            inside = [
-                tree
-                for tree, loss in zip(known.trees, known.losses, strict=True)
-                if loss <= known.counted.least + psi + 1e-12
-            ]
-            wanted = [
-                [label in {says(tree, row) for tree in inside} for label in range(shape[3])]
-                for row in every
-            ]
+            within = np.flatnonzero(known.losses <= known.counted.least + psi + 1e-12)
+            said = [{says(known.trees[at], row) for at in within} for row in every]
+            wanted = [[label in labels for label in range(shape[3])] for labels in said]
             assert possible_labels(known.counted, psi, every).tolist() == wanted
 
     def test_features_used_and_avoided(self, shape, costs, seed, penalty):

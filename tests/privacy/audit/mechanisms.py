@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -267,9 +268,8 @@ def _hessian(mu=2.0):
 
     def mechanism(row, rng, size):
         problem = Problem([row], [1.0], loss="squared", radius=1.0, intercept=False)
-        return np.array(
-            [ellipsoid.released_hessian(problem, np.zeros(2), bought, rng) for _ in range(size)]
-        )
+        released = partial(ellipsoid.released_hessian, problem, np.zeros(2), bought, rng)
+        return np.array([released() for _ in range(size)])
 
     def score(matrices):
         return matrices[:, 1, 1] - matrices[:, 0, 0]
@@ -286,9 +286,8 @@ def _output(mu=2.0):
 
     def mechanism(records, rng, size):
         problem = problem_of(records, "smoothed_hinge", **public)
-        return np.array(
-            [list(ellipsoid.released_centre(problem, centre, rng))[-1].theta for _ in range(size)]
-        )
+        runs = (list(ellipsoid.released_centre(problem, centre, rng)) for _ in range(size))
+        return np.array([run[-1].theta for run in runs])
 
     return Case(mechanism, gdp(mu), gdp(mu / 2))
 

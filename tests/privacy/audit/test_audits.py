@@ -213,11 +213,8 @@ def test_nothing_is_refuted_if_nothing_is_claimed():
 def test_a_true_claim_is_broken_no_more_often_than_the_confidence_says(
     mechanism, claim, confidence
 ):
-    tries = 1500
-    found = [
-        audited(mechanism, claim=claim, n_runs=500, confidence=confidence, random_state=seed)
-        for seed in range(tries)
-    ]
+    tries, settings = 1500, {"claim": claim, "n_runs": 500, "confidence": confidence}
+    found = [audited(mechanism, **settings, random_state=seed) for seed in range(tries)]
     wrong = sum(each.broken for each in found)
     assert binom.sf(wrong - 1, tries, 1 - confidence) > 1e-4
     # Nor does any bound pass the truth more often, at a δ that was not requested.
@@ -242,10 +239,8 @@ def test_without_the_split_and_bonferroni_the_confidence_is_wrong():
 def test_half_the_noise_is_caught_almost_always():
     """Power: noise for half the sensitivity, claimed as ε and as μ."""
     for mechanism, claim in ((laplace, pure(epsilon=0.5)), (gaussian, gdp(mu=0.5))):
-        caught = [
-            audited(mechanism, claim=claim, n_runs=5_000, random_state=s).broken for s in range(100)
-        ]
-        assert np.mean(caught) > 0.97
+        runs = (audited(mechanism, claim=claim, n_runs=5_000, random_state=s) for s in range(100))
+        assert np.mean([found.broken for found in runs]) > 0.97
 
 
 POINTS = audit.discrete([0.0, 1.0], [0.0, 2.0])

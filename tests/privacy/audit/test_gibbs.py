@@ -110,13 +110,9 @@ def test_the_whole_price_is_attained(loss, radius, psi):
     n = 60
     bought = planned(loss, radius, n, psi, 60.0)
     agree = [(1.0, 1.0)] * n
-    first, second = (
-        GibbsTarget(problem_of(records, loss, radius), bought.beta, psi).log_density(
-            POINTS * radius
-        )
-        for records in (agree, [(-1.0, 1.0), *agree[1:]])
-    )
-    found = audit.discrete(first, second)
+    problems = (problem_of(r, loss, radius) for r in (agree, [(-1.0, 1.0), *agree[1:]]))
+    targets = (GibbsTarget(problem, bought.beta, psi) for problem in problems)
+    found = audit.discrete(*(target.log_density(POINTS * radius) for target in targets))
     assert 0.9 * 60 < found.max_log_ratio
     assert found.within(bounded_range(eta=60.0))
 
@@ -178,9 +174,8 @@ def test_a_threshold_relative_to_the_minimum_is_caught(loss, radius, factor):
         level = factor * problem.minimum.value
         return -bought.beta * np.maximum(problem.value(POINTS * radius), level)
 
-    found = worst(
-        loss, radius, 4, 0.0, 60.0, log_weights=relative, key=lambda each: each.max_log_ratio
-    )
+    largest = {"key": lambda each: each.max_log_ratio}
+    found = worst(loss, radius, 4, 0.0, 60.0, log_weights=relative, **largest)
     assert not found.within(bounded_range(eta=60.0))
 
 
@@ -294,9 +289,7 @@ def last_state(target, step, n_steps):
 @crossed({"kind": list(KINDS), "n_steps": [1, 10, 1000]})
 def test_the_last_state_is_within_its_certificate(kind, n_steps):
     settings, psi, threshold = KINDS[kind]
-    targets = [
-        GibbsTarget(problem_of(records, **settings), 4.0, psi, threshold) for records in NEIGHBOURS
-    ]
+    targets = [GibbsTarget(problem_of(r, **settings), 4.0, psi, threshold) for r in NEIGHBOURS]
     sampler = LangevinSampler(0.02, n_steps, n_chains=1, shown="last")
     found = audit.discrete(*(last_state(each, 0.02, n_steps) for each in targets))
     claim = sampler.certificate(targets[0])
