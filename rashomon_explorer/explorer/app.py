@@ -474,13 +474,11 @@ def as_data(data: Any, declared: Mapping[str, Any], estimator: Any = None) -> An
         )
     if not isinstance(data, ChunkedRows):
         return data
-    accepted = getattr(estimator, "schema", None)
-    schema = declared.get("schema", accepted if _has_target(accepted) else None)
-    return chunked_dataset(data, schema, declared.get("name"))
-
-
-def _has_target(schema: Any) -> bool:
-    return schema is not None and TableSchema.from_schema_or_path(schema).target is not None
+    fitted_schema = getattr(estimator, "schema", None)
+    if fitted_schema is not None:
+        fitted_schema = TableSchema.from_schema_or_path(fitted_schema)
+        fitted_schema = fitted_schema if fitted_schema.target is not None else None
+    return chunked_dataset(data, declared.get("schema", fitted_schema), declared.get("name"))
 
 
 def is_external_model(source: Any) -> bool:

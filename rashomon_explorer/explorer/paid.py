@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
@@ -98,7 +99,9 @@ class PaidAction(ABC, Generic[T]):
         self.shown: Callable[[], object] = lambda: None
         self.sales = 0
         self.observers: list[Callable[[], object]] = []
-        self.task = BackgroundTask(self.doing, self._report, self._started_or_ended)
+        self.task = BackgroundTask(
+            self.doing, partial(messages.report, self.state, self.doing), self._started_or_ended
+        )
 
     @abstractmethod
     def planned(self) -> Quote:
@@ -205,9 +208,6 @@ class PaidAction(ABC, Generic[T]):
     def unsaved(self, result: T) -> Exception | None:
         """Return the error with which saving a result failed, once; None if it was saved."""
         return None
-
-    def _report(self, error: Exception) -> None:
-        messages.report(self.state, self.doing, error)
 
     def _started_or_ended(self) -> None:
         for notify in self.observers:

@@ -13,11 +13,13 @@ import numpy as np
 
 
 def read(path: str) -> Any:
+    """Read models.json or trees.json."""
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
 def scores(models: dict[str, Any], rows: Any) -> Any:
+    """Scores of all linear models."""
     rows = _shortened(np.asarray(rows, dtype=float), models)
     if "spreads" in models:  # released scaling: coefficients refer to scaled columns
         centred = rows - np.asarray(models["centres"])
@@ -63,6 +65,7 @@ _ASKS = {"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}
 
 
 def labels(models: dict[str, Any], rows: Any) -> Any:
+    """Labels by all trees."""
     table = np.asarray(rows, dtype=float)
     codes = np.array([_codes(tree, table) for tree in models["trees"]])
     return np.asarray(models["classes"])[codes]

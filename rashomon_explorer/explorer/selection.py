@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,11 +162,6 @@ class CurrentSelection:
         return " · ".join(parts)
 
     @property
-    def sample_words(self) -> str:
-        """Description of the sample of people of a chunked table; empty for other tables."""
-        return self._screen.sample_words
-
-    @property
     def names(self) -> tuple[str, str, str]:
         """Python expressions for the models, the rows and the targets."""
         if self.everything:
@@ -235,18 +231,12 @@ def _hits(models: Any, rows: Any, truth: Any) -> NDArray[np.int_]:
 
 def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
     """Share of all rows that each model labels correctly, and number of rows (curator)."""
-    (right,) = rows.reduce(_Right(models))
-    return right / rows.n, rows.n
+    (hits,) = rows.reduce(partial(_chunk_hits, models))
+    return hits / rows.n, rows.n
 
 
-@dataclass(frozen=True, eq=False)
-class _Right:
-    """Number of rows of a chunk that each model labels correctly."""
-
-    models: Any
-
-    def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[np.int_]]:
-        return (_hits(self.models, rows, np.asarray(targets)),)
+def _chunk_hits(models: Any, rows: Any, targets: Any) -> tuple[NDArray[np.int_]]:
+    return (_hits(models, rows, np.asarray(targets)),)
 
 
 def leaves(models: Any) -> NDArray[np.int_]:

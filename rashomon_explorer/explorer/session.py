@@ -1,7 +1,6 @@
 """The session of one user: the table, the set on screen, and imported sets. No widgets here."""
 
 import os
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -180,7 +179,13 @@ class Session(SavedSets):
         self.rows, self._behind = (streamed_table.tree_rows(data) if trees else self._encoded), None
         stream = streamed_table.streamed_table(data)
         if stream is not None:
-            return partial(_validated_chunks, stream, trees), None
+
+            def validated(watch: Step) -> ChunkedRows:
+                """Check every row before a charge; raise an error that names an invalid row."""
+                rows = stream.encoded(watch=watch)
+                return stream.labelled if trees else rows
+
+            return validated, None
         return data.frame if trees else self._encoded, data.y
 
     def keep_draw(self, fitted: Any) -> None:
@@ -188,14 +193,6 @@ class Session(SavedSets):
         linear = isinstance(fitted.rashomon_set_, RashomonSet)
         self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
         self._keep()
-
-
-def _validated_chunks(
-    stream: streamed_table.StreamedTable, trees: bool, watch: Step
-) -> ChunkedRows:
-    """Check every row before anything is charged; raise an error that names an invalid row."""
-    rows = stream.encoded(watch=watch)
-    return stream.labelled if trees else rows
 
 
 def _constants_of(fitted: Any) -> Constants | None:

@@ -64,14 +64,11 @@ class Renderer:
             started = time.monotonic()
             for card in batch:
                 try:
-                    await card.redraw_in_background(partial(self._is_dirty, card))
+                    await card.redraw_in_background(partial(self._dirty.__contains__, card))
                 except Exception as error:  # one failing figure must not stop the others
                     LOGGER.error("%s could not be sent", card.spec.title, exc_info=error)
             await asyncio.gather(*(card.view.drawn() for card in batch))
             await asyncio.sleep(max(0.0, 1 / FRAMES_A_SECOND - (time.monotonic() - started)))
-
-    def _is_dirty(self, card: FigureCard) -> bool:
-        return card in self._dirty
 
     def _take(self, condition: Callable[[FigureCard], bool]) -> list[FigureCard]:
         batch = [card for card in self.cards if card in self._dirty and condition(card)]

@@ -1,11 +1,13 @@
 """Figures of the page: their arguments, their controls, and their cards."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import ipywidgets
 
 from rashomon_explorer.explorer.cards import inputs, people, trees
 from rashomon_explorer.explorer.cards.base import Control, FigureCard, Inputs, Prepare, picker
+from rashomon_explorer.explorer.panels.card import styled
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
 from rashomon_explorer.explorer.panels.people import PersonForm
 from rashomon_explorer.explorer.session import Session
@@ -55,24 +57,15 @@ INPUTS: Mapping[str, Inputs] = {
 """Inputs of figures by name; the other figures take what every figure gets."""
 
 
-def _text(card: FigureCard, label: str) -> ipywidgets.Text:
-    box = basic.Text(description=label, placeholder="a question", continuous_update=False)
-    box.observe(lambda _: card.changed(), "value")
-    return box
+def _redrawing(kind: Any, css: str = "", **traits: Any) -> Control:
+    """Control of a kind of widget that redraws the figure."""
 
+    def make(card: FigureCard, label: str) -> ipywidgets.Widget:
+        widget = styled(kind(description=label, **traits), *([css] if css else []))
+        widget.observe(lambda _: card.changed(), "value")
+        return widget
 
-def _checkbox(card: FigureCard, label: str) -> ipywidgets.Checkbox:
-    box = basic.Checkbox(description=label, indent=False)
-    box.add_class("rx-tick")
-    box.observe(lambda _: card.changed(), "value")
-    return box
-
-
-def _toggle(card: FigureCard, label: str) -> ipywidgets.ToggleButton:
-    button = basic.ToggleButton(description=label, value=False)
-    button.add_class("rx-quiet")
-    button.observe(lambda _: card.changed(), "value")
-    return button
+    return make
 
 
 CONTROLS: Mapping[str, Mapping[str, Control]] = {
@@ -85,14 +78,17 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
     "importance": {"show": picker(*inputs.IMPORTANCE)},
     "importance_cloud": {"across": picker(), "up": picker(), "by": picker(*inputs.MEASURES)},
     "profile": {"feature": picker()},
-    "class_reliance": {inputs.ALL_FEATURES: _toggle},
+    "class_reliance": {inputs.ALL_FEATURES: _redrawing(basic.ToggleButton, "rx-quiet")},
     "columns": {"column": picker()},
     "sets": {"compare with": picker()},
     "people": {"by": picker()},
     "person": {"features": lambda card, label: PersonForm(card.session)},
     "frontier": {"gap": picker()},
     "burden": {"of": picker()},
-    "rules": {"search": _text, "starred only": _checkbox},
+    "rules": {
+        "search": _redrawing(basic.Text, placeholder="a question", continuous_update=False),
+        "starred only": _redrawing(basic.Checkbox, "rx-tick", indent=False),
+    },
     "tree_parity": {"rate of": picker()},
     "witness": {"the best that": picker(*trees.PROPERTIES), "question": picker()},
 }

@@ -452,7 +452,10 @@ class FigureCard:
         spec = self.spec
         entries: dict[str, tuple[str, Callable[[], object]]] = {
             "Table": (f"The numbers behind “{spec.title}”", self._table_html),
-            "Python": (f"The Python line of “{spec.title}”", self._code_html),
+            "Python": (
+                f"The Python line of “{spec.title}”",
+                lambda: html.code_block(self.lines) if self.lines else "",
+            ),
         }
         if spec.definition or html.figure_terms(spec):
             hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
@@ -470,9 +473,6 @@ class FigureCard:
         except Exception as error:
             messages.LOGGER.error("the table of %s failed", title, exc_info=error)
             return f"<p>The table could not be made: {escape(str(error))}</p>"
-
-    def _code_html(self) -> str:
-        return html.code_block(self.call.lines) if self.call.lines else ""
 
     def _definition_html(self) -> str:
         definition, terms = self.spec.definition, html.figure_terms(self.spec)

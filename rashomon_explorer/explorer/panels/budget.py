@@ -115,7 +115,11 @@ class SetPicker:
         card.styled(self.choice, "rx-unlabelled")
         self.menu = card.quiet_button("⋯", "Menu of the set in view", toggles=True)
         self.delete = card.quiet_button("Delete this set…", "Asks first; its cost stays spent")
-        self.question = card.Question(error_boundary(self.state, "Deleting the set", self._delete))
+        self.question = card.Question(
+            error_boundary(
+                self.state, "Deleting the set", lambda number: session.delete_saved(int(number))
+            )
+        )
         self._telling = False
         self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
         self.delete.on_click(lambda _: self._ask())
@@ -162,9 +166,6 @@ class SetPicker:
                 self.session.open_saved(self.choice.value)
             finally:
                 self.refresh()
-
-    def _delete(self, number: str) -> None:
-        self.session.delete_saved(int(number))
 
 
 def _words(state: ExplorerState) -> str:
