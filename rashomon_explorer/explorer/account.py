@@ -48,7 +48,6 @@ class Account:
 
     @property
     def spending(self) -> Spending:
-        """Charges that count, and their totals."""
         return Spending.from_entries(self.charges, self.totals, (self.budget, self.delta))
 
     @property
@@ -56,7 +55,6 @@ class Account:
         return max(0.0, self.budget - self.spent)
 
     def after(self, guarantee: Guarantee) -> float:
-        """Total ε of the ledger after `guarantee` is charged."""
         return self.spending.plus(guarantee).epsilon()
 
     def adds(self, guarantee: Guarantee) -> float:
@@ -118,7 +116,6 @@ class Account:
         return bisect(exceeds, 0.0, plan.epsilon, halvings=_HALVINGS)
 
     def affords(self, guarantee: Guarantee) -> bool:
-        """Whether the budget allows `guarantee`, up to rounding."""
         return self.totals.plus(guarantee).epsilon(self.delta) <= self.budget * (1 + ROUNDING)
 
 

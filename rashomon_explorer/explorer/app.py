@@ -159,9 +159,7 @@ class SessionView:
 
 _LEDGER_SECONDS = 2.0
 
-FIRST_DATA = "lending"
-"""Data set that the page shows first."""
-
+FIRST_DATA = "lending"  # data set that the page shows first
 
 _NO_KERNEL = (
     "<style>@keyframes rx-late { from { visibility: hidden } } .rx-no-kernel { animation: rx-late "
@@ -400,10 +398,7 @@ class Explorer(SessionView):
             await renderer.wait_until_idle()
 
     async def _watch(self) -> None:
-        """Poll the ledger for charges by other processes and tabs, once a browser follows.
-
-        A browser that is still loading the page would miss the change.
-        """
+        """Poll the ledger for charges by others, once a browser follows and misses no change."""
         await self.kernel_watch.seen.wait()
         self._show_last_table()
         alert = None

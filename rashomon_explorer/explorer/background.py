@@ -47,11 +47,10 @@ def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
 
 
 class BackgroundTask:
-    """Slow work beside the page: in a worker thread, or as a coroutine; the newest result counts.
+    """Slow work in a worker thread, or as a coroutine; the newest result counts.
 
-    Without an event loop, work of `start` is done at once, and its exceptions are raised. Otherwise
-    an exception is passed to ``failed``, which logs it by default. ``changed`` is called when the
-    work starts and when it ends.
+    Without an event loop, work of `start` is done at once. Otherwise an exception is passed to
+    ``failed``. ``changed`` is called when the work starts and when it ends.
     """
 
     def __init__(
@@ -108,11 +107,9 @@ class BackgroundTask:
         show: Callable[[Any], object],
         withdraw: Callable[[], object] = lambda: None,
     ) -> Callable[[], None]:
-        """Keep a result up to date while its view is visible; return a function to repeat it.
+        """Show a result, or its error, again when ``needs`` change and the view is visible.
 
-        ``show`` receives the result or the exception. The work is repeated when ``needs`` change,
-        once if they change several times while it is running. When view, table or set changes,
-        ``withdraw`` removes the result at once, and a result of before is dropped.
+        When view, table or set changes, ``withdraw`` is called and a result of before is dropped.
         """
         outdated = True
 

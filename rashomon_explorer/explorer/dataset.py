@@ -41,10 +41,7 @@ _MANY: Mapping[str, dict[str, Any]] = {
 
 
 def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
-    """Choose the ball for 20 draws: a fixed one if their hit rate or excess is good enough there.
-
-    One model is a goal of its own, with its own settings.
-    """
+    """Choose the ball for 20 draws: a fixed one if their hit rate or excess is good enough."""
     fixed = _MANY[task]
     choices = (fixed, {**fixed, "radius": AUTO, "ridge": AUTO})
     excess = []
@@ -367,7 +364,6 @@ class DatasetController(ModelInputs):
         self.data_or_error()
 
     def data_or_error(self) -> Bunch:
-        """Return the data set; raise a DataError without one."""
         if self.state.data is None:
             raise DataError("no data set is selected: choose one under Data")
         return self.state.data

@@ -312,7 +312,6 @@ class SetDraw(PaidAction[DrawJob]):
         messages.error_boundary(self.state, messages.LEDGER_READ, self.session.refresh_account)()
 
     def receive(self, result: DrawJob) -> None:
-        """See `PaidAction.receive`; the whole privacy cost stays spent after any end."""
         state, job = self.state, result
         if job.stopped and isinstance(job.error, SamplerError):
             state.phase = "stopped"
@@ -327,7 +326,6 @@ class SetDraw(PaidAction[DrawJob]):
             self.session.set_status(self.show(job))
 
     def show(self, result: DrawJob) -> str:
-        """Save the set beside its ledger; return the receipt."""
         state, fitted = self.state, result.estimator
         if isinstance(state.rashomon_set, RashomonSet) and result.measured is not None:
             state.rashomon_set = replace(state.rashomon_set, clipped_share=result.measured)

@@ -63,7 +63,6 @@ def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]
 
 
 def tree_class(state: ExplorerState) -> TreeClass:
-    """Class of trees with the current settings; public."""
     data = state.data
     classes = max(2, len(data.classes))
     return TreeClass(len(tree_questions(data)), state.max_leaves, state.max_depth, classes)

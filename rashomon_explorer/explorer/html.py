@@ -179,7 +179,6 @@ def code_block(lines: Iterable[str]) -> str:
 
 
 def table_html(frame: pd.DataFrame, caption: str) -> str:
-    """Return a table as HTML that a screen reader can navigate."""
     note = f"{len(frame):,} rows"
     if len(frame) > _MOST_ROWS:
         note = f"first {_MOST_ROWS} of {note}"

@@ -50,13 +50,10 @@ class Quote:
     account: Account | None = None
     label: str = ""
     unavailable: str = ""
-    free: str = ""
-    """Why nothing is charged and there is no guarantee."""
-
+    free: str = ""  # why nothing is charged and there is no guarantee
     weakness: str = ""
     promise: str = ""
-    brief: str = ""
-    """Guarantee as HTML: in a sentence, and briefly for phones."""
+    brief: str = ""  # guarantee as HTML: in a sentence, and briefly for phones
 
     @property
     def cost(self) -> Cost | None:
@@ -67,26 +64,12 @@ class Quote:
 
 
 class PaidAction(ABC, Generic[T]):
-    """One action that charges the ledger of the table on screen.
+    """One action that charges the ledger: a press sells the `offer` that its button showed."""
 
-    Its price is the cost of its plan by the ledger's rule. Its button shows an `offer` of table,
-    plan and price; a press returns it, and another offer than that of now charges nothing. Its work
-    charges the ledger, reads the rows and saves the result in one go, in any thread; the result is
-    then shown with a receipt.
-    """
-
-    name: ClassVar[str]
-    """Result of the action in messages: "there is no plan for *one model*"."""
-
-    verb: ClassVar[str]
-    """Label of its button without the cost."""
-
-    doing: ClassVar[str]
-    """Label of its button and name of the action while it is running."""
-
-    remedy: ClassVar[str] = "Set ε to {most} or less."
-    """What to do if the budget does not suffice."""
-
+    name: ClassVar[str]  # result of the action in messages: "there is no plan for *one model*"
+    verb: ClassVar[str]  # label of its button without the cost
+    doing: ClassVar[str]  # label of its button and name of the action while it is running
+    remedy: ClassVar[str] = "Set ε to {most} or less."  # what to do if the budget does not suffice
     follows: ClassVar[tuple[str, ...]] = SETTINGS
     """Traits of the state on which its plan or its offer depends."""
 
@@ -159,10 +142,7 @@ class PaidAction(ABC, Generic[T]):
         )
 
     def start(self, offer: str | None = None) -> None:
-        """Charge the ledger and show the result, in a worker thread if there is an event loop.
-
-        A button gives the offer that it showed; without one, the current offer is taken.
-        """
+        """Charge the ledger and show the result; without an offer, the current one is taken."""
         if not self.task.running:
             work = self.order(offer)
             self.state.alert = None
@@ -225,8 +205,7 @@ class PaidResult:
     delta: float
     adds: float
 
-    keys: ClassVar[Mapping[str, str]] = {}
-    """Keys in files that differ from the names of the fields."""
+    keys: ClassVar[Mapping[str, str]] = {}  # keys in files that differ from the names of the fields
 
     @property
     def spent(self) -> str:
@@ -257,14 +236,9 @@ class SavedAction(PaidAction[R]):
     """Action whose results are saved in numbered files beside the sets; the last one is shown."""
 
     kind: ClassVar[type[PaidResult]]
-    trait: ClassVar[str]
-    """Trait of the state that holds the last result."""
-
-    ending: ClassVar[str]
-    """Suffix of the files."""
-
-    plan_trait: ClassVar[str]
-    """Trait of the state that holds the plan, or why there is none."""
+    trait: ClassVar[str]  # trait of the state that holds the last result
+    ending: ClassVar[str]  # suffix of the files
+    plan_trait: ClassVar[str]  # trait of the state that holds the plan, or why there is none
 
     def __init__(self, session: Session) -> None:
         session.state.observe(lambda _: self.replan(), [*self.follows])
@@ -390,7 +364,6 @@ class SingleModel(SavedAction[PaidModel]):
         return _ESTIMATORS[data.task](**named, ledger=to_charge(ledger, state.planned_budget))
 
     def plan(self) -> Plan | str | None:
-        """See `SavedAction.plan`; None unless the goal is one model."""
         state = self.state
         if state.goal != "one" or state.data is None:
             return None
@@ -426,7 +399,6 @@ def excess_text(plan: Plan) -> str:
 
 
 def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
-    """Return a fitted private model as plain numbers, with its guarantee."""
     plan: Plan = fitted.plan_
     outputs = np.atleast_2d(fitted.encoded_coef_)
     model = {
@@ -479,8 +451,7 @@ _IN_MEMORY = (
 PENALTY_BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
 """Public penalty ranges on the page; scikit-learn's alpha is n times such a penalty."""
 
-PENALTY_DRAWS = (1, 5, 20)
-"""Numbers of draws on the page."""
+PENALTY_DRAWS = (1, 5, 20)  # numbers of draws on the page
 
 
 @dataclass(frozen=True, kw_only=True)

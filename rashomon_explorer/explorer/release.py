@@ -229,7 +229,6 @@ class Purchases:
         self._files = NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
 
     def all(self, failed: Failed = log_unread) -> tuple[Purchase, ...]:
-        """Read all purchases, oldest first; quarantine and log damaged files."""
         try:
             paths = self._files.paths()
         except OSError as error:
@@ -315,7 +314,6 @@ class AggregateRelease(PaidAction[Purchase]):
         self._follow()
 
     def planned(self) -> Quote:
-        """See `PaidAction.planned`; the quote of the selected basket."""
         if self.selected is None or self.selected.plan is None:
             return Quote(unavailable=self.why_not, label="Release aggregates")
         label = f"Release {plural(len(self.selected.names), 'aggregate')}"
@@ -433,7 +431,6 @@ class AggregateRelease(PaidAction[Purchase]):
         return pay
 
     def show(self, result: Purchase) -> str:
-        """See `PaidAction.show`; another set may be on screen by now."""
         state = self.state
         charges = [p.released.charge for p in state.releases]  # may be read from its file already
         on_screen = _same(state.rashomon_set, self._set_of_order)
@@ -442,7 +439,6 @@ class AggregateRelease(PaidAction[Purchase]):
         return f"Released {plural(len(result.released.statistics), 'number')}"
 
     def unsaved(self, result: Purchase) -> Exception | None:
-        """See `PaidAction.unsaved`; saving is tried again when the set is next opened."""
         error, self._error = self._error, None
         return error
 

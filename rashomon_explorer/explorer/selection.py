@@ -29,9 +29,7 @@ from rashomon_explorer.sets.scores import EncodedRows
 FEWEST_PEOPLE = 30
 """Smaller selections of people are marked in figures, but measures do not use them."""
 
-FEW = 400
-"""Largest number of people that figures show one by one and that get exact results."""
-
+FEW = 400  # largest number of people that figures show one by one and that get exact results
 _MOST_ANSWERS = 2_000_000
 _FEW_OF_BLOCKS, _ROWS_ASKED = 20, 400_000_000
 """Chunked rows: each exact result reads all rows. At least the first number of people is shown, and
@@ -193,9 +191,7 @@ def taken(table: Any, positions: NDArray[np.intp]) -> Any:
     return None if table is None else take_rows(table, positions)
 
 
-LARGE = 0.1
-"""Coefficients of at least this share of a model's largest one count as large."""
-
+LARGE = 0.1  # coefficients of at least this share of a model's largest one count as large
 MODEL_COUNT_LIMIT = 5
 _MODEL_NUMBERS_MOST_ANSWERS = 50_000_000
 _BLOCK = 4_000_000
@@ -303,11 +299,7 @@ class Field:
 
 
 class WhatIf:
-    """The selected person, in a release a made-up one, and the same person with other features.
-
-    A release shows no private row: its person has the middle of every declared range and the first
-    of the declared levels, which are public.
-    """
+    """The selected person, in a release one made up from the schema, and with other features."""
 
     def __init__(self, screen: ModelInputs) -> None:
         self._screen = screen

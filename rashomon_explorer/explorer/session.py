@@ -134,10 +134,7 @@ class Session(SavedSets):
 
     @batch_updates
     def show_audit(self, audit: Audit, data: Bunch | None = None) -> None:
-        """Show the good models of a fitted model; draw and charge nothing.
-
-        Without ``data``, the data set on screen is unloaded: the audit's rows are others.
-        """
+        """Show the good models of a fitted model; without ``data`` the audit's rows replace it."""
         state, model = self.state, audit.inputs.model
         if data is None:
             self.forget()

@@ -40,7 +40,6 @@ def log_unread(error: OSError) -> None:
 
 
 def file_names(folder: Path) -> list[str]:
-    """Names of the files in a folder; empty if there is no folder."""
     try:
         return os.listdir(folder)
     except FileNotFoundError:
@@ -122,8 +121,7 @@ class StoredSet:
     n_draws: int
     epsilon: float
     settings: dict[str, Any]
-    adds: float | None = None
-    """What the ledger was charged; None in notes of older versions."""
+    adds: float | None = None  # what the ledger was charged; None in notes of older versions
 
     @property
     def cost(self) -> str:
@@ -154,7 +152,6 @@ class SetStore:
         return tuple(stored for stored in described if stored is not None)
 
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the sets in order, from the file names only."""
         return tuple(sorted(n for n, name in self._files() if name == self._models(n).name))
 
     def keep(
@@ -267,7 +264,6 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def choose(self, data: Bunch) -> None:
-        """Load a data set, and show the last set drawn from it."""
         super().choose(data)
         self.state.saved_sets, errors = self._listed()
         self._show_last(errors)

@@ -23,7 +23,6 @@ class Favourites:
     notes: Mapping[int, str] = field(default_factory=dict)
 
     def toggled(self, draw: int) -> "Favourites":
-        """Return a copy with the star of a draw added or removed."""
         starred = set(self.starred) ^ {draw}
         return Favourites(tuple(sorted(starred)), self.notes)
 
@@ -97,8 +96,7 @@ class Alert:
     public: str = "The reason is not part of the release: switch to Curator to read it."
 
 
-EPOCH = ("view", "table_number", "set_number")
-"""Traits that make an `Epoch`."""
+EPOCH = ("view", "table_number", "set_number")  # traits that make an `Epoch`
 
 
 class Epoch(NamedTuple):
@@ -143,9 +141,7 @@ class ExplorerState(traitlets.HasTraits):
     account = traitlets.Any(None, allow_none=True)
     same_rows = traitlets.Unicode("")
     rashomon_set = traitlets.Any(None, allow_none=True)
-    audit = traitlets.Any(None, allow_none=True)
-    """Audit on screen, exact or sampled."""
-
+    audit = traitlets.Any(None, allow_none=True)  # audit on screen, exact or sampled
     audit_psi = traitlets.Float(0.02)
     """ψ of the audit on screen: data-dependent, so that no plan and no release uses it."""
 
@@ -187,7 +183,6 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def busy(self) -> bool:
-        """Whether a draw, or the test before it, is running."""
         return self.phase in BUSY
 
     @property

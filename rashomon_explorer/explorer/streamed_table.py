@@ -84,7 +84,6 @@ def tree_rows(data: Bunch) -> pd.DataFrame:
 
 
 def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
-    """Rows of a data set in the encoding of a fitted estimator's models."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if hasattr(last, "encoder_"):
         return encoded_rows(last.encoder_, data)
@@ -100,7 +99,6 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
 
 
 def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
-    """Return the encoder of chunked rows for a fitted estimator's models."""
     if isinstance(estimator, Pipeline):
         raise DataError(
             "chunked rows need an estimator that encodes them itself, got a pipeline: fit "
@@ -201,9 +199,7 @@ def _quarters(edges: Sequence[float]) -> list[str]:
     return [f"up to {ends[0]}", *middle, f"over {ends[-1]}"]
 
 
-PEOPLE = 5_000
-"""Size of the random sample of rows in larger tables."""
-
+PEOPLE = 5_000  # size of the random sample of rows in larger tables
 IN_UNITS = "units"
 
 _SEED = 0

@@ -187,7 +187,6 @@ def own_tables(home: Path) -> list[str]:
 
 
 def last_table(home: Path) -> str:
-    """Name of the table that was charged last; empty if there is none."""
     ledgers = {path.stat().st_mtime_ns: path.stem for path in home.glob("*.ledger")}
     return ledgers[max(ledgers)] if ledgers else ""
 

@@ -193,8 +193,7 @@ VIEWS: tuple[ViewPlan, ...] = (
 )
 
 
-_OPEN_ON_A_PHONE = 2
-"""Number of slots of a view that a phone shows unfolded."""
+_OPEN_ON_A_PHONE = 2  # number of slots of a view that a phone shows unfolded
 
 
 class ViewPart(Protocol):

@@ -39,8 +39,7 @@ def _found(name: str, folders: Sequence[str | Path]) -> Path | None:
     return next((path for folder in folders if (path := Path(folder) / name).is_file()), None)
 
 
-Packed = tuple[bytes, str]
-"""Compressed content of a file, and its ETag."""
+Packed = tuple[bytes, str]  # compressed content of a file, and its ETag
 
 
 @cache

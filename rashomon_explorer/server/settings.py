@@ -13,8 +13,7 @@ TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
 
 DEFAULT_PORT = 8866
 LOOPBACK = "127.0.0.1"
-MOST_PAGES = 16
-"""Default limit on open pages; the kernel of each page takes about 250 MB."""
+MOST_PAGES = 16  # default limit on open pages; the kernel of each page takes about 250 MB
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ def is_loopback(ip: str) -> bool:
     return ip_address(ip).is_loopback
 
 
-SHORTEST_TOKEN = 24
-"""Fewest characters of a token that protects an address others can reach."""
+SHORTEST_TOKEN = 24  # fewest characters of a token that protects an address others can reach
 
 
 def token_problem(token: str, any_host: bool) -> str:

@@ -47,12 +47,8 @@ _INSTEAD = (
 )
 _NO_TREES = "These models are not trees.<br>Choose <b>sparse trees</b> under Model, and draw."
 _MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
-_MOMENT = 0.4
-"""Seconds after which an unfinished figure shows a progress message."""
-
-_GLANCE = 0.1
-"""Seconds between looks at whether an unfinished figure is still wanted."""
-
+_MOMENT = 0.4  # seconds after which an unfinished figure shows a progress message
+_GLANCE = 0.1  # seconds between looks at whether an unfinished figure is still wanted
 _UPDATING = "Updating…"
 _OUTDATED = "rx-outdated"
 
@@ -553,8 +549,7 @@ Inputs = Callable[[FigureCard], registry.FigureCall | str]
 Prepare = Callable[[FigureCard], registry.FigureCall | None]
 """Function that updates controls before each call; it may return a call in place of the inputs'."""
 
-Control = Callable[[FigureCard, str], Any]
-"""Function that makes a control of a card from its label."""
+Control = Callable[[FigureCard, str], Any]  # function that makes a control of a card from its label
 
 
 def picker(*options: Any) -> Control:

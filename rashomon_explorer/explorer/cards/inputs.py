@@ -148,7 +148,7 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
 
 
 def penalties(card: FigureCard) -> FigureCall | str:
-    """Pass validation loss of every penalty; in a release only the drawn penalties."""
+    """Losses of every penalty; in a release only the drawn penalties."""
     state, result, search = card.state, card.state.penalty_result, card.state.search
     if state.view == "release":
         if result is None:
@@ -221,7 +221,7 @@ def clear_axes(card: FigureCard) -> None:
 
 
 def cloud(card: FigureCard) -> FigureCall:
-    """Pass chosen axes; by default the two that vary most."""
+    """Chosen axes; by default the two that vary most."""
     models, axes = card.state.rashomon_set, {"x": "across", "y": "up"}
     if tuple(card.controls["across"].options) != tuple(models.parameter_names):
         for label, axis in zip(axes.values(), coefficients.default_axes(models), strict=True):
@@ -235,7 +235,7 @@ IMPORTANCE = (("importance", "importance"), ("coefficients", "coef"))
 
 
 def coefficients_instead(card: FigureCard) -> FigureCall | None:
-    """Pass the draws to the figure of their coefficients, which need no rows, where chosen."""
+    """Call of the figure of coefficients, which needs no rows, where it is chosen."""
     models = card.state.rashomon_set
     trees, released = family.trees_in(models) is not None, card.state.view == "release"
     if card.is_without_models or not (trees or isinstance(models, RashomonSet)):
@@ -264,7 +264,7 @@ _MOST_ANSWERS = 1_500_000
 
 
 def importance_cloud(card: FigureCard) -> FigureCall:
-    """Pass chosen features and measure, for some measures on fewer people."""
+    """Chosen features and measure, for some measures on fewer people."""
     models, selection, measure = card.state.rashomon_set, card.session.picked, card.controls["by"]
     groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
     features = {
@@ -287,7 +287,6 @@ def importance_cloud(card: FigureCard) -> FigureCall:
 
 
 def feature_profile(card: FigureCard) -> FigureCall:
-    """Pass the chosen feature of the selected people, in the table's own columns."""
     selection, encoder = card.session.picked, card.session.encoder
     table = selection.table
     feature = card.offer("feature", selection.features)
@@ -304,14 +303,12 @@ def feature_profile(card: FigureCard) -> FigureCall:
 
 
 _SECONDS_A_ROW = 2e-4
-_AT_ONCE = 20.0
-"""Time limit in seconds of the first computation."""
-
+_AT_ONCE = 20.0  # time limit in seconds of the first computation
 ALL_FEATURES = "All features"
 
 
 def class_reliance(card: FigureCard) -> FigureCall | str:
-    """Pass features with the largest coefficients within the time limit, or all."""
+    """Features with the largest coefficients within the time limit, or all."""
     models, exact, every = card.state.rashomon_set, card.session.exact, card.controls[ALL_FEATURES]
     if models.link not in ("logistic", "identity"):
         return "Class reliance is available for squared loss and for two classes."
@@ -362,7 +359,6 @@ def offer_sets(card: FigureCard) -> None:
 
 
 def sets(card: FigureCard) -> FigureCall | str:
-    """Pass the set in view and the chosen one, both of curators or both released."""
     state, store, draw = card.state, card.session.set_store, card.controls[_COMPARE].value
     if store is None or draw is None:
         return (
@@ -386,7 +382,7 @@ _GTU = guarantees.GTU.removeprefix("GTU: ")
 
 
 def bounds(card: FigureCard) -> FigureCall | str:
-    """Pass plan or draws, and the list of their guarantees below the figure."""
+    """Plan or draws, and the list of their guarantees below the figure."""
     state, models = card.state, card.state.rashomon_set
     if "drawn" not in card.spec.needs or models is None or not models.n_draws:
         models = None

@@ -103,7 +103,6 @@ def gaps(card: FigureCard) -> FigureCall:
 
 
 def frontier(card: FigureCard) -> FigureCall:
-    """Pass the chosen gap, and the label as for the gaps."""
     gap = card.offer("gap", _GAPS[card.state.rashomon_set.task])
     return _of_a_label(card, {"gap": f"{gap}_difference"})
 
@@ -124,7 +123,7 @@ _BURDENS: Mapping[str, tuple[str, ...]] = {
 
 
 def burden(card: FigureCard) -> FigureCall:
-    """Pass selected models on everyone; exact ambiguity of those who are listed."""
+    """Multiplicity of everyone by the selected models; exact ambiguity of those who are listed."""
     session, column, models = card.session, card.column, card.state.rashomon_set
     measure = card.offer("of", _BURDENS[models.task])
     everyone = session.picked.everyone
@@ -149,7 +148,7 @@ _OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs dr
 
 
 def decomposition(card: FigureCard) -> FigureCall | str:
-    """Pass draws split by the groups of a column; for trees all trees are the reference."""
+    """Draws split by the groups of a column; for trees all trees are the reference."""
     session, models, column = card.session, card.state.rashomon_set, card.column
     imported = isinstance(models, PredictorSet) and not models.independent
     if imported or card.state.audit is not None:

@@ -82,8 +82,7 @@ def parity(card: FigureCard) -> FigureCall | str:
 _PERSON = "flips the label of the selected person"
 _ASKS, _LACKS = "asks", "does not ask"
 _EQUAL = "differs least between groups"
-PROPERTIES = (_LACKS, _ASKS, _PERSON, _EQUAL)
-"""Properties of the example tree."""
+PROPERTIES = (_LACKS, _ASKS, _PERSON, _EQUAL)  # properties of the example tree
 
 
 def example(card: FigureCard) -> FigureCall | str:

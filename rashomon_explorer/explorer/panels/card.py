@@ -64,8 +64,7 @@ class Panel:
     """Part of the page that follows the state, in a frame with its title and Python code."""
 
     title: ClassVar[str] = ""
-    needs: ClassVar[tuple[str, ...]] = ()
-    """Traits of the state with which the panel is updated."""
+    needs: ClassVar[tuple[str, ...]] = ()  # traits of the state with which the panel is updated
 
     def __init__(self, state: ExplorerState, *children: ipywidgets.Widget, kind: str = "") -> None:
         self.state = state

@@ -254,7 +254,6 @@ class ModelsPanel(Panel):
         return selection.nearest(points, points[selected[0]] if selected else goal, among)
 
     def menu_entries(self) -> MenuEntries:
-        """See `Panel.menu_entries`; these select models, or compare the selected ones."""
         simple = "Select the five models with the fewest large coefficients, or leaves"
         near = "Select the five models nearest to the selected one, or to the best"
         different = "Select two models that are far apart"

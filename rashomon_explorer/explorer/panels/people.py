@@ -150,7 +150,6 @@ _NO_SAMPLE = (
 
 
 def _width(session: Any) -> str:
-    """Decomposition of the disagreement, as text."""
     models, people = session.state.rashomon_set, session.picked.everyone
     if session.state.selection:
         return _NO_SAMPLE
@@ -324,7 +323,6 @@ def _why_not(result: Any, state: Any) -> str:
 
 
 def _cells(table: pd.DataFrame) -> dict[str, tuple[list[str], list[Any]]]:
-    """Texts and sort keys of each column of the table."""
     cells = {"person": (table.index.map(str).tolist(), table.index.tolist())}
     if "best" in table:
         cells["answer"] = (table["best"].map(number).tolist(), table["best"].tolist())

@@ -31,9 +31,7 @@ from rashomon_explorer.privacy import Guarantee, best_attack
 from rashomon_explorer.privacy.tradeoff.curves import envelope
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 
-FALSE_ALARMS = 0.05
-"""False-positive rate of the membership attack shown on the page."""
-
+FALSE_ALARMS = 0.05  # False-positive rate of the membership attack shown on the page
 _NOTHING = 0.99
 _DELTAS = np.geomspace(1e-9, 0.3, 40)
 _HUGE = 700.0  # ε at which a pair proves nothing, and e^ε overflows
@@ -64,10 +62,7 @@ def _with_the_rest(state: ExplorerState) -> str:
 
 
 def attack_on_all(account: Account, planned: Guarantee) -> float:
-    """Bound on the members that an attacker finds from all charges and a planned one together.
-
-    The charges have a total ε at every δ; each such pair is a bound, and the least holds.
-    """
+    """Bound on the members found from all charges and a planned one: the least over δ of ε(δ)."""
     spending = account.spending.plus(planned)
     epsilons = np.array([spending.epsilon(float(delta)) for delta in _DELTAS])
     epsilons[epsilons > _HUGE] = math.inf
@@ -205,7 +200,6 @@ def _expected(plan: Plan) -> list[str]:
 
 
 def excess_fact(plan: Plan) -> tuple[str, str]:
-    """Name of the bounded excess loss of a plan, and its bound."""
     bound = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
         return "Expected excess loss of the centre", bound

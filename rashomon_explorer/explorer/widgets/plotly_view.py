@@ -41,15 +41,12 @@ def shared_bundle() -> PlotlyBundle:
     return bundle
 
 
-_LONG = 200
-"""Length from which texts and lists are compared to find a common beginning."""
-
+_LONG = 200  # length from which texts and lists are compared to find a common beginning
 KEPT, NEW = "$kept", "new"
 """Keys of a patch: length of the kept beginning of a text or list, and what follows it."""
 
 
 def piece(before: Any, after: Any) -> Any:
-    """Return the patch that changes one figure into another."""
     if isinstance(after, dict):
         before_parts = before if isinstance(before, dict) else {}
         return {key: piece(before_parts.get(key), value) for key, value in after.items()}
