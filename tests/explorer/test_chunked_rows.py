@@ -349,6 +349,7 @@ class Counted(RowSource):
         raise NotImplementedError
 
 
+@pytest.mark.law
 def test_the_page_never_holds_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr("rashomon_explorer.rows.chunked.CACHE_BYTES", 2**16)
     schema = TableSchema([*NUMBERS, YesNo("target", (0, 1), role="target")])

@@ -39,7 +39,7 @@ def _failed(explorer):
     ]
 
 
-@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("scaled", [pytest.param(False, marks=pytest.mark.law), True])
 def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_path, scaled):
     X, y = rows
     model = LogisticRegression(max_iter=1000)
@@ -99,7 +99,10 @@ NEED_DRAWS = {"decomposition", "importance_distribution", "bounds", "promise", "
 NEED_DRAWS |= {"tradeoff", "aggregates", "penalties", "sets", "chains", "columns"}
 
 
-@pytest.mark.parametrize("kind", AUDITED)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=[pytest.mark.law] * (k in ("trees", "three classes"))) for k in AUDITED],
+)
 def test_every_figure_of_an_audit_is_drawn_with_its_groups_or_says_what_to_do(rows, tmp_path, kind):
     X, y = rows
     model, target, more = AUDITED[kind]

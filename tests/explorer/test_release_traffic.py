@@ -209,13 +209,6 @@ def test_columns_that_no_model_sees_leave_by_their_names_alone_until_they_are_co
     assert page.aggregates.contents().schema == page.data.schema == panel.table.schema
 
 
-def test_an_alert_quotes_no_row_in_the_release(explorer):
-    report(explorer.state, "Loading", DataError("column 'home' has level 'x-home' at row 8"))
-    assert "x-home" in _traffic(explorer)
-    explorer.numbers_panel.view.value = "release"
-    assert "x-home" not in _traffic(explorer) and "Curator" in explorer.alert_panel.text.html
-
-
 def _loans(seed):
     """A table of 200 people; every number of it differs from that of another seed."""
     rng, n = np.random.default_rng(seed), 200
