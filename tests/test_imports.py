@@ -22,7 +22,7 @@ FLOORS = [
     {"privacy"},
     {"problem"},
     {"mechanisms"},
-    {"papers"},
+    {"papers", "testing"},
     {"sets"},
     {"trees"},
     {"measures", "estimators"},
