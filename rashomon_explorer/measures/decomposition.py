@@ -495,7 +495,13 @@ def _split(draws: _Draws, part: _Part, confidence: float) -> dict[str, float]:
         of_hits = _hit_interval(hits, hits + misses, level)
         missing = 1 - max(of_hits.low, draws.least_hit_rate) ** 2
         of_noise = _widest(float(noise[0]), missing, inner, hit_excess, draws.largest_difference)
-        of_share, of_total = _share(of_noise, outer), _sum_interval(of_total, outer, of_noise)
+        of_share = Estimate(
+            _fraction(of_noise.value, outer.value, math.nan),
+            _fraction(of_noise.low, outer.low, -math.inf),
+            _fraction(of_noise.high, outer.low, 1.0),
+        )
+        low, high = outer.low + of_noise.low, outer.high + of_noise.high
+        of_total = Estimate(of_total.value, min(of_total.low, low), max(of_total.high, high))
     estimates = {
         "total": of_total.clipped(0, draws.largest_difference),
         "width": of_width,
@@ -547,20 +553,8 @@ def _widest(
     return Estimate(value, low, high)
 
 
-def _share(noise: Estimate, width: Estimate) -> Estimate:
-    """noise/(width + noise), with its smallest and largest values over the intervals."""
-    value = _fraction(noise.value, width.value, math.nan)
-    low = _fraction(noise.low, width.low, -math.inf)
-    return Estimate(value, low, _fraction(noise.high, width.low, 1.0))
-
-
-def _sum_interval(total: Estimate, width: Estimate, noise: Estimate) -> Estimate:
-    """Widen a total's interval to cover the sums of the width and noise intervals."""
-    low, high = min(total.low, width.low + noise.low), max(total.high, width.high + noise.high)
-    return Estimate(total.value, low, high)
-
-
 def _fraction(noise: float, width: float, otherwise: float) -> float:
+    """noise/(width + noise)."""
     total = noise + width
     return noise / total if 0 < total < math.inf else otherwise
 

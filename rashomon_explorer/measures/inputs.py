@@ -491,7 +491,11 @@ def feature_groups(
 
     grouped = groups_by_name(names) if groups is None else groups
     if features is None:
-        return _every_feature(names, grouped)
+        group_of = {column: group for group, columns in grouped.items() for column in columns}
+        columns_by_feature: dict[str, list[int]] = {}
+        for index, name in enumerate(names):
+            columns_by_feature.setdefault(group_of.get(name, name), []).append(index)
+        return {name: np.array(k, dtype=np.intp) for name, k in columns_by_feature.items()}
     if isinstance(features, str):
         if features != COLUMNS:
             raise ValueError(
@@ -509,14 +513,6 @@ def feature_groups(
     if not columns_by_name:
         raise ValueError("features must name at least one feature, got none; None selects all")
     return columns_by_name
-
-
-def _every_feature(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Columns]:
-    group_of = {column: group for group, columns in groups.items() for column in columns}
-    columns_by_feature: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        columns_by_feature.setdefault(group_of.get(name, name), []).append(index)
-    return {name: np.array(indices, dtype=np.intp) for name, indices in columns_by_feature.items()}
 
 
 def _columns(

@@ -58,6 +58,21 @@ def balanced(y):
     return (len(y) / (len(values) * counts))[np.searchsorted(values, y)]
 
 
+def largest_below(value, level, goal, start, bounds):
+    """Largest goal·x where a function is at most a level, by sequential quadratic programmes."""
+    found = minimize(
+        lambda x: -goal @ x,
+        start,
+        jac=lambda x: -goal,
+        constraints={"type": "ineq", "fun": lambda x: 1e3 * (level - value(x))},
+        bounds=bounds,
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-10},
+    )
+    assert value(found.x) <= level + 1e-7
+    return goal @ found.x
+
+
 @dataclass
 class Objective:
     """Sum of weighted losses + factor·(½(1 − l1)‖w‖² + l1‖w‖₁), by the sum of weights."""
@@ -95,22 +110,12 @@ class Objective:
         return minimize(self.of_parts, parts, method="L-BFGS-B", bounds=bounds, options=options).fun
 
     def furthest(self, level, direction, start):
-        """Largest direction·θ among models up to a level, by sequential quadratic programmes."""
+        """Largest direction·θ among models up to a level."""
         goal, value, bounds = direction, self, None
         if self.l1:
             goal, value = np.append(direction, -direction), self.of_parts
             start, bounds = np.maximum(np.append(start, -start), 0), [(0, 50)] * 2 * len(start)
-        found = minimize(
-            lambda x: -goal @ x,
-            start,
-            jac=lambda x: -goal,
-            constraints={"type": "ineq", "fun": lambda x: 1e3 * (level - value(x))},
-            bounds=bounds,
-            method="SLSQP",
-            options={"maxiter": 500, "ftol": 1e-10},
-        )
-        assert value(found.x) <= level + 1e-7
-        return goal @ found.x
+        return largest_below(value, level, goal, start, bounds)
 
 
 def spelled(penalty):
@@ -121,112 +126,70 @@ def spelled(penalty):
 
 L1, NET = {"max_iter": 10**5, "random_state": 0, **spelled("l1")}, spelled("elasticnet")
 ONES, CV = np.ones(N), {"Cs": [0.3], "cv": 3, "solver": "newton-cholesky", "tol": 1e-9}
+
+
+def case(model, loss, factor, total=None, weights=None, **more):
+    """Fit with sample weights, and the objective: by default the fit's weights are its total."""
+    total = (ONES if weights is None else weights) if total is None else total
+    return model, weights, loss, total, factor, more
+
+
+BALANCED = {"class_weight": "balanced"}
+LIBLINEAR = {"solver": "liblinear", "intercept_scaling": 2.0, "tol": 1e-9}
+PRIMAL = {"tol": 1e-9, "dual": False}
+SAGA = {"solver": "saga", "tol": 1e-8}
 CASES = {
-    "logistic, weights": (LogisticRegression(C=0.5, tol=1e-8), WEIGHTS, log_loss, WEIGHTS, 2.0, {}),
-    "logistic, balanced": (
-        LogisticRegression(class_weight="balanced", tol=1e-8),
-        None,
-        log_loss,
-        balanced(LABELS),
-        1.0,
-        {},
+    "logistic, weights": case(LogisticRegression(C=0.5, tol=1e-8), log_loss, 2.0, weights=WEIGHTS),
+    "logistic, balanced": case(
+        LogisticRegression(**BALANCED, tol=1e-8), log_loss, 1.0, balanced(LABELS)
     ),
-    "logistic, both": (
+    "logistic, both": case(
         LogisticRegression(class_weight={"no": 1, "yes": 3}, tol=1e-8),
-        WEIGHTS,
-        log_loss,
-        WEIGHTS * np.where(LABELS == "yes", 3, 1),
-        1.0,
-        {},
+        *(log_loss, 1.0, WEIGHTS * np.where(LABELS == "yes", 3, 1), WEIGHTS),
     ),
-    "logistic, none": (LogisticRegression(C=np.inf, tol=1e-8), WEIGHTS, log_loss, WEIGHTS, 0.0, {}),
-    "logistic, liblinear": (
-        LogisticRegression(solver="liblinear", intercept_scaling=2.0, tol=1e-9),
-        WEIGHTS,
-        log_loss,
-        WEIGHTS,
-        1.0,
-        {"intercept": 0.5},
+    "logistic, none": case(LogisticRegression(C=np.inf, tol=1e-8), log_loss, 0.0, weights=WEIGHTS),
+    "logistic, liblinear": case(
+        LogisticRegression(**LIBLINEAR), log_loss, 1.0, weights=WEIGHTS, intercept=0.5
     ),
-    "logistic, CV": (LogisticRegressionCV(**CV), None, log_loss, ONES, 1 / 0.3, {}),
-    "ridge, weights": (Ridge(alpha=3.0), WEIGHTS, half_square, WEIGHTS, 3.0, {}),
-    "ridge, CV": (RidgeCV(alphas=[0.7]), WEIGHTS, half_square, WEIGHTS, 0.7, {}),
-    "least squares": (LinearRegression(), WEIGHTS, half_square, WEIGHTS, 0.0, {}),
-    "ridge labels": (
-        RidgeClassifier(class_weight="balanced", alpha=2.0),
-        WEIGHTS,
-        half_square_of_labels,
-        WEIGHTS * balanced(LABELS),
-        2.0,
-        {},
+    "logistic, CV": case(LogisticRegressionCV(**CV), log_loss, 1 / 0.3),
+    "ridge, weights": case(Ridge(alpha=3.0), half_square, 3.0, weights=WEIGHTS),
+    "ridge, CV": case(RidgeCV(alphas=[0.7]), half_square, 0.7, weights=WEIGHTS),
+    "least squares": case(LinearRegression(), half_square, 0.0, weights=WEIGHTS),
+    "ridge labels": case(
+        RidgeClassifier(**BALANCED, alpha=2.0),
+        *(half_square_of_labels, 2.0, WEIGHTS * balanced(LABELS), WEIGHTS),
     ),
-    "ridge labels, CV": (
-        RidgeClassifierCV(alphas=[0.7]),
-        None,
-        half_square_of_labels,
-        ONES,
-        0.7,
-        {},
+    "ridge labels, CV": case(RidgeClassifierCV(alphas=[0.7]), half_square_of_labels, 0.7),
+    "SVC": case(
+        LinearSVC(C=0.4, intercept_scaling=2.0, **PRIMAL),
+        *(squared_hinge, 2.5, WEIGHTS, WEIGHTS),
+        intercept=0.5,
     ),
-    "SVC": (
-        LinearSVC(C=0.4, intercept_scaling=2.0, tol=1e-9, dual=False),
-        WEIGHTS,
-        squared_hinge,
-        WEIGHTS,
-        2.5,
-        {"intercept": 0.5},
+    "SVC, balanced": case(
+        LinearSVC(**BALANCED, **PRIMAL), squared_hinge, 1.0, balanced(LABELS), intercept=1.0
     ),
-    "SVC, balanced": (
-        LinearSVC(class_weight="balanced", tol=1e-9, dual=False),
-        None,
-        squared_hinge,
-        balanced(LABELS),
-        1.0,
-        {"intercept": 1.0},
+    "logistic, L1": case(
+        LogisticRegression(l1_ratio=1, C=0.2, **SAGA, **L1), log_loss, 5.0, weights=WEIGHTS, l1=1.0
     ),
-    "logistic, L1": (
-        LogisticRegression(solver="saga", l1_ratio=1, C=0.2, tol=1e-8, **L1),
-        WEIGHTS,
-        log_loss,
-        WEIGHTS,
-        5.0,
-        {"l1": 1.0},
+    "logistic, elastic net": case(
+        LogisticRegression(l1_ratio=0.4, C=0.1, **SAGA, **{**L1, **NET}), log_loss, 10.0, l1=0.4
     ),
-    "logistic, elastic net": (
-        LogisticRegression(solver="saga", l1_ratio=0.4, C=0.1, tol=1e-8, **{**L1, **NET}),
-        None,
-        log_loss,
-        ONES,
-        10.0,
-        {"l1": 0.4},
+    "logistic, L1 of liblinear": case(
+        LogisticRegression(l1_ratio=1, C=0.2, **LIBLINEAR, **L1),
+        *(log_loss, 5.0, WEIGHTS, WEIGHTS),
+        **{"l1": 1.0, "intercept": 0.5},
     ),
-    "logistic, L1 of liblinear": (
-        LogisticRegression(
-            solver="liblinear", l1_ratio=1, C=0.2, intercept_scaling=2.0, tol=1e-9, **L1
-        ),
-        WEIGHTS,
-        log_loss,
-        WEIGHTS,
-        5.0,
-        {"l1": 1.0, "intercept": 0.5},
-    ),
-    "lasso": (Lasso(alpha=0.2), WEIGHTS, half_square, WEIGHTS, 0.2 * WEIGHTS.sum(), {"l1": 1.0}),
-    "lasso, CV": (LassoCV(alphas=[0.4], cv=3), None, half_square, ONES, 0.4 * N, {"l1": 1.0}),
-    "elastic net": (
+    "lasso": case(Lasso(alpha=0.2), half_square, 0.2 * WEIGHTS.sum(), weights=WEIGHTS, l1=1.0),
+    "lasso, CV": case(LassoCV(alphas=[0.4], cv=3), half_square, 0.4 * N, l1=1.0),
+    "elastic net": case(
         ElasticNet(alpha=0.3, l1_ratio=0.6, tol=1e-12),
-        WEIGHTS,
-        half_square,
-        WEIGHTS,
-        0.3 * WEIGHTS.sum(),
-        {"l1": 0.6},
+        *(half_square, 0.3 * WEIGHTS.sum(), WEIGHTS, WEIGHTS),
+        l1=0.6,
     ),
-    "SVC, L1": (
-        LinearSVC(C=0.05, penalty="l1", tol=1e-9, dual=False, max_iter=10**5),
-        None,
-        squared_hinge,
-        ONES,
-        20.0,
-        {"l1": 1.0, "intercept": 1.0},
+    "SVC, L1": case(
+        LinearSVC(C=0.05, penalty="l1", **PRIMAL, max_iter=10**5),
+        *(squared_hinge, 20.0),
+        **{"l1": 1.0, "intercept": 1.0},
     ),
 }
 

@@ -179,51 +179,6 @@ def test_the_penalty_is_read_as_every_version_spells_it(spelling):
         assert m.penalised_problem(model, X, Y).ridges[0] == 1 / (len(Y) * C)
 
 
-def independent_minimum(*, C=1.0, weights=1.0, l1=0.0):
-    """Weights and intercept by another optimiser; an L1 penalty with split parameters."""
-    p, signs = X.shape[1], np.where(Y == 1, 1.0, -1.0)
-
-    def objective(u):
-        w = u[:p] - u[p : 2 * p] if l1 else u[:p]
-        margins = signs * (X @ w + u[-1])
-        slopes = -C * weights * signs / (1 + np.exp(margins))
-        value = C * (weights * np.logaddexp(0, -margins)).sum() + (1 - l1) * (w @ w) / 2
-        gradient = X.T @ slopes + (1 - l1) * w
-        if not l1:
-            return value, np.append(gradient, slopes.sum())
-        both = [*(gradient + l1), *(l1 - gradient)]
-        return value + l1 * u[:-1].sum(), np.append(both, slopes.sum())
-
-    bounds = [(0, None)] * (2 * p) + [(None, None)] if l1 else None
-    start = np.zeros(2 * p + 1 if l1 else p + 1)
-    options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-9}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return found.x[:p] - found.x[p : 2 * p] if l1 else found.x[:p], found.x[-1]
-
-
-OBJECTIVES = {
-    "its own": {},
-    "weights": {"weights": MILD[:400]},
-    "balanced classes": {"weights": np.where(Y == 1, 1.05, 0.95)},
-    "L1": {"l1": 1.0},
-    "a little L1": {"l1": 0.2},
-    "another C": {"C": 0.8},
-}
-
-
-@pytest.mark.parametrize("case", OBJECTIVES)
-def test_only_an_independent_optimum_of_the_objective_itself_is_taken(case):
-    w, intercept = independent_minimum(**OBJECTIVES[case])
-    model = LogisticRegression().fit(X, Y)
-    model.coef_, model.intercept_ = w[None, :], np.array([intercept])
-    if case != "its own":
-        with pytest.raises(ValueError, match="above the minimum"):
-            m.penalised_problem(model, X, Y)
-        return
-    problem = m.penalised_problem(model, X, Y)
-    np.testing.assert_allclose(problem.minimum.theta, [*w, intercept], atol=1e-6)
-
-
 def test_other_rows_orders_and_unfinished_fits_are_refused():
     raw, y = load_breast_cancer(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(raw, y)

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
 from rashomon_explorer.exceptions import DataError
-from tests.measures.test_linear_models import L1, NET
+from tests.measures.test_linear_models import L1, NET, SAGA, largest_below
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -40,43 +40,29 @@ def squared_labels(scores):
 
 ONES = np.ones(N)
 TIGHT = {"tol": 1e-9, "max_iter": 10_000}
+
+
+def case(model, loss, factor, total=ONES, weights=None, l1=0.0):
+    return model, weights, loss, total, factor, l1
+
+
 CASES = {
-    "softmax": (LogisticRegression(**TIGHT), None, cross_entropy, ONES, 1.0, 0.0),
-    "softmax, weights": (
+    "softmax": case(LogisticRegression(**TIGHT), cross_entropy, 1.0),
+    "softmax, weights": case(
         LogisticRegression(C=0.5, class_weight=PER_CLASS, solver="newton-cholesky", **TIGHT),
-        WEIGHTS,
-        cross_entropy,
-        WEIGHTS * BY_CLASS,
-        2.0,
-        0.0,
+        *(cross_entropy, 2.0, WEIGHTS * BY_CLASS, WEIGHTS),
     ),
-    "softmax, none": (LogisticRegression(C=np.inf, **TIGHT), None, cross_entropy, ONES, 0.0, 0.0),
-    "softmax, CV": (
-        LogisticRegressionCV(Cs=[0.3], cv=3, **TIGHT),
-        None,
-        cross_entropy,
-        ONES,
-        1 / 0.3,
-        0.0,
+    "softmax, none": case(LogisticRegression(C=np.inf, **TIGHT), cross_entropy, 0.0),
+    "softmax, CV": case(LogisticRegressionCV(Cs=[0.3], cv=3, **TIGHT), cross_entropy, 1 / 0.3),
+    "softmax, L1": case(
+        LogisticRegression(l1_ratio=1, C=0.2, **SAGA, **L1),
+        *(cross_entropy, 5.0, WEIGHTS, WEIGHTS, 1.0),
     ),
-    "softmax, L1": (
-        LogisticRegression(solver="saga", l1_ratio=1, C=0.2, tol=1e-8, **L1),
-        WEIGHTS,
-        cross_entropy,
-        WEIGHTS,
-        5.0,
-        1.0,
+    "softmax, elastic net": case(
+        LogisticRegression(l1_ratio=0.5, C=0.2, **SAGA, **{**L1, **NET}), cross_entropy, 5.0, l1=0.5
     ),
-    "softmax, elastic net": (
-        LogisticRegression(solver="saga", l1_ratio=0.5, C=0.2, tol=1e-8, **{**L1, **NET}),
-        None,
-        cross_entropy,
-        ONES,
-        5.0,
-        0.5,
-    ),
-    "squares": (RidgeClassifier(alpha=2.0), WEIGHTS, squared_labels, WEIGHTS, 2.0, 0.0),
-    "squares, CV": (RidgeClassifierCV(alphas=[0.7]), None, squared_labels, ONES, 0.7, 0.0),
+    "squares": case(RidgeClassifier(alpha=2.0), squared_labels, 2.0, WEIGHTS, WEIGHTS),
+    "squares, CV": case(RidgeClassifierCV(alphas=[0.7]), squared_labels, 0.7),
 }
 
 
@@ -101,19 +87,9 @@ def parts_of(theta):
 
 
 def furthest(of_parts, level, direction, start):
-    """Largest direction·θ among models up to a level, by sequential quadratic programmes."""
-    goal = np.append(direction, -direction)
-    found = minimize(
-        lambda x: -goal @ x,
-        parts_of(start),
-        jac=lambda x: -goal,
-        constraints={"type": "ineq", "fun": lambda x: 1e3 * (level - of_parts(x))},
-        bounds=[(0, 30)] * 18,
-        method="SLSQP",
-        options={"maxiter": 300, "ftol": 1e-9},
-    )
-    assert of_parts(found.x) <= level + 1e-7
-    return goal @ found.x
+    """Largest direction·θ among models up to a level."""
+    goal, bounds = np.append(direction, -direction), [(0, 30)] * 18
+    return largest_below(of_parts, level, goal, parts_of(start), bounds)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -639,23 +639,18 @@ def multiplicity_by_person_group(
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     measure_names = list(measures or _MEASURES[models.task])
     coded_groups = Groups.from_attributes(groups, np.shape(groups)[0])
-    texts = np.asarray(_different(coded_groups.texts))[coded_groups.codes]
+    texts = coded_groups.texts
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise ValueError(f"two groups have the same name {twice!r}: give them different names")
+    by_row = np.asarray(texts)[coded_groups.codes]
     long = multiplicity_table(
-        models, X, psi=psi, groups=texts, measures=measure_names, baseline=baseline
+        models, X, psi=psi, groups=by_row, measures=measure_names, baseline=baseline
     )
     wide = long.pivot(index="group", columns="measure", values="value")
-    wide = wide.loc[["all rows", *coded_groups.texts], measure_names].rename_axis(
-        index="group", columns=None
-    )
+    wide = wide.loc[["all rows", *texts], measure_names].rename_axis(index="group", columns=None)
     ratios = wide / wide.loc["all rows"]
     rows = long.groupby("group", observed=True)["rows"].first().loc[wide.index]
     table = pd.concat([rows, wide, ratios.add_suffix("_ratio")], axis=1)
     table.attrs.update(long.attrs)
     return table
-
-
-def _different(texts: list[str]) -> list[str]:
-    if len(set(texts)) < len(texts):
-        twice = next(text for text in texts if texts.count(text) > 1)
-        raise ValueError(f"two groups have the same name {twice!r}: give them different names")
-    return texts

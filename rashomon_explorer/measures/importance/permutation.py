@@ -24,9 +24,14 @@ from rashomon_explorer.sets.sources.predictions import row_losses as predicted_l
 
 
 class _Arrays:
-    """Rows as an array, whose columns are shuffled."""
+    """Models, and rows as an array, whose columns are shuffled."""
 
+    models: Any
     rows: Any
+
+    def using(self, columns: inputs.Columns) -> inputs.Columns:
+        """Models that use some columns: all."""
+        return np.arange(self.models.n_draws)
 
     def shuffled(self, order: inputs.Columns, columns: inputs.Columns) -> Any:
         """Rows with some columns in another order."""
@@ -51,10 +56,6 @@ class _LinearModels(_Arrays):
         scores = models.scores(rows) if models.task == "regression" else models.margins(rows)
         each = scores[..., 1:] if models.link == "softmax" else scores[..., None]
         return row_losses(set_reliance.LOSS_OF_LINK[models.link], each, self.targets).mean(axis=1)
-
-    def using(self, columns: inputs.Columns) -> inputs.Columns:
-        """Models that use some columns: all."""
-        return np.arange(self.models.n_draws)
 
 
 class _Predictors(_Arrays):
@@ -88,10 +89,6 @@ class _Predictors(_Arrays):
             rows[rows.columns[column]] = moved.set_axis(rows.index)
         return rows
 
-    def using(self, columns: inputs.Columns) -> inputs.Columns:
-        """Models that use some columns: all."""
-        return np.arange(self.models.n_draws)
-
 
 class _Trees(_Arrays):
     """Losses of trees on rows with labels."""
@@ -110,14 +107,6 @@ class _Trees(_Arrays):
         """Trees that ask about some of the columns."""
         moved = set(columns.tolist())
         return np.array([k for k, used in enumerate(self.columns) if used & moved], dtype=np.intp)
-
-
-def _task(models: Any, X: Any, y: ArrayLike) -> _LinearModels | _Trees | _Predictors:
-    predictors = getattr(models, "models", None)
-    if isinstance(predictors, DecisionTrees):
-        return _Trees(models, X, y)
-    fitted = isinstance(predictors, FittedModels)
-    return _Predictors(models, X, y) if fitted else _LinearModels(models, X, y)
 
 
 @inputs.by_index
@@ -179,7 +168,9 @@ def permutation_table(
     """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
     models, X = inputs.set_and_rows(models, X)
-    task = _task(models, X, y)
+    predictors = getattr(models, "models", None)
+    kind = _Predictors if isinstance(predictors, FittedModels) else _LinearModels
+    task: Any = (_Trees if isinstance(predictors, DecisionTrees) else kind)(models, X, y)
     groups = inputs.feature_groups(features, task.names, task.groups)
     using = {name: task.using(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)

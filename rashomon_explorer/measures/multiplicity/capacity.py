@@ -24,7 +24,7 @@ def channel_capacity(rows: FloatArray, tolerance: float) -> FloatArray:
     """Lower and upper bound, in nats, on each channel's capacity."""
     bounds = np.tile([0.0, np.inf], (len(rows), 1))
     todo = np.arange(len(rows))
-    negentropy = _negentropy(rows)
+    negentropy = np.einsum("rmc,rmc->rm", rows, np.log(np.maximum(rows, _TINY)))
     few = np.concatenate([rows.argmax(axis=1), rows.argmin(axis=1)], axis=1)
     for _ in range(_MOST_ROUNDS):
         some = rows[todo[:, None], few]
@@ -99,11 +99,6 @@ def _mixture(weight: FloatArray, some: FloatArray) -> FloatArray:
 def _divergences(some: FloatArray, own: FloatArray, q: FloatArray) -> FloatArray:
     """KL(f ‖ q) (n_rows, k); a class with q = 0 counts as q = 1e-300."""
     return np.asarray(own - (some @ np.log(np.maximum(q, _TINY))[:, :, None])[:, :, 0])
-
-
-def _negentropy(rows: FloatArray) -> FloatArray:
-    logs = np.log(np.maximum(rows, _TINY))
-    return np.asarray(np.einsum("rmc,rmc->rm", rows, logs))
 
 
 _BITS = 1 / math.log(2)

@@ -56,7 +56,9 @@ class PairCounts:
     def statistics(self, n_rows: int) -> FloatArray:
         """Largest distance, mean kappa and diversity (3, n_models) of the first 1, 2, … models."""
         if self._statistics is None:
-            shares = _class_shares(self.classes, n_rows)
+            shares = self.classes / n_rows  # (n_models, n_classes)
+            if shares.shape[1] == 2:
+                shares[:, 0] = 1 - shares[:, 1]
             largest = total = distances = 0.0
             pairs, news, rows = 0, np.zeros(len(shares), dtype=bool), []
             for new, differ in enumerate(self._with_earlier()):
@@ -78,14 +80,6 @@ def _kappas(differ: FloatArray, own: FloatArray, others: FloatArray) -> FloatArr
     # Class shares are exact row counts: chance agreement is 1 only if both give one class.
     defined = ~((own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0))
     return np.asarray(1 - differ[defined] / (1 - chance[defined]))
-
-
-def _class_shares(counts: IntArray, n_rows: int) -> FloatArray:
-    """Share of rows (n_models, n_classes) to which each model assigns each class."""
-    shares = np.asarray(counts / n_rows)
-    if shares.shape[1] == 2:
-        shares[:, 0] = 1 - shares[:, 1]
-    return shares
 
 
 def pair_counts(predictions: Predictions, steps: Steps) -> PairCounts:

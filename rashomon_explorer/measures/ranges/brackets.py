@@ -77,10 +77,6 @@ def _penalised_brackets(
     return search.Extents(ends[0], ends[1], points)
 
 
-def _inner(among: LevelSet, directions: FloatArray, points: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->j", directions, points - among.centre[:, None]))
-
-
 def _by_cuts(
     among: LevelSet, directions: FloatArray, tolerance: float, decided: search.Decide | None
 ) -> search.Extents:
@@ -92,7 +88,8 @@ def _by_cuts(
     ]
     points = among.verified(np.column_stack([point for _, point in results]))
     outer = np.array([outer for outer, _ in results])
-    return search.Extents(_inner(among, directions, points), outer, points)
+    inner = np.einsum("ij,ij->j", directions, points - among.centre[:, None])
+    return search.Extents(inner, outer, points)
 
 
 def _cut_wide_ones(

@@ -240,7 +240,8 @@ class Recourse:
 
     def _described(self) -> pd.DataFrame:
         """Status, change in words and cost of each person."""
-        moved = self.changes[[not _is_same(a, b) for a, b in _pairs(self.changes)]]
+        old, new = self.changes["old"], self.changes["new"]
+        moved = self.changes[new.notna() & ~(old.notna() & (old == new))]
         words: dict[Any, list[str]] = {}
         for _, move in moved.iterrows():
             text = f"{move['feature']} {_in_words(move['old'])} → {_in_words(move['new'])}"
@@ -252,15 +253,6 @@ class Recourse:
 
 
 _MOST_LINES = 20
-
-
-def _pairs(changes: pd.DataFrame) -> Any:
-    return zip(changes["old"], changes["new"], strict=True)
-
-
-def _is_same(old: Any, new: Any) -> bool:
-    """Whether a change for all models is none; a missing new value stands for none."""
-    return bool(pd.isna(new) or (not pd.isna(old) and old == new))
 
 
 def _in_words(value: Any) -> str:

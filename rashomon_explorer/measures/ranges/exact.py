@@ -275,15 +275,11 @@ def exact_coefficient_ranges(
     check_problem(problem)
     index = pd.Index(parameter_names(problem, feature_names), name="parameter")
     table = _table(problem, psi, as_directions(problem, None), index, tolerance)
-    return table.assign(sign=_signs(table))
-
-
-def _signs(table: pd.DataFrame) -> NDArray[Any]:
-    """Proved sign over the set of each row's quantity."""
     unbounded = np.isinf(table["low_outer"]) | np.isinf(table["high_outer"])
     zero = (table["low"] <= 0) & (table["high"] >= 0)
     conditions = [unbounded, zero, table["low_outer"] > 0, table["high_outer"] < 0]
-    return np.select(conditions, ["not identified", "can be zero", "+", "-"], "undecided")
+    signs = np.select(conditions, ["not identified", "can be zero", "+", "-"], "undecided")
+    return table.assign(sign=signs)
 
 
 def exact_score_ranges(

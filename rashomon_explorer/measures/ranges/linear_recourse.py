@@ -126,7 +126,9 @@ def recourse(
     }
     trees = _tree_set(problem, psi, wanted, design, margin)
     if trees is not None:
-        people = _tree_rows(problem, trees, X)
+        table = set_and_rows(problem, X)[1]
+        named = isinstance(table, pd.DataFrame) and set(trees.names) <= set(table.columns)
+        people = finite_rows(table[list(trees.names)] if named else table, len(trees.names))
         changes = Changes.declared(trees.names, changeable, **declared)
         return tree_recourse(trees, changes, people, row_index(X), psi)
     check_problem(problem)
@@ -172,12 +174,6 @@ def _tree_set(source: Any, psi: float, wanted: int, design: Any, margin: float) 
         raise ValueError(f"wanted must be the code of a class, got {wanted!r}")
     make = TreeSet.counted if isinstance(source, CountedTrees) else TreeSet.listed
     return make(source, float(psi), wanted)
-
-
-def _tree_rows(source: Any, trees: TreeSet, X: Any) -> FloatArray:
-    rows = set_and_rows(source, X)[1]
-    named = isinstance(rows, pd.DataFrame) and set(trees.names) <= set(rows.columns)
-    return finite_rows(rows[list(trees.names)] if named else rows, len(trees.names))
 
 
 def _people(
@@ -388,7 +384,9 @@ class _Programme:
             )
             if solution.x is None:
                 return None, np.inf
-            features = self._features(solution.x)
+            values = np.where(self.integral, np.rint(solution.x), solution.x)
+            features = self.start + self.steps @ np.clip(values, 0.0, self.upper)
+            features = snapped(self.person, self.changes.within_reach(self.person, features))
             if not self._add_missing(pool, margin, features):
                 mixed = self.integral.any()
                 return features, float(solution.mip_dual_bound if mixed else solution.fun)
@@ -447,11 +445,6 @@ class _Programme:
         worst = np.argsort(-missing)[:_NEW_CUTS]
         self.used += worst[missing[worst] > 0].tolist()
         return bool((missing[worst] > 0).any())
-
-    def _features(self, values: FloatArray) -> FloatArray:
-        values = np.where(self.integral, np.rint(values), values)
-        features = self.start + self.steps @ np.clip(values, 0.0, self.upper)
-        return snapped(self.person, self.changes.within_reach(self.person, features))
 
 
 @dataclass(eq=False)
@@ -528,7 +521,8 @@ class _Search:
             proved, inner = np.split(self._ask(np.vstack([cheap, between]))[0], 2)
             for index, *ends in zip(tried, rows, proved, between, inner, strict=True):
                 self._take(index, *ends)
-        return [index for index in active if self._is_open(index)]
+        is_open = (self.answers.status == "undecided") & (self.raised > self.finest)
+        return [index for index in active if is_open[index]]
 
     def _take(
         self, place: int, cheap: FloatArray, worst: float, between: FloatArray, inner: float
@@ -560,10 +554,6 @@ class _Search:
                 inner = programme.changes.within_reach(programme.person, cheap + step)
             between.append(snapped(programme.person, cheap + _BETWEEN * (inner - cheap)))
         return np.array(between)
-
-    def _is_open(self, place: int) -> bool:
-        undecided = self.answers.status[place] == "undecided"
-        return bool(undecided and self.raised[place] > self.finest[place])
 
     def _ask(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Worst scores (proved, attained) of rows; models that refuse become half-spaces."""

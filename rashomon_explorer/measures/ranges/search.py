@@ -258,7 +258,8 @@ def _metric(among: LevelSet, theta: FloatArray) -> Metric:
         around = among.objective.hessian(among.centre)
         hessian = hessian + _CORNER * np.diag(np.diag(around))
         return FaceMetric.from_hessian(hessian, among.l1)
-    return axes(hessian, _least_curvature(among))
+    # A small share of the room over the ball; 0 without a ball, whose radius is infinite.
+    return axes(hessian, _FLAT_SHARE * among.room / among.reach.radius**2)
 
 
 def axes(hessian: FloatArray, least: float) -> SharedMetric:
@@ -266,10 +267,3 @@ def axes(hessian: FloatArray, least: float) -> SharedMetric:
     curvature, vectors = np.linalg.eigh(hessian)
     floor = max(_FLAT * float(curvature[-1]), least)
     return SharedMetric(np.maximum(curvature, floor), vectors)
-
-
-def _least_curvature(among: LevelSet) -> float:
-    """Smallest curvature used: that of a small share of the room over the ball; 0 without one."""
-    if np.isfinite(among.reach.radius):
-        return _FLAT_SHARE * among.room / among.reach.radius**2
-    return 0.0

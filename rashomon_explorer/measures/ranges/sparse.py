@@ -135,7 +135,7 @@ def matched_subgradient(
 
 
 _MOST_STEPS = 200
-_CONVERGED = 1e-16
+_CONVERGED, _OPTIMAL = 1e-16, 1e-10
 _DAMPING, _LARGEST_DAMPING = 1e-3, 1e3  # shares of the Hessian's diagonal at 0
 
 
@@ -157,7 +157,10 @@ def minimise_l1(objective: Any, l1: FloatArray) -> FloatArray:
             theta, damping = new, damping / 10 if damping > _DAMPING else 0.0
             value, gradient = _at(objective, theta)
         if new is None or fall <= _CONVERGED * (1 + abs(value)):
-            if (fall >= 0 and _is_optimal(theta, gradient, l1)) or damping >= _LARGEST_DAMPING:
+            # The slopes that the L1 penalty does not balance.
+            residual = np.abs(gradient) - np.where(theta == 0, l1, 0.0)
+            optimal = residual.max() <= _OPTIMAL * max(float(l1.max()), 1e-300)
+            if (fall >= 0 and optimal) or damping >= _LARGEST_DAMPING:
                 break
             damping = max(10 * damping, _DAMPING)
     return theta
@@ -180,15 +183,6 @@ def _step(
             return np.asarray(new)
         step /= 2
     return None
-
-
-_OPTIMAL = 1e-10
-
-
-def _is_optimal(theta: FloatArray, gradient: FloatArray, l1: FloatArray) -> bool:
-    """Whether the slopes are those that the L1 penalty balances, nearly."""
-    residual = np.abs(gradient) - np.where(theta == 0, l1, 0.0)
-    return bool((residual <= _OPTIMAL * max(float(l1.max()), 1e-300)).all())
 
 
 def _at(objective: Any, theta: FloatArray) -> tuple[float, FloatArray]:

@@ -1,7 +1,7 @@
 """Mean losses over all switched pairs of rows."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -281,14 +281,10 @@ def _every_pair(base: FloatArray, moving: FloatArray, targets: FloatArray, loss:
         )
     total = np.zeros(models)
     for b, a, model in zip(base, moving, range(models), strict=True):
-        for rows in _blocks(n, n * a.shape[1]):
+        step = max(1, _BLOCK // (n * a.shape[1]))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
             each = row_losses(loss, b[rows, None, :] + a[None, :, :], targets[rows, None])
             total[model] += each.sum()
         total[model] -= row_losses(loss, b + a, targets).sum()
     return total / (n * (n - 1))
-
-
-def _blocks(n: int, width: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // width)
-    for start in range(0, n, step):
-        yield slice(start, start + step)
