@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifi
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import model_class_reliance, model_reliance
 from rashomon_explorer.measures.ranges import declared_problem, penalised_problem
-from rashomon_explorer.measures.ranges.ellipsoids import curvature
+from rashomon_explorer.measures.ranges.level_set import curvature
 from rashomon_explorer.measures.reliance import level_set, pair_losses, switching_loss
 from rashomon_explorer.measures.reliance.class_reliance import SquareClass
 from rashomon_explorer.measures.reliance.level_set import Quadratic, project_to_level_set

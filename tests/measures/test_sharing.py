@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
-from rashomon_explorer.measures.ranges import brackets, sharing
-from rashomon_explorer.measures.ranges.sharing import SharedBrackets
+from rashomon_explorer.measures.ranges import brackets
+from rashomon_explorer.measures.ranges.brackets import SharedBrackets
 from rashomon_explorer.problem.problem import Problem
 
 RNG = np.random.default_rng(3)
@@ -46,7 +46,7 @@ def case(name):
 def at_once(monkeypatch):
     """Share models whatever the size of the table."""
     monkeypatch.setattr(brackets, "_AT_ONCE", 0.0)
-    monkeypatch.setattr(sharing, "_MODELS", 16)
+    monkeypatch.setattr(brackets, "_MODELS", 16)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -93,7 +93,7 @@ def test_the_ellipsoid_holds_the_set_and_a_smaller_one_does_not(name):
     reach, first = problem.outer_reach(psi), problem.reach(psi)
     among = brackets.psi_level_set(problem, psi)
     shared = SharedBrackets.at_best(among, RNG.normal(size=(problem.p, 300)))
-    metric = sharing.search.axes(
+    metric = brackets.search.axes(
         problem.hessian(problem.minimum.theta) + 1e-6 * np.eye(problem.p), 0
     )
     models = shared._boundary(metric, shared.directions)
@@ -115,8 +115,8 @@ def test_the_ellipsoid_holds_the_set_and_a_smaller_one_does_not(name):
 def test_bounds_by_shared_tangents_are_needed_in_full(share, at_once, monkeypatch):
     problem, psi, rows = case("logistic")
     exact = m.exact_score_ranges(problem, psi, rows, seconds=None)
-    usual = sharing._least_bounds
-    monkeypatch.setattr(sharing, "_least_bounds", lambda *a: share * usual(*a))
+    usual = brackets._least_bounds
+    monkeypatch.setattr(brackets, "_least_bounds", lambda *a: share * usual(*a))
     monkeypatch.setattr(brackets, "_LEAST", 1e9)
     some = m.exact_score_ranges(problem, psi, rows, seconds=0.0)
     holds = (some["high_outer"] >= exact["high"] - 1e-9).all()

@@ -14,8 +14,13 @@ from scipy.optimize import linprog
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.ranges.ellipsoids import Ellipsoid, refined_ellipsoid
-from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere, radius_beyond
+from rashomon_explorer.measures.ranges.level_set import (
+    Ellipsoid,
+    EllipsoidReach,
+    Everywhere,
+    radius_beyond,
+    refined_ellipsoid,
+)
 from rashomon_explorer.measures.ranges.sparse import minimise_l1
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss

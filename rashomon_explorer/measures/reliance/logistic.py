@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
-from rashomon_explorer.measures.ranges.ellipsoids import (
+from rashomon_explorer.measures.ranges.level_set import (
     Ellipsoid,
     curvature,
     least_curvature,
