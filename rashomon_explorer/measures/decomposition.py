@@ -518,10 +518,7 @@ def _split(draws: _Draws, part: _Part, confidence: float) -> dict[str, float]:
 def jackknife(
     replicates: FloatArray, confidence: float, freedom: float, *, skewed: bool = True
 ) -> Estimate:
-    """Student interval with the delete-one jackknife variance and Johnson's (1978) shift.
-
-    ``replicates`` (1 + n_draws,) are the statistic of all draws, then without each.
-    """
+    """Student interval of replicates (1 + n_draws,) by jackknife, with Johnson's (1978) shift."""
     value, without, n = float(replicates[0]), replicates[1:], len(replicates) - 1
     variance = float((n - 1) * without.var())
     if math.isnan(value) or math.isnan(variance) or freedom < 1:

@@ -127,11 +127,7 @@ _OF_ROWS = ("X", *_PREDICTED, "y", "groups", "sample_weight", "strata", "baselin
 
 
 def by_index(measure: Function) -> Function:
-    """Decorate a measure of rows: Series and frames are matched by their index, as in pandas.
-
-    They are brought into the order of ``X``, or of the people in the columns of a frame of labels.
-    Different labels of rows raise DataError; arrays and lists have no index and stay as they are.
-    """
+    """Decorate a measure of rows: Series and frames are matched to the order of X by index."""
     parameters = signature(measure)
 
     @wraps(measure)
@@ -283,10 +279,7 @@ def preprocessing(models: Any) -> Callable[[Any], Any] | None:
 
 
 def set_and_rows(models: Any, X: Any = None) -> tuple[Any, Any]:
-    """Set of models and the rows that they take, from a set or an estimator and its raw table.
-
-    The set has no encoder any more, so that no row is encoded twice.
-    """
+    """Set of models without its encoder, and encoded rows, from an estimator and its table."""
     from rashomon_explorer.sets.scores import encoded_rows, without_encoder
 
     steps, model_set = preprocessing(models), fitted_set(models)

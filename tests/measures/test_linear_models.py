@@ -25,6 +25,7 @@ from sklearn.svm import LinearSVC
 from rashomon_explorer import measures as m
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.sparse import matched_subgradient
+from tests.measures.rays import edge_of_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -374,27 +375,16 @@ def test_separation_in_a_flat_design_is_still_refused():
         m.penalised_problem(LogisticRegression(C=np.inf, max_iter=9999).fit(rows, y), rows, y)
 
 
-def edge_of_set(problem, psi, count=1000):
-    """Furthest models (p, count) of the set along random rays from the minimum, by halving."""
-    best = problem.minimum
-    ray = np.random.default_rng(0).normal(size=(problem.p, count))
-    ray *= problem.reach(psi).weight[:, None] ** 0.5
-    low, high = np.zeros(count), np.full(count, 50.0)
-    for _ in range(50):
-        middle = (low + high) / 2
-        inside = problem.value(best.theta[:, None] + middle * ray) <= best.value + psi
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return best.theta[:, None] + low * ray
-
-
 SPARSE = [name for name, case in CASES.items() if "l1" in case[-1]]
 
 
 @pytest.mark.parametrize("case", SPARSE)
 def test_the_ellipsoid_of_an_l1_penalty_holds_the_set_and_a_smaller_one_does_not(case):
     problem, outside = fitted(case)[0], []
+    ray = np.random.default_rng(0).normal(size=(problem.p, 1000))
     for psi in (1e-4, 0.01, 1.0):
-        edge = edge_of_set(problem, psi) - problem.minimum.theta[:, None]
+        scaled = ray * problem.reach(psi).weight[:, None] ** 0.5
+        edge = edge_of_set(problem, psi, scaled) - problem.minimum.theta[:, None]
         sizes = []
         for share in (1.0, 0.1):
             reach = problem.reach(share * psi)

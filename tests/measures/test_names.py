@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, audit, measures
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
@@ -72,7 +71,6 @@ ARGUMENTS = {
 """What a measure takes, by the name of its parameter."""
 OWN = {
     "declared_problem": {"estimator": FIT},
-    "decomposition_by_person": {"measure": "disagreement"},
     "disagreement_decomposition": {"measure": "disagreement"},
     "divided_loss": {"features": ["a"], "random_state": 0},
     "fairness_frame": {"labels": LABELS.iloc[0]},
@@ -86,7 +84,6 @@ OWN = {
     "released_flips": {"models": BALL},
     "released_ranges": {"models": BALL},
     "multiplicity_table": {"measures": ["ambiguity"]},
-    "noise_by_budget": {"epsilon": 1e5, "measure": "disagreement"},
     "permutation_importance": {"random_state": 0},
     "proved_people": {"problem": PROBLEM},
     "recourse": {"X": D.iloc[:4], "bounds": {"a": (-9, 9)}},
@@ -285,14 +282,6 @@ def test_series_in_two_orders_beside_an_array_are_refused():
     measures.fairness_gaps(labels, Y, GROUPS)
     with pytest.raises(DataError, match="no index that tells which is right"):
         measures.fairness_gaps(labels, Y, GROUPS.iloc[::-1])
-
-
-def test_every_measure_of_two_arguments_of_rows_matches_them_by_index():
-    for name, function in exported().items():
-        names = [key for key in inspect.signature(function).parameters if key in OF_ROWS]
-        if len(names) > 1 and name != "rid":
-            assert hasattr(function, "__wrapped__"), name
-    assert by_index.__doc__
 
 
 def test_comparisons_are_no_levels_of_a_category():

@@ -26,6 +26,7 @@ from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
+from tests.measures.rays import edge_of_set
 
 DOMAINS = {"small ball": Ball(1.2), "large ball": Ball(6.0)}
 KINKED = {"hinge", "absolute"}
@@ -49,18 +50,6 @@ def problem_of(name, n=40, p=2, **settings):
     return Problem(X, y, loss=loss, **{"intercept": False, **settings})
 
 
-def edge_of_set(problem, psi, angles=1001):
-    """Furthest models of the set along rays from the minimum, by halving: (2, angles)."""
-    best, turn = problem.minimum, np.linspace(0, 2 * np.pi, angles)
-    ray, low, high = np.vstack([np.cos(turn), np.sin(turn)]), np.zeros(angles), np.full(angles, 20)
-    for _ in range(34):
-        middle = (low + high) / 2
-        theta = best.theta[:, None] + middle * ray
-        inside = (problem.value(theta) <= best.value + psi) & problem.domain.contains(theta)
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return best.theta[:, None] + low * ray
-
-
 def widths(table):
     return table["high_outer"] - table["low_outer"], table["high"] - table["low"]
 
@@ -73,7 +62,8 @@ SLOW = [pytest.param(name, marks=pytest.mark.law) for name in sorted(KINKED)]  #
 def test_ranges_are_those_of_a_fine_scan(name, domain):
     problem = problem_of(name, domain=DOMAINS[domain])
     table = m.exact_ranges(problem, 0.03, DIRECTIONS)
-    values = DIRECTIONS @ edge_of_set(problem, 0.03)
+    turn = np.linspace(0, 2 * np.pi, 1001)
+    values = DIRECTIONS @ edge_of_set(problem, 0.03, np.vstack([np.cos(turn), np.sin(turn)]), 20.0)
     outer, inner = widths(table)
     assert (table["low_outer"] <= values.min(axis=1) + 1e-11).all()
     assert (table["high_outer"] >= values.max(axis=1) - 1e-11).all()

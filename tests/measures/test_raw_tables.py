@@ -76,7 +76,6 @@ SPECIAL = {
     "model_class_reliance": lambda f, who, X: f(LINEAR, FRAME, Y, features=["age"]),
     "multiplicity_by_person_group": lambda f, who, X: f(who, X, GROUPS),
     "multiplicity_table": lambda f, who, X: f(who, X, groups=GROUPS),
-    "noise_by_budget": lambda f, who, X: f(who, X, [np.inf]),
     "people_ranges": lambda f, who, X: f(who, X, DECLARED),
     "permutation_importance": lambda f, who, X: f(who, X, Y, random_state=0),
     "plot_pair": lambda f, who, X: f(who, 0, 1, X, Y),

@@ -21,11 +21,7 @@ _MODELS = 255  # models of one batch of distances
 
 
 class PairCounts:
-    """Number of rows that each pair of models labels differently, and rows of each class.
-
-    Counts of one chunk are computed from packed labels when they are needed, a few models at a
-    time. Those of several chunks are added.
-    """
+    """Rows that each pair of models labels differently, and rows of each class, over chunks."""
 
     def __init__(
         self, classes: IntArray, bits: NDArray[np.uint64] | None, differ: IntArray | None = None

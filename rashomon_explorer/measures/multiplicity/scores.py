@@ -78,10 +78,7 @@ def spread_sums(predictions: inputs.Predictions, steps: inputs.Steps) -> FloatAr
 
 
 class RunningMoments:
-    """Variance of each row's score over the models added, without cancellation.
-
-    Sums of squares about the mean are merged batch by batch (Chan, Golub and LeVeque 1983).
-    """
+    """Variance of each row's score over the models added (Chan, Golub and LeVeque 1983)."""
 
     def __init__(self) -> None:
         self.models = 0

@@ -242,11 +242,7 @@ def _parts(count: int) -> list[slice]:
 def _least_bounds(
     among: LevelSet, directions: FloatArray, gradients: FloatArray, room: FloatArray
 ) -> FloatArray:
-    """Least of the bounds (K,) on a·(ϑ − θ*) that the tangents with these gradients (p, T) prove.
-
-    Each is λ·price + radius·‖a − λg‖ for some λ ≥ 0, from inner products alone; their rounding is
-    added.
-    """
+    """Least bounds (K,) on a·(ϑ − θ*) by tangents g (p, T): λ·price + radius·‖a − λg‖."""
     reach, shift = among.reach, 0.0 * directions[0]
     if isinstance(reach, level_set.BallReach):
         radius, shift = reach.radius, reach.centre @ directions
@@ -312,9 +308,7 @@ def bracketed(
 ) -> search.Extents:
     """Bracket max a·(ϑ − θ*) for columns a of (p, K), searching as many as ``seconds`` allow.
 
-    A threshold test is decided first by models and tangents that all columns share. Columns that
-    are not searched keep valid brackets: the nearest to their thresholds are searched, or those of
-    the widest brackets.
+    Columns that are not searched keep the valid, wider brackets of shared models and tangents.
     """
     workers, limit = {"n_jobs": n_jobs, "executor": executor}, affordable(problem, seconds)
     if decided is None and directions.shape[1] <= limit:

@@ -75,10 +75,7 @@ def problem_rows(problem: ConvexProblem, X: Any) -> Any:
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
-    """Directions of every row's score; with several scores per row, one per class but the first.
-
-    A penalised problem has a score of every class, centred for softmax losses.
-    """
+    """Directions of every row's score, or of its classes' (all but the first, or centred)."""
     rows, index, outputs = scored_rows(problem, X), row_index(X), problem.loss.outputs
     if outputs > 1 and isinstance(problem, PenalisedProblem):
         return row_directions(rows, index, outputs, problem.class_scores, problem.classes)
@@ -92,10 +89,7 @@ def row_directions(
     scores: FloatArray | None = None,
     classes: Sequence[Any] | None = None,
 ) -> tuple[FloatArray, pd.Index]:
-    """Directions of the scores of rows (n_rows, width) as the models score them.
-
-    ``scores`` (k, outputs) maps a row's outputs to the scores of ``classes``.
-    """
+    """Directions of rows' scores; ``scores`` (k, outputs) maps outputs to those of classes."""
     if outputs == 1:
         return rows, index
     scores = np.eye(outputs) if scores is None else scores

@@ -35,11 +35,7 @@ def least_crossings(
     tolerance: float,
     beyond: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ b} for each column d of (p, K), d·θ* ≤ b.
-
-    A tangent proves the lower bound; a model with d·θ > b attains the upper one, b = ``beyond``.
-    ``zero`` is an excess loss that the minima do not exceed. Losses with kinks get [0, ∞).
-    """
+    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ b} for columns d of (p, K); [0, ∞) for kinks."""
     search = _Search(problem, directions, zero, tolerance, beyond)
     smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
     if not smooth:
@@ -122,11 +118,7 @@ class _Search:
     def _bound(
         self, active: NDArray[np.intp], theta: FloatArray, value: FloatArray, slope: FloatArray
     ) -> FloatArray:
-        """Lower bound (K,) on the excess loss by the tangents at ``theta``.
-
-        L(ϑ) ≥ L(θ) + g·(ϑ − θ), and for every μ ≥ 0 and d·ϑ ≥ b at least as much with g − μd in
-        place of g, plus μb, whose minimum over a ball or an ellipsoid around the models is known.
-        """
+        """Lower bound (K,) on the excess by tangents: min of (g − μd)·ϑ + μb for every μ ≥ 0."""
         problem, d = self._problem, self._directions[:, active]
         error = _ROUNDING * (1 + np.abs(value)) * np.sqrt(len(theta))
         excess = value - problem.minimum.value - error - np.einsum("ij,ij->j", slope, theta)
@@ -308,11 +300,7 @@ def _check_classes(problem: ConvexProblem) -> None:
 def flip_directions(
     rows: FloatArray, best: FloatArray, outputs: int, reference: bool = True, threshold: float = 0.0
 ) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Directions (n, other labels, p) that rise towards a flip, and the best labels (n,).
-
-    A label flips above ``threshold`` (from 0 to 1), above −``threshold`` (from 1 to 0), or above 0
-    with several scores, where ``reference`` says whether one more class has the score 0.
-    """
+    """Directions (n, other labels, p) that rise towards a flip, and the best labels (n,)."""
     scores = rows @ best.reshape(outputs, -1).T
     if outputs == 1:
         label = (scores[:, 0] > threshold).astype(int)
@@ -342,11 +330,7 @@ def _problem_directions(
 def _largest_crossing(
     problem: ConvexProblem, directions: FloatArray, beyond: FloatArray, threshold: float
 ) -> float:
-    """Excess loss of models that reach the thresholds, which no least crossing exceeds.
-
-    Models of one score for every row, the threshold, are beyond it for all; without an intercept
-    the nearest model to the best one is taken for each of the columns (p, K).
-    """
+    """Excess loss of models that reach the thresholds, which no least crossing exceeds."""
     best = problem.minimum.theta
     reached = np.zeros((problem.p, 1))
     if threshold and problem.intercept:

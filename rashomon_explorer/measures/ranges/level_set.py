@@ -92,11 +92,7 @@ def curvature(scores: FloatArray) -> FloatArray:
 
 
 def least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
-    """Largest q (n,) with loss − tangent ≥ q·t² for all changes |t| ≤ distance of the scores.
-
-    The excess is t²·∫₀¹(1 − u)σ'(a + ut)du, and σ' is even and falls with |a|: t = ±distance, the
-    sign that of a, is the least.
-    """
+    """Largest q (n,) with loss − tangent ≥ q·t² for all changes |t| ≤ distance of the scores."""
     a, d = np.abs(scores), np.maximum(distance, 1e-300)
     excess = np.log1p(np.exp(-a - d)) - np.log1p(np.exp(-a)) + d * expit(-a)
     # For small d the difference cancels; half the least σ' is a lower bound.
@@ -123,12 +119,10 @@ def refined_ellipsoid(
     rounds: int = _ROUNDS,
     gain: float = 1e-4,
 ) -> Ellipsoid:
-    """Smaller ellipsoid around all changes h of the best model with an excess of at most room/2.
+    """Ellipsoid around all changes h with an excess of at most room/2: hᵀ(2K + penalty)h ≤ room.
 
-    With d_i ≥ |z_i·h|, a row's loss exceeds its tangent by at least q_i(z_i·h)² with the q_i of
-    :func:`least_curvature`. So hᵀ(2K + penalty)h ≤ room, K the weighted mean of q_i z_i z_iᵀ. Each
-    round lowers the d_i, which start from a proved ellipsoid, until they fall by a share of
-    ``gain`` or less.
+    K is the weighted mean of q_i z_i z_iᵀ with the q_i of :func:`least_curvature` for distances
+    d_i ≥ |z_i·h|, which each round lowers.
     """
     ellipsoid = first
     bound = np.sqrt(first.size) * lengths(rows, first.matrix)

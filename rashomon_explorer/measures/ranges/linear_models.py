@@ -64,10 +64,7 @@ def _liblinear(estimator: Any, problem: PenalisedProblem, tol: float) -> FloatAr
 
 
 def _averaged(problem: PenalisedProblem, tol: float, theta: FloatArray) -> FloatArray:
-    """Slopes (p,) at which sag and saga stop: an epoch of n steps changes no weight by more.
-
-    A step is a third of the inverse largest curvature of a row's loss.
-    """
+    """Slopes (p,) at which sag and saga stop: an epoch of n steps changes no weight by more."""
     squares = problem.rows**2
     curvature = 1.0 if isinstance(problem.loss, _SQUARED) else 0.25
     heaviest = 1.0 if problem.weights is None else float(problem.weights.max())

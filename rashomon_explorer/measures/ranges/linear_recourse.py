@@ -261,10 +261,7 @@ class WorstScores:
     def worst(
         self, rows: FloatArray, need: float | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Worst score of features (n, q): a proved bound, one attained, and the models (p, …).
-
-        With a needed score the search ends where a bracket is on one side of it.
-        """
+        """Worst score of features (n, q): proved, attained, and the models (p, …)."""
         answered = np.flatnonzero(~np.isnan(rows).any(axis=1))
         proved, attained = np.full((2, len(rows)), np.nan)
         if not len(answered):
@@ -371,10 +368,7 @@ class _Programme:
         )
 
     def solve(self, pool: _Pool, margin: float) -> tuple[FloatArray | None, float]:
-        """Cheapest features that all half-spaces accept, and a lower bound of their cost.
-
-        None and ∞ if there are none. Half-spaces are taken from the pool as they are needed.
-        """
+        """Cheapest features that all half-spaces accept or None, and a lower bound of the cost."""
         while True:
             solution = milp(
                 self.cost,
@@ -541,10 +535,7 @@ class _Search:
                 self._accept(place, between, inner)
 
     def _between(self, places: list[int], rows: FloatArray) -> FloatArray:
-        """Features between the cheapest and accepted ones, where models cut off more.
-
-        Without accepted ones yet, features beyond the cheapest, as far as the person may go.
-        """
+        """Features between the cheapest and accepted ones, where models cut off more."""
         between = []
         for index, cheap in zip(places, rows, strict=True):
             programme, inner = self.programmes[index], self.inner[index]

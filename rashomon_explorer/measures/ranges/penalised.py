@@ -371,11 +371,7 @@ ConvexProblem = Problem | PenalisedProblem
 
 
 def _separating(margins: FloatArray) -> NDArray[np.intp]:
-    """Parameters of a direction along which no margin falls and some rise; empty if there is none.
-
-    The maximum likelihood estimate of a logistic model exists if and only if there is no such
-    direction (Albert and Anderson 1984); a linear programme finds it (Konis 2007).
-    """
+    """Parameters of a direction along which no margin falls and some rise (Konis 2007), or none."""
     size = np.abs(margins).max(axis=0)
     signed = margins / np.where(size > 0, size, 1.0)
     solution = linprog(-signed.mean(axis=0), -signed, np.zeros(len(signed)), bounds=(-1, 1))
@@ -422,10 +418,7 @@ _FLATTEST = 1e-14  # least curvature of a metric
 def _metric(
     objective: _Penalised, theta: FloatArray, frame: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, ExcessBound]:
-    """Inverse root (p, r) of the Hessian plus a diagonal, and the bound of the excess in it.
-
-    Without a bound of the loss, its convexity and the curvature of the penalty are left.
-    """
+    """Inverse root (p, r) of the Hessian plus a diagonal, and the bound of the excess in it."""
     summed = type(objective.loss) in SUMS
     has_curvature = summed or isinstance(objective.loss, SquaredRisk)
     metric = objective.hessian(theta) if has_curvature else np.diag(objective.ridges)

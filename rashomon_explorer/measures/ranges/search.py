@@ -190,10 +190,7 @@ class _Search:
     def run(
         self, metric: Metric | None, rounds: int, tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
-        """Run the search and return the columns that are still open.
-
-        Without a metric a single column gets the Hessian at its own point.
-        """
+        """Search with a metric, or the Hessian at each point; return the columns still open."""
         active = self._open(np.arange(len(self.inner)), tolerance, decided)
         for _ in range(rounds):
             if not len(active):

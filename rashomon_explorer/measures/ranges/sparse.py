@@ -123,10 +123,7 @@ def _dots(one: FloatArray, other: FloatArray) -> FloatArray:
 def matched_subgradient(
     gradient: FloatArray, theta: FloatArray, l1: FloatArray, direction: FloatArray, weight: Any
 ) -> FloatArray:
-    """Subgradient (p, K) at ``theta`` nearest to a nonnegative multiple of each direction.
-
-    ``gradient`` is the one without a share of the L1 penalty at parameters that are 0.
-    """
+    """Subgradient (p, K) at ``theta`` nearest to a nonnegative multiple of each direction."""
     free = np.where(theta == 0, l1[:, None], 0.0)
     fixed = np.where(free == 0, weight[:, None] * direction, 0.0)
     multiple = _dots(fixed, gradient) / np.maximum(_dots(fixed, direction), 1e-300)
@@ -140,10 +137,7 @@ _DAMPING, _LARGEST_DAMPING = 1e-3, 1e3  # shares of the Hessian's diagonal at 0
 
 
 def minimise_l1(objective: Any, l1: FloatArray) -> FloatArray:
-    """Minimiser (p,) of a smooth function plus Σ l1_j |θ_j|, by Newton's method over faces.
-
-    A step that fails, where the loss has no curvature in some direction, is repeated with damping.
-    """
+    """Minimiser (p,) of a smooth function plus Σ l1_j |θ_j|, by damped Newton steps over faces."""
     theta = np.zeros(len(l1))
     value, gradient = _at(objective, theta)
     scale, damping = np.diag(np.diag(objective.hessian(theta))), 0.0

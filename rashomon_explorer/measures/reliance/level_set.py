@@ -98,11 +98,7 @@ def ascend_in_level_set(
     whiten: FloatArray | None = None,
     loss: ValueAndGradient | None = None,
 ) -> FloatArray:
-    """Model (p,) of the set with the largest value in a local search from ``start`` (p,).
-
-    ``whiten`` (p, p) maps a ball of radius 1 around 0 to one around the best model that contains
-    the set.
-    """
+    """Model (p,) of the set with the largest value in a local search from ``start`` (p,)."""
     loss, best = loss or model_loss(problem), problem.minimum.theta
     whiten = problem.domain.diameter * np.eye(problem.p) if whiten is None else whiten
     scale = max(level - problem.minimum.value, 1e-12)
@@ -207,11 +203,7 @@ class SquareMoments:
         return Quadratic(self.gram / 2, -self.cross / 2, self.energy / 2)
 
     def rise(self, columns: Columns) -> Quadratic:
-        """e_switch(θ) − e_orig(θ), the sample covariance of moving part and residual.
-
-        A quadratic form in θ with the blocks of the covariance matrix between S and its
-        complement (equal to Fisher, Rudin and Dominici 2019, equation 6.2, minus e_orig).
-        """
+        """e_switch(θ) − e_orig(θ), the sample covariance of moving part and residual."""
         scale = self.n / (self.n - 1)
         covariance = scale * (self.gram - np.outer(self.row_mean, self.row_mean))
         with_target = scale * (self.cross - self.row_mean * self.target_mean)

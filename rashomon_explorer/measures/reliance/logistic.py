@@ -197,10 +197,7 @@ class LogisticClass:
         return replace(self, switched=replace(self.switched, columns=columns))
 
     def extreme(self, sign: int) -> Extreme:
-        """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set.
-
-        A quick bracket takes the best of three models, and a bound by quadratics alone.
-        """
+        """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         starts = [self.problem.minimum.theta, *self._steps()]
         if self.quick:
             values = [self.value_and_gradient(sign, model)[0] for model in starts]
@@ -286,11 +283,7 @@ _CELL = 0.05
 
 
 def _greatest_rise(models: LogisticClass, sign: int, weight: float, theta: FloatArray) -> float:
-    """Upper bound of sign·(e_switch − weight·e_orig) over the set, close to its value at ``theta``.
-
-    If the local multipliers leave a gap, those of other concave Lagrangians are tried: without the
-    loss, which may be flat between the best model and the boundary; for the least, with κ = 0.
-    """
+    """Upper bound of sign·(e_switch − weight·e_orig) over the set, near its value at ``theta``."""
     first = _Lagrangian.at(models, sign, weight, theta)
     attained = first.objective(theta)[0]
     enough = math.inf if models.quick else attained + _ENOUGH * models.level
@@ -501,8 +494,7 @@ def largest_weights(
 ) -> FloatArray:
     """Upper bounds (n,) of sign·mean_{j≠i} σ'(b + τx_j) − κ_iσ'(b + τx_i) over an interval of b.
 
-    |log σ'| changes by at most 1 per unit: a value at the centre of a cell of b, and of a bin of x,
-    stands for the cell and bin up to a factor. Rows of nearly the same κ share the least of them.
+    |log σ'| changes by at most 1 per unit, so that a cell's centre stands for it up to a factor.
     """
     n, (low, high) = len(values), intervals
     width = max(float(np.ptp(values)), 1e-300) / _BINS

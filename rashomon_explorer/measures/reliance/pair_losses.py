@@ -179,12 +179,7 @@ _BLOCK = 1_000_000
 def switched_mean(
     base: FloatArray, moving: FloatArray, targets: FloatArray, loss: str
 ) -> FloatArray:
-    """Mean over i ≠ j of ℓ(y_i, b_i + a_j): e_switch of linear scores, exactly.
-
-    (Fisher, Rudin and Dominici 2019, equation 3.3.) In O(n) for squared loss, O(n log n) for
-    zero-one, absolute and hinge loss by sorting a, O(n·m) for logistic loss through
-    :class:`SoftplusKernel`, O(n²) for softmax.
-    """
+    """Mean over i ≠ j of ℓ(y_i, b_i + a_j), the e_switch of linear scores."""
     if base.shape[1] < 2:
         raise ValueError(f"switching needs at least two rows, got {base.shape[1]}")
     if loss in _FAST and base.shape[2] == 1:
@@ -194,10 +189,7 @@ def switched_mean(
 
 
 def row_losses(loss: str, scores: FloatArray, targets: FloatArray) -> FloatArray:
-    """Loss (…, n) of scores (…, n, outputs), for numbers or codes of labels that broadcast.
-
-    With several outputs, class 0 has the score 0; ties of ``"zero_one"`` go to the first class.
-    """
+    """Loss (…, n) of scores (…, n, outputs); with several outputs, class 0 has the score 0."""
     if loss not in ("zero_one", "softmax"):
         margin_loss: Any = LOSSES[loss]()
         score = scores[..., 0]
