@@ -172,7 +172,7 @@ RANGES = [
     (lambda: m.penalised_problem(MODEL, X, Y[1:]), "one target per row"),
     (lambda: m.penalised_problem(MODEL, X * NAN, Y), "without NaN"),
     (lambda: m.penalised_problem(MODEL, [["old"]] * 40, Y), "must hold numbers"),
-    (lambda: FITTED(LinearSVC(), np.arange(40) % 3), "needs two classes, got 3"),
+    (lambda: FITTED(LinearSVC(), np.arange(40) % 3), "LinearSVC needs two classes, got 3"),
     (lambda: FITTED(Ridge(positive=True, solver="lbfgs"), Y), "positive=False"),
 ]
 DECOMPOSITION = [

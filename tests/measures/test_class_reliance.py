@@ -71,6 +71,15 @@ def grid_of(problem, psi, steps):
     return np.concatenate([ends, inside.reshape(p, -1)], axis=1)
 
 
+def check_ends(row, values, near, gap):
+    """Brackets of a row around the values over a grid of the whole set."""
+    assert row["lower"] <= values.min() + 1e-9 and values.max() - 1e-9 <= row["upper"]
+    assert row["lower_attained"] <= values.min() + near
+    assert row["upper_attained"] >= values.max() - near
+    gaps = row["upper"] - row["upper_attained"], row["lower_attained"] - row["lower"]
+    assert min(gaps) >= 0 and max(gaps) < gap
+
+
 CASES = [
     {"n_features": 1, "intercept": False},
     {"n_features": 1, "intercept": False, "ridge": 0.05},
@@ -89,18 +98,10 @@ def test_squared_class_reliance_is_the_grid_s(case, form):
     theta = grid_of(problem, 0.02, 361)
     for column in range(case["n_features"]):
         values, row = reliance_by_pairs(problem, theta, column, form), table.iloc[column]
-        assert row["lower"] <= values.min() + 1e-10
-        assert row["upper"] >= values.max() - 1e-10
-        assert row[["lower", "lower_attained", "best"]].is_monotonic_increasing
-        assert row[["best", "upper_attained", "upper"]].is_monotonic_increasing
-        # A small ball cuts corners, which rays miss.
+        assert row[["lower_attained", "best", "upper_attained"]].is_monotonic_increasing
+        # A small ball cuts corners, which rays miss; two constraints leave a gap, one leaves none.
         near = 1e-3 * np.abs(values).max() + ("radius" in case) * 0.02 * np.ptp(values)
-        assert row["lower_attained"] == pytest.approx(values.min(), abs=near)
-        assert row["upper_attained"] == pytest.approx(values.max(), abs=near)
-        # Two constraints leave a gap; one leaves none.
-        gap = 0.1 * np.ptp(values) if "radius" in case else 1e-7
-        assert row["upper"] - row["upper_attained"] < gap
-        assert row["lower_attained"] - row["lower"] < gap
+        check_ends(row, values, near, 0.1 * np.ptp(values) if "radius" in case else 1e-7)
 
 
 @pytest.mark.parametrize("form", ["difference", "ratio"])
@@ -110,13 +111,7 @@ def test_logistic_brackets_hold_the_grid(case, form):
     problem = a_problem("logistic", **{"radius": 6.0, **case})
     row = model_class_reliance(problem, psi=0.01, form=form, features=[0]).iloc[0]
     values = reliance_by_pairs(problem, grid_of(problem, 0.01, 181), 0, form)
-    assert row["lower"] <= values.min() + 1e-9
-    assert row["upper"] >= values.max() - 1e-9
-    assert row["lower_attained"] <= values.min() + 1e-3
-    assert row["upper_attained"] >= values.max() - 1e-3
-    width = row["upper_attained"] - row["lower_attained"]
-    assert row["upper"] - row["upper_attained"] < 0.03 * width
-    assert row["lower_attained"] - row["lower"] < 0.03 * width
+    check_ends(row, values, 1e-3, 0.03 * (row["upper_attained"] - row["lower_attained"]))
 
 
 SPARSE = {"solver": "saga", "max_iter": 100_000, "tol": 1e-10}
@@ -145,11 +140,7 @@ def test_brackets_of_penalised_and_weighted_fits_hold_the_grid(kind, columns):
     psi = 0.05 * problem.minimum.value
     row = model_class_reliance(problem, psi=psi, features=[0]).iloc[0]
     values = reliance_by_pairs(problem, grid_of(problem, psi, 181), 0)
-    assert row["lower"] <= values.min() + 1e-9 and values.max() - 1e-9 <= row["upper"]
-    assert row["lower_attained"] <= values.min() + 1e-3 * np.ptp(values)
-    assert row["upper_attained"] >= values.max() - 1e-3 * np.ptp(values)
-    gaps = row["upper"] - row["upper_attained"], row["lower_attained"] - row["lower"]
-    assert max(gaps) < 0.05 * np.ptp(values)
+    check_ends(row, values, 1e-3 * np.ptp(values), 0.05 * np.ptp(values))
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")

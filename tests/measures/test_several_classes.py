@@ -11,7 +11,6 @@ from sklearn.linear_model import (
     RidgeClassifierCV,
 )
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
 from rashomon_explorer.exceptions import DataError
@@ -207,9 +206,6 @@ def test_weights_and_penalties_of_others_are_refused_and_so_are_models_one_for_e
     model.C *= 1.05
     with pytest.raises(ValueError, match="above the minimum"):
         m.penalised_problem(model, X, LABELS, sample_weight=WEIGHTS)
-    svc = LinearSVC(max_iter=10**5).fit(X, LABELS)
-    with pytest.raises(ValueError, match="LinearSVC needs two classes, got 3: for more fit"):
-        m.penalised_problem(svc, X, LABELS)
 
 
 def test_flat_designs_of_three_classes_keep_their_score_ranges():

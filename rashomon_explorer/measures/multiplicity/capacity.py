@@ -43,21 +43,21 @@ def channel_capacity(rows: FloatArray, tolerance: float) -> FloatArray:
     return bounds
 
 
-def _best_weights(some: FloatArray, own: FloatArray, tolerance: float) -> FloatArray:
+def _best_weights(some: FloatArray, negentropy: FloatArray, tolerance: float) -> FloatArray:
     """Weights (n_rows, k) whose information is within ``tolerance`` of the maximum."""
-    best = np.full(own.shape, 1 / own.shape[1])
-    todo, weight = np.arange(len(own)), best.copy()
-    far = _divergences(some, own, _mixture(weight, some))
+    best = np.full(negentropy.shape, 1 / negentropy.shape[1])
+    todo, weight = np.arange(len(negentropy)), best.copy()
+    far = _divergences(some, negentropy, _mixture(weight, some))
     top = far.max(axis=1, keepdims=True)
     price = top - far + 0.1 * (top - far.min(axis=1, keepdims=True)) + tolerance
     level = top[:, 0] + 0.1 * (top - far.min(axis=1, keepdims=True))[:, 0] + tolerance
     for _ in range(_MOST_STEPS):
-        far = _divergences(some, own, _mixture(weight, some))
+        far = _divergences(some, negentropy, _mixture(weight, some))
         best[todo] = weight
         still = far.max(axis=1) - (weight * far).sum(axis=1) > tolerance
         if not still.any():
             break
-        todo, some, own, far = todo[still], some[still], own[still], far[still]
+        todo, some, negentropy, far = todo[still], some[still], negentropy[still], far[still]
         state = weight[still], price[still], level[still]
         weight, price, level = _step(some, far, *state)
     return best
@@ -96,9 +96,9 @@ def _mixture(weight: FloatArray, some: FloatArray) -> FloatArray:
     return np.asarray((weight[:, None, :] @ some)[:, 0, :])
 
 
-def _divergences(some: FloatArray, own: FloatArray, q: FloatArray) -> FloatArray:
+def _divergences(some: FloatArray, negentropy: FloatArray, q: FloatArray) -> FloatArray:
     """KL(f ‖ q) (n_rows, k); a class with q = 0 counts as q = 1e-300."""
-    return np.asarray(own - (some @ np.log(np.maximum(q, _TINY))[:, :, None])[:, :, 0])
+    return np.asarray(negentropy - (some @ np.log(np.maximum(q, _TINY))[:, :, None])[:, :, 0])
 
 
 _BITS = 1 / math.log(2)

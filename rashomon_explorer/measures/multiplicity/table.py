@@ -111,7 +111,12 @@ def multiplicity_table(
     names = _names(models, measures, tolerance)
     thresholds, order, sizes = _nested(models, psi, inside_only)
     if order.size == 0:
-        raise ValueError(_empty_set_message(models, inside_only))
+        if not models.n_draws:
+            raise ValueError("models holds no draws: fit with n_draws of at least 1")
+        raise ValueError(
+            f"none of the {models.n_draws} draws lies in the Rashomon set: raise epsilon or psi"
+            + ", or use inside_only=False to include draws outside it" * inside_only
+        )
     task = _Task(tuple(names), {"tolerance": tolerance, "kappa": kappa}, sizes)
     compute = _chunked_sums if is_chunked(X) else _sums_in_memory
     sums, group_names = compute(task, models, X, groups, baseline, order)
@@ -307,25 +312,13 @@ def _nested(
             f"psi must be between 0 and {drawn:g}, the threshold of the draws, got "
             f"{thresholds.tolist()}: draws inside a larger set would not be uniform on it"
         )
-    order, sizes = nest(_capped_excess(models, excess, drawn), thresholds, len(excess))
+    if hasattr(models, "losses") and hasattr(models, "least"):
+        # Draws that the sampler found to be inside have an excess of at most ψ.
+        inside = np.asarray(models.losses) <= models.least + drawn
+        outer = np.maximum(excess, np.nextafter(drawn, np.inf))
+        excess = np.where(inside, np.minimum(excess, drawn), outer)
+    order, sizes = nest(excess, thresholds, len(excess))
     return thresholds, order[: sizes.max()], sizes
-
-
-def _capped_excess(models: Any, excess: FloatArray, psi: float) -> FloatArray:
-    """Excess losses, capped at ψ for draws that the sampler found to be inside."""
-    if not (hasattr(models, "losses") and hasattr(models, "least")):
-        return excess
-    inside = np.asarray(models.losses) <= models.least + psi
-    return np.where(inside, np.minimum(excess, psi), np.maximum(excess, np.nextafter(psi, np.inf)))
-
-
-def _empty_set_message(models: Any, inside_only: bool) -> str:
-    if not models.n_draws:
-        return "models holds no draws: fit with n_draws of at least 1"
-    return (
-        f"none of the {models.n_draws} draws lies in the Rashomon set: raise epsilon or psi"
-        + ", or use inside_only=False to include draws outside it" * inside_only
-    )
 
 
 @inputs.by_index

@@ -129,8 +129,8 @@ class _Search:
         if problem.l1 is not None:
             slope = matched_subgradient(slope, theta, problem.l1, d, around[0].weight)
         away = np.empty(len(active))
-        for reach in {id(one): one for one in around}.values():
-            some = np.array([one is reach for one in around])
+        for reach in {id(each): each for each in around}.values():
+            some = np.array([each is reach for each in around])
             pull, across = reach.whiten.T @ slope[:, some], reach.whiten.T @ d[:, some]
             needed = -self._needed[active][some]
             away[some] = level_set.least_shifted_norm(-pull, -across, needed, reach.extent)

@@ -19,6 +19,7 @@ from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer.exceptions import DataError, warn_stacklevel
 from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.sparse import least_subgradient
 from rashomon_explorer.problem.losses import Loss, scikit_learn
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
@@ -433,9 +434,6 @@ def _check_fit(
 ) -> None:
     fitted = fitted_parameters(estimator, problem)
     value, gradient = problem.value_and_gradient(fitted[:, None])
-    if problem.l1 is not None:  # slopes beyond those that the L1 penalty balances
-        free = np.where(fitted == 0, problem.l1, 0.0)[:, None]
-        gradient = gradient + np.clip(-gradient, -free, free)
     excess = float(value[0]) - problem.minimum.value
     gain = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     rounding = 1e-12 * (1 + abs(problem.minimum.value))
@@ -443,7 +441,8 @@ def _check_fit(
         return
     if hasattr(estimator, "dual_gap_") and excess <= _proved_gap(estimator, problem) + rounding:
         return
-    slopes, limits = np.abs(gradient[:, 0]), stopping_slopes(estimator, problem, fitted)
+    slopes = np.abs(least_subgradient(gradient[:, 0], fitted, problem.l1))
+    limits = stopping_slopes(estimator, problem, fitted)
     if excess <= _FAR * gain + rounding and (slopes <= limits * 1.01).all():
         return
     if excess <= gain + rounding and _stops_again(problem, estimator, X, y, sample_weight):

@@ -21,7 +21,7 @@ from rashomon_explorer.measures.ranges.level_set import (
     radius_beyond,
     refined_ellipsoid,
 )
-from rashomon_explorer.measures.ranges.sparse import minimise_l1
+from rashomon_explorer.measures.ranges.sparse import least_subgradient, minimise_l1
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scikit_learn import weighted_risk
@@ -275,9 +275,7 @@ class PenalisedProblem:
     def _shrunk(self, reach: EllipsoidReach, psi: float) -> EllipsoidReach:
         best, whiten = self.minimum, reach.whiten
         slope = self.value_and_gradient(best.theta[:, None])[1][:, 0]
-        if self.l1 is not None:  # of the subgradients, the one of least residual
-            free = np.where(best.theta == 0, self.l1, 0.0)
-            slope = slope + np.clip(-slope, -free, free)
+        slope = least_subgradient(slope, best.theta, self.l1)
         slack = best.gap + reach.extent * float(np.linalg.norm(whiten.T @ slope))
         small = refined_ellipsoid(
             Ellipsoid(np.eye(whiten.shape[1]), reach.extent**2),
@@ -462,9 +460,8 @@ class SparseMinimum:
     def minimise(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
         """Minimise, and record the optimality conditions there."""
         evaluation = objective.evaluate(minimise_l1(objective, l1))
-        free = np.where(evaluation.theta == 0, l1, 0.0)
-        share = np.clip(-evaluation.gradient, -free, free)
-        return cls(objective, l1, evaluation, evaluation.gradient + share, frame)
+        residual = least_subgradient(evaluation.gradient, evaluation.theta, l1)
+        return cls(objective, l1, evaluation, residual, frame)
 
     @property
     def minimum(self) -> Minimum:

@@ -116,6 +116,14 @@ class FaceMetric:
         return solved
 
 
+def least_subgradient(gradient: FloatArray, theta: FloatArray, l1: FloatArray | None) -> FloatArray:
+    """Smallest subgradient (p,), from the one without a share of the L1 penalty at zeros."""
+    if l1 is None:
+        return gradient
+    free = np.where(theta == 0, l1, 0.0)
+    return np.asarray(gradient + np.clip(-gradient, -free, free))
+
+
 def _dots(one: FloatArray, other: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", one, other))
 

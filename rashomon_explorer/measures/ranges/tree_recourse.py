@@ -103,7 +103,7 @@ def tree_recourse(
 
 
 def _cheapest(
-    trees: TreeSet, changes: Changes, person: FloatArray, known: dict[bytes, bool]
+    trees: TreeSet, changes: Changes, person: FloatArray, cache: dict[bytes, bool]
 ) -> tuple[FloatArray | None, float]:
     """Cheapest features in a cell that all trees accept, and their cost; None and ∞ if none."""
     rows, costs = _cells(trees, changes, person)
@@ -111,12 +111,12 @@ def _cheapest(
         each = [entry.answers(rows[some][:, entry.feature]) for entry in trees.questions]
         answers = np.packbits(np.column_stack(each), axis=1)
         keys = [entry.tobytes() for entry in answers]
-        new = {key: index for key, index in zip(keys, some, strict=True) if key not in known}
+        new = {key: index for key, index in zip(keys, some, strict=True) if key not in cache}
         if new:
             verdicts = trees.accepts(rows[list(new.values())])
-            known |= dict(zip(new, verdicts.tolist(), strict=True))
+            cache |= dict(zip(new, verdicts.tolist(), strict=True))
         for key, index in zip(keys, some, strict=True):
-            if known[key]:
+            if cache[key]:
                 return rows[index], float(costs[index])
     return None, np.inf
 

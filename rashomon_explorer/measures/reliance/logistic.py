@@ -23,6 +23,7 @@ from rashomon_explorer.measures.ranges.level_set import (
     refined_ellipsoid,
 )
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.sparse import least_subgradient
 from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, slope
@@ -66,9 +67,7 @@ def _first(problem: Problem, psi: float) -> tuple[FloatArray, float, float]:
     best = problem.minimum
     if isinstance(problem, PenalisedProblem):
         reach, slope = problem.reach(psi), problem.value_and_gradient(best.theta[:, None])[1][:, 0]
-        if problem.l1 is not None:
-            free = np.where(best.theta == 0, problem.l1, 0.0)
-            slope = slope + np.clip(-slope, -free, free)
+        slope = least_subgradient(slope, best.theta, problem.l1)
         slack = best.gap + reach.extent * float(np.linalg.norm(reach.whiten.T @ slope))
         return np.linalg.inv(reach.whiten @ reach.whiten.T), reach.extent, slack
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
