@@ -543,11 +543,8 @@ def _widest(
     """Worst-case interval in which pairs with a model outside may have any value."""
     if missing <= 0:
         return Estimate(value, hit_excess.low, hit_excess.high)
-    low, high = (
-        hit_excess.low - missing * inner.high,
-        hit_excess.high + missing * (largest_difference - inner.low),
-    )
-    return Estimate(value, low, high)
+    high = hit_excess.high + missing * (largest_difference - inner.low)
+    return Estimate(value, hit_excess.low - missing * inner.high, high)
 
 
 def _fraction(noise: float, width: float, otherwise: float) -> float:

@@ -39,9 +39,7 @@ class Groups:
                 f"{coded[0][1][0]!r}"
             )
         combinations = np.column_stack(np.unravel_index(present, sizes)).tolist()
-        names = [
-            tuple(coded[j][1][k] for j, k in enumerate(combination)) for combination in combinations
-        ]
+        names = [tuple(coded[j][1][k] for j, k in enumerate(levels)) for levels in combinations]
         group_names = tuple(names) if len(coded) > 1 else tuple(name[0] for name in names)
         return cls(codes, group_names, tuple(columns))
 

@@ -57,11 +57,9 @@ class ImportanceDistribution:
         """RID_j(k) at each k; one row per k and one column per feature."""
         points = np.atleast_1d(np.asarray(at, dtype=float))
         shares = [
-            np.stack(
-                [np.searchsorted(column, points, side="right") for column in ordered.T], axis=1
-            )
-            / len(ordered)
-            for ordered in (np.sort(sample, axis=0) for sample in self.samples)
+            np.stack([np.searchsorted(column, points, side="right") for column in table.T], axis=1)
+            / len(table)
+            for table in (np.sort(sample, axis=0) for sample in self.samples)
         ]
         index = pd.Index(points, name="importance")
         return pd.DataFrame(np.mean(shares, axis=0), index=index, columns=self.features)

@@ -74,9 +74,7 @@ def tree_shap(
             "for linear models"
         )
     rows = _nonempty(forest.rows(X), "X")
-    background_rows = (
-        rows if background is None else _nonempty(forest.rows(background), "background")
-    )
+    references = rows if background is None else _nonempty(forest.rows(background), "background")
     groups = players(features, column_names(forest, rows))
     outputs = 1 if forest.n_classes == 2 else forest.n_classes
     size = len(forest) * len(rows) * len(groups) * outputs
@@ -87,8 +85,7 @@ def tree_shap(
         )
     return np.stack(
         _per_tree(
-            forest,
-            lambda tree: tree_shap_values(tree, rows, background_rows, groups, forest.n_classes),
+            forest, lambda tree: tree_shap_values(tree, rows, references, groups, forest.n_classes)
         )
     )
 
@@ -123,22 +120,21 @@ def tree_shap_values(
     n_classes: int,
 ) -> FloatArray:
     """Shapley values (n_rows, groups[, classes]) of one tree."""
-    player = {
-        int(column): index for index, members in enumerate(groups.values()) for column in members
-    }
+    player = {int(column): k for k, members in enumerate(groups.values()) for column in members}
     n_groups = len(groups)
     for column in sorted(trees.tree_columns(tree) - set(player)):
         player[column] = len(player) + n_groups  # not in any group, but a player
     # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
     own_patterns, index, _ = _patterns(tree, rows)
     other_patterns, _, counts = _patterns(tree, others)
-    totals = np.zeros((len(own_patterns.answers), n_groups, n_classes))
+    totals, shares = (
+        np.zeros((len(own_patterns.answers), n_groups, n_classes)),
+        counts / len(others),
+    )
     for path, leaf in _paths(tree, ()):
-        members, values = _leaf_values(
-            path, own_patterns, other_patterns, counts / len(others), player
-        )
-        selected = [index for index, member in enumerate(members) if member < n_groups]
-        totals[:, [members[index] for index in selected], leaf.prediction] += values[:, selected]
+        members, values = _leaf_values(path, own_patterns, other_patterns, shares, player)
+        selected = [k for k, member in enumerate(members) if member < n_groups]
+        totals[:, [members[k] for k in selected], leaf.prediction] += values[:, selected]
     every = totals[index]
     return every[..., 1] if n_classes == 2 else every
 
@@ -320,11 +316,11 @@ def shap_importance(
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     if (forest := find_trees(models)) is not None:
         rows = forest.rows(X)
-        background_rows = rows if background is None else forest.rows(background)
+        references = rows if background is None else forest.rows(background)
         groups = players(features, column_names(forest, rows))
 
         def mean_size(tree: trees.Node) -> FloatArray:
-            values = tree_shap_values(tree, rows, background_rows, groups, forest.n_classes)
+            values = tree_shap_values(tree, rows, references, groups, forest.n_classes)
             mean = np.abs(values).mean(axis=0)
             return np.asarray(mean if mean.ndim == 1 else mean.sum(axis=1))
 

@@ -142,10 +142,8 @@ def _group(
 def _check_apart(
     numbers: Sequence[int], groups: Sequence[LevelGroup], names: Sequence[str]
 ) -> None:
-    every = [
-        *numbers,
-        *(column for group in groups for column in group.columns if column is not None),
-    ]
+    levels = [column for group in groups for column in group.columns if column is not None]
+    every = [*numbers, *levels]
     twice = [column for column in every if every.count(column) > 1]
     if twice:
         raise ValueError(

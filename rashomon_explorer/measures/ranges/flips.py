@@ -43,11 +43,9 @@ def least_crossings(
     if isinstance(problem, PenalisedProblem):  # along the flat, the loss of the minimum suffices
         search.upper[~problem.row_space.contains(directions)] = 0.0
     hessian, l1 = problem.hessian(search.best), getattr(problem, "l1", None)
-    metric = (
-        axes(hessian, search.least_curvature)
-        if l1 is None
-        else FaceMetric.from_hessian(hessian, l1)
-    )
+    metric: Metric = axes(hessian, search.least_curvature)
+    if l1 is not None:
+        metric = FaceMetric.from_hessian(hessian, l1)
     for _ in range(_ROUNDS):
         active = np.flatnonzero(search.open)
         if not len(active):
@@ -422,10 +420,8 @@ def flip_psi(
     needed = (each - problem.minimum.theta @ columns).reshape(n, n_rivals).min(axis=1)
     share = None if seconds is None else seconds / _CROSSING
     searched = np.argsort(needed, kind="stable")[: affordable(problem, share)]
-    searched_columns = (searched[:, None] * n_rivals + np.arange(n_rivals)).ravel()
-    crossings = least_crossings(
-        problem, columns[:, searched_columns], zero, tolerance, each[searched_columns]
-    )
+    parts = (searched[:, None] * n_rivals + np.arange(n_rivals)).ravel()
+    crossings = least_crossings(problem, columns[:, parts], zero, tolerance, each[parts])
     ends[searched] = np.stack(crossings).reshape(2, len(searched), n_rivals).min(axis=2).T
     for row in progress(searched.tolist(), "least ψ of flips", total=len(searched)):
         lower, upper = ends[row]

@@ -287,9 +287,8 @@ def row_weights(
     _check_labels(classes, y)
     parameters = signature(compute_class_weight).parameters
     # RidgeClassifier balances the rows, the other classifiers their weights.
-    weighed = "sample_weight" in parameters and (
-        hasattr(estimator, "C") or hasattr(estimator, "Cs")
-    )
+    has_strength = hasattr(estimator, "C") or hasattr(estimator, "Cs")
+    weighed = "sample_weight" in parameters and has_strength
     more = {"sample_weight": weights} if weighed and by_class == "balanced" else {}
     per_class = compute_class_weight(by_class, classes=classes, y=y, **more)
     return np.asarray(weights * per_class[np.searchsorted(classes, y)])

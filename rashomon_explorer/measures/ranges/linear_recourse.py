@@ -142,7 +142,7 @@ def recourse(
     _check_norms(model_set, people)
     programmes = [_Programme.for_person(changes, person, model_set) for person in people]
     best = model_set.functionals(problem.minimum.theta[:, None])
-    best_answers = _best_model_changes(programmes, best, model_set.margin)
+    best_answers = _best_changes(programmes, best, model_set.margin)
     every = _Search(model_set, programmes, tolerance, _Pool(best)).run()
     table = pd.DataFrame(
         {
@@ -460,9 +460,7 @@ class _Answers:
         return cls(rows, nothing, np.zeros(n), nothing.copy(), status)
 
 
-def _best_model_changes(
-    programmes: Sequence[_Programme], best: FloatArray, margin: float
-) -> _Answers:
+def _best_changes(programmes: Sequence[_Programme], best: FloatArray, margin: float) -> _Answers:
     """Change of each person that is enough for the best model."""
     answers = _Answers.none(np.array([programme.person for programme in programmes]))
     for index, programme in enumerate(programmes):
@@ -528,10 +526,8 @@ class _Search:
         if inner >= margin:
             self.inner[place] = between
             near = (1 + self.tolerance) * programme.changes.price(programme.person, cheap)
-            if (
-                not programme.integral.any()
-                and programme.changes.price(programme.person, between) <= near
-            ):
+            cost = programme.changes.price(programme.person, between)
+            if not programme.integral.any() and cost <= near:
                 self._accept(place, between, inner)
 
     def _between(self, places: list[int], rows: FloatArray) -> FloatArray:

@@ -74,9 +74,8 @@ def tree_recourse(
 ) -> Recourse:
     """Cheapest change of each person after which all trees accept, exact over all cells."""
     verdicts: dict[bytes, bool] = {}
-    answers = [
-        _cheapest(trees, changes, person, verdicts) for person in progress(list(people), "recourse")
-    ]
+    tracked = progress(list(people), "recourse")
+    answers = [_cheapest(trees, changes, person, verdicts) for person in tracked]
     best_verdicts: dict[bytes, bool] = {}
     single = TreeSet(trees.names, trees.questions, trees.best_accepts, trees.best_accepts)
     best_answers = [_cheapest(single, changes, person, best_verdicts) for person in people]
@@ -132,23 +131,17 @@ def _in_parts(order: Any) -> Iterator[Any]:
 def _cells(trees: TreeSet, changes: Changes, person: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Cheapest features in each cell that a person can reach, and their costs."""
     parts = [
-        [
-            ({position: value}, changes.cost[position] * abs(value - person[position]))
-            for value in values
-        ]
-        for position in changes.numbers
-        for values in [_values(trees.questions, changes, person, position)]
+        [({k: value}, changes.cost[k] * abs(value - person[k])) for value in values]
+        for k in changes.numbers
+        for values in [_values(trees.questions, changes, person, k)]
     ]
     for group in changes.groups:
         indicators = [column for column in group.columns if column is not None]
         now = group.now(person)
         parts.append(
             [
-                (
-                    {indicator: float(indicator == column) for indicator in indicators},
-                    group.cost * (position != now),
-                )
-                for position, column in enumerate(group.columns)
+                ({k: float(k == column) for k in indicators}, group.cost * (level != now))
+                for level, column in enumerate(group.columns)
             ]
         )
     count = int(np.prod([len(part) for part in parts], dtype=float))
@@ -182,10 +175,8 @@ def _values(
     up, down = (room[numbers.index(place)] for room in changes.room(person))
     near = near[(near - now <= up) & (now - near <= down)]
     near = np.append(now, near[np.argsort(np.abs(near - now), kind="stable")])
-    answers = (
-        np.column_stack([question.answers(near) for question in relevant])
-        if relevant
-        else near[:, None] * 0
-    )
+    answers = near[:, None] * 0
+    if relevant:
+        answers = np.column_stack([question.answers(near) for question in relevant])
     _, first = np.unique(answers, axis=0, return_index=True)
     return [float(value) for value in near[np.sort(first)]]

@@ -230,10 +230,8 @@ class LogisticClass:
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
         whiten = np.linalg.cholesky(np.linalg.inv(self.outer.matrix))
         around = (partial(self.value_and_gradient, sign), whiten, self.loss)
-        ends = [
-            level_set.ascend_in_level_set(self.problem, self.level, model, *around)
-            for model in starts
-        ]
+        ascend = partial(level_set.ascend_in_level_set, self.problem, self.level)
+        ends = [ascend(model, *around) for model in starts]
         values = [self.value_and_gradient(sign, model)[0] for model in ends]
         highest = int(np.argmax(values))
         return ends[highest], values[highest]

@@ -209,9 +209,8 @@ def _switched(tree: Node, table: _Table, columns: Sequence[int] | Columns, own: 
     questions, n = sorted(splits), table.n
     if not questions:
         return own / n
-    answers = [
-        splits[question].answers(table.rows[:, splits[question].feature]) for question in questions
-    ]
+    ordered = [splits[question] for question in questions]
+    answers = [split.answers(table.rows[:, split.feature]) for split in ordered]
     patterns, index = np.unique(np.column_stack(answers), axis=0, return_inverse=True)
     many = np.bincount(index.reshape(-1), table.weights)
     total = sum(
@@ -349,9 +348,7 @@ def bounded_problem(problem: penalised.PenalisedProblem, psi: float) -> BoundedP
     reach = problem.reach(psi)
     wide = reach.extent * float(np.linalg.norm(reach.whiten, 2))
     radius = (float(np.linalg.norm(problem.minimum.theta)) + wide) * (1 + 1e-9)
-    settings = {
-        field.name: getattr(problem, field.name) for field in fields(penalised.PenalisedProblem)
-    }
+    settings = {f.name: getattr(problem, f.name) for f in fields(penalised.PenalisedProblem)}
     return BoundedProblem(**settings, radius=radius)
 
 
