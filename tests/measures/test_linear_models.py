@@ -59,7 +59,7 @@ def balanced(y):
     return (len(y) / (len(values) * counts))[np.searchsorted(values, y)]
 
 
-def largest_below(value, level, goal, start, bounds):
+def largest_below(value, level, goal, start, bounds, maxiter=500, ftol=1e-10):
     """Largest goal·x where a function is at most a level, by sequential quadratic programmes."""
     found = minimize(
         lambda x: -goal @ x,
@@ -68,7 +68,7 @@ def largest_below(value, level, goal, start, bounds):
         constraints={"type": "ineq", "fun": lambda x: 1e3 * (level - value(x))},
         bounds=bounds,
         method="SLSQP",
-        options={"maxiter": 500, "ftol": 1e-10},
+        options={"maxiter": maxiter, "ftol": ftol},
     )
     assert value(found.x) <= level + 1e-7
     return goal @ found.x
