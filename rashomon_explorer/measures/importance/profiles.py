@@ -140,8 +140,9 @@ def partial_dependence(
         rows = rows if transform is None else transform(rows)
         named = isinstance(X, pd.DataFrame) or transform is not None
         scores = models.scores(rows if named else rows.to_numpy())
-        class_scores = scores[..., -1 if of is None else of] if scores.ndim == 3 else scores
-        means.append(class_scores.mean(axis=1))
+        if scores.ndim == 3:
+            scores = scores[..., -1 if of is None else of]
+        means.append(scores.mean(axis=1))
     return pd.DataFrame(np.column_stack(means), columns=pd.Index(values, name=str(feature)))
 
 

@@ -409,8 +409,9 @@ def flip_psi(
     _check_classes(problem)
     check_inner_share(tolerance=tolerance)
     is_single = np.ndim(x) == 1
-    people = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None] if is_single else x
-    rows = scored_rows(problem, people)
+    if is_single:
+        x = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None]
+    rows = scored_rows(problem, x)
     rows, index = np.unique(rows, axis=0, return_inverse=True)
     directions, _, thresholds = _problem_directions(problem, rows, threshold)
     n, n_rivals, p = directions.shape

@@ -525,9 +525,9 @@ class _Search:
             self._accept(place, cheap, worst)
         if inner >= margin:
             self.inner[place] = between
-            near = (1 + self.tolerance) * programme.changes.price(programme.person, cheap)
-            cost = programme.changes.price(programme.person, between)
-            if not programme.integral.any() and cost <= near:
+            price = programme.changes.price
+            near = (1 + self.tolerance) * price(programme.person, cheap)
+            if not programme.integral.any() and price(programme.person, between) <= near:
                 self._accept(place, between, inner)
 
     def _between(self, places: list[int], rows: FloatArray) -> FloatArray:
