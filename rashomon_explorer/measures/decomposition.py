@@ -15,15 +15,7 @@ from scipy.special import stdtrit
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.inputs import (
-    Predictions,
-    as_scores,
-    by_index,
-    fitted_set,
-    group_codes,
-    set_and_rows,
-    sum_chunks,
-)
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
@@ -72,7 +64,7 @@ class Estimate:
         return Estimate(self.value, max(self.low, lower), min(self.high, upper))
 
 
-@by_index
+@inputs.by_index
 def disagreement_decomposition(
     models: Any,
     X: ArrayLike | None = None,
@@ -192,7 +184,7 @@ class _Draws(NamedTuple):
 def pair_sums(measure: str, values: NDArray[Any]) -> FloatArray:
     """Sum over rows (n_draws, n_draws) of the differences of labels, or ½ of squared scores."""
     if measure == "disagreement":
-        codes = Predictions.from_labels(values).values
+        codes = inputs.Predictions.from_labels(values).values
         agree = np.zeros((len(codes), len(codes)))
         # Counts in single precision are exact up to 2²⁴.
         precision = np.float32 if codes.shape[1] < 2**24 else np.float64
@@ -200,7 +192,7 @@ def pair_sums(measure: str, values: NDArray[Any]) -> FloatArray:
             gives = (codes == code).astype(precision)
             agree += gives @ gives.T
         return codes.shape[1] - agree
-    scores = as_scores(values)
+    scores = inputs.as_scores(values)
     # Only differences matter, and centring reduces cancellation.
     flat = (scores - scores.mean(axis=0)).reshape(len(scores), -1)
     products = flat @ flat.T
@@ -260,7 +252,7 @@ def _draws_of_arrays(
         )
     _check_hits(hits)
     n_rows = values.shape[1]
-    codes, names = (None, []) if groups is None else group_codes(groups, n_rows)
+    codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
     parts = _parts(_grouped_sums(measure, values, codes), codes, names, n_rows)
     return _Draws(parts, hits, _largest_difference(measure, values), assumed=_ASSUMED)
 
@@ -276,7 +268,7 @@ def _draws_of_set(
             "the decomposition depends on which draws lie inside the set, hence on private rows: "
             "it is not available for a release; use the curator's set"
         )
-    models, X = set_and_rows(models, X)
+    models, X = inputs.set_and_rows(models, X)
     if not isinstance(models, CuratorSet):
         return _draws_of_arrays(models, X, measure, inside, groups)
     if inside is not None:
@@ -292,18 +284,18 @@ def _draws_of_set(
         chunks = as_chunked_rows(X)
         n_rows = chunks.n
         groups = read_column(chunks, groups) if isinstance(groups, str) else groups
-        codes, names = (None, []) if groups is None else group_codes(groups, n_rows)
+        codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
         column = np.zeros(n_rows, dtype=np.int8) if codes is None else codes
         work = partial(_chunk_sums, predict, measure, codes is not None)
-        sums = sum_chunks(chunks, work, chunks.rows, group=column)
+        sums = inputs.sum_chunks(chunks, work, chunks.rows, group=column)
         sample = predict(np.array(next(chunks.chunks(0, 1))[0]))
     else:
         sample = predict(X)
         n_rows = sample.shape[1]
-        codes, names = (None, []) if groups is None else group_codes(groups, n_rows)
+        codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
         sums = _grouped_sums(measure, sample, codes)
         if reference is not None:
-            exact = _counted_width(fitted_set(reference), models, X, measure)
+            exact = _counted_width(inputs.fitted_set(reference), models, X, measure)
             n_counted = reference.size(float(models.psi))
     return _Draws(
         _parts(sums, codes, names, n_rows, exact),

@@ -299,6 +299,18 @@ def need_set(models: object) -> None:
         )
 
 
+def check_targets(rows: Any, targets: NDArray[Any]) -> None:
+    """Raise unless a table has one target per row."""
+    if rows.ndim != 2 or targets.shape != (len(rows),):
+        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
+
+
+def check_two_rows(n_rows: int) -> None:
+    """Raise unless there are rows to switch columns between."""
+    if n_rows < 2:
+        raise ValueError(f"switching needs at least two rows, got {n_rows}")
+
+
 def _numbers(values: ArrayLike, name: str, also: str = "") -> FloatArray:
     if hasattr(type(values), "n_draws"):
         raise set_argument_error(values, "scores")

@@ -65,9 +65,7 @@ class Measure:
     ) -> float:
         """Measure of all models on all rows, from labels or scores (n_models, n_rows, …)."""
         predictions = PREPARE[self.of](values, baseline)
-        sizes = np.array([len(predictions.values)])
-        sums = self.kernel(predictions, model_steps(predictions.values, sizes), **options)
-        return float(self.finish(sums, predictions.values.shape[1], sizes)[0])
+        return float(self.curve(predictions, np.array([len(predictions.values)]), **options)[0])
 
     def curve(self, predictions: Predictions, sizes: Sizes, **options: Any) -> FloatArray:
         """Measure of the first ``size`` models for each size; NaN for no models."""

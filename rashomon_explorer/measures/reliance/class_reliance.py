@@ -16,7 +16,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.measures.inputs import Columns, Features, by_index, feature_groups
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.reliance import level_set, set_reliance
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
@@ -50,7 +50,7 @@ class SquareClass:
 
     @classmethod
     def from_problem(
-        cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool
+        cls, problem: Problem, psi: float, columns: inputs.Columns, *, ratio: bool
     ) -> SquareClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         best = problem.minimum.theta
@@ -89,7 +89,7 @@ class SquareClass:
         linear = Quadratic(np.zeros((len(slope), len(slope))), slope, 0.0)
         return replace(self, within=self.smooth + linear)
 
-    def on(self, columns: Columns) -> SquareClass:
+    def on(self, columns: inputs.Columns) -> SquareClass:
         """Reliance of the same models on other columns."""
         return replace(self, rise=self.moments.rise(columns))
 
@@ -162,14 +162,14 @@ _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
 }
 
 
-@by_index
+@inputs.by_index
 def model_class_reliance(
     models_or_problem: Any,
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
     *,
     psi: float | None = None,
-    features: Features = None,
+    features: inputs.Features = None,
     feature_names: Sequence[str] | None = None,
     form: set_reliance.Form = "difference",
     draws: ArrayLike | None = None,
@@ -248,9 +248,8 @@ def model_class_reliance(
     if form not in set_reliance.FORMS:
         raise ValueError(f"form must be one of {list(set_reliance.FORMS)}, got {form!r}")
     check_positive(psi=psi)
-    if problem.n < 2:
-        raise ValueError(f"switching needs at least two rows, got {problem.n}")
-    groups = feature_groups(features, _names(problem, feature_names), own_groups)
+    inputs.check_two_rows(problem.n)
+    groups = inputs.feature_groups(features, _names(problem, feature_names), own_groups)
     best = set_reliance.reliance_table(
         set_reliance.problem_task(problem, problem.minimum.theta[None]), groups, form
     )
@@ -292,7 +291,7 @@ def _range(models: SquareClass | LogisticClass, form: str) -> dict[str, float]:
 
 
 def _inside(
-    problem: Problem, psi: float, draws: FloatArray, groups: dict[str, Columns], form: str
+    problem: Problem, psi: float, draws: FloatArray, groups: dict[str, inputs.Columns], form: str
 ) -> pd.DataFrame:
     set_reliance.problem_task(problem, draws)  # raises for a wrong shape
     inside = problem.value(draws.T) <= problem.minimum.value + psi

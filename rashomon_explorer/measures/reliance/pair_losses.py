@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, log_softmax
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures.inputs import check_two_rows
 from rashomon_explorer.problem.losses import LOSSES
 
 Function = Callable[[FloatArray], FloatArray]
@@ -180,8 +181,7 @@ def switched_mean(
     base: FloatArray, moving: FloatArray, targets: FloatArray, loss: str
 ) -> FloatArray:
     """Mean over i ≠ j of ℓ(y_i, b_i + a_j), the e_switch of linear scores."""
-    if base.shape[1] < 2:
-        raise ValueError(f"switching needs at least two rows, got {base.shape[1]}")
+    check_two_rows(base.shape[1])
     if loss in _FAST and base.shape[2] == 1:
         pairs = zip(base[..., 0], moving[..., 0], strict=True)
         return np.array([_FAST[loss](b, a, targets) for b, a in pairs])

@@ -15,14 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.inputs import (
-    Columns,
-    Features,
-    by_index,
-    feature_groups,
-    fitted_set,
-    set_and_rows,
-)
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.ranges import penalised
 from rashomon_explorer.measures.ranges.declared import declared_problem
 from rashomon_explorer.measures.ranges.linear_models import penalised_problem
@@ -74,7 +67,7 @@ class LinearTask:
         cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
     ) -> LinearTask:
         """Create a task with the rows and targets as the models use them."""
-        models, X = set_and_rows(models, X)
+        models, X = inputs.set_and_rows(models, X)
         models = linear_models(models)
         if models.n_draws == 0:
             raise ValueError("the set has no models, so there is nothing to measure")
@@ -121,8 +114,7 @@ def checked_rows(
     """Numeric rows, and one finite target or label code per row."""
     rows = np.asarray(X, dtype=float)
     targets = np.asarray(y)
-    if rows.ndim != 2 or targets.shape != (len(rows),):
-        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
+    inputs.check_targets(rows, targets)
     if len(rows) == 0:
         raise ValueError("X must have at least one row")
     numbers = targets if targets.dtype.kind == "f" else np.zeros(0)
@@ -170,13 +162,10 @@ class TreeTask:
             raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
         if X is None or y is None:
             raise ValueError("X and y are required: sets hold no rows")
-        model_set, X = set_and_rows(models, X)
+        model_set, X = inputs.set_and_rows(models, X)
         trees = model_set.decision_trees
         rows, codes = trees.rows(X), class_codes(np.asarray(y), tuple(model_set.classes), "y")
-        if codes.shape != (len(rows),):
-            raise ValueError(
-                f"y must have one target per row of X, got {rows.shape}, {codes.shape}"
-            )
+        inputs.check_targets(rows, codes)
         return cls(trees, rows, codes)
 
     @property
@@ -184,11 +173,10 @@ class TreeTask:
         """Names of the columns."""
         return column_names(self.trees, self.rows)
 
-    def rises(self, groups: Mapping[str, Columns]) -> tuple[pd.DataFrame, FloatArray]:
+    def rises(self, groups: Mapping[str, inputs.Columns]) -> tuple[pd.DataFrame, FloatArray]:
         """Increase of the error rate (K, groups) when columns are switched, and that rate (K,)."""
         n, n_classes = len(self.targets), self.trees.n_classes
-        if n < 2:
-            raise ValueError(f"switching needs at least two rows, got {n}")
+        inputs.check_two_rows(n)
         different, index = np.unique(self.rows, axis=0, return_inverse=True)
         codes = index.reshape(-1) * n_classes + self.targets
         counts = np.bincount(codes, minlength=len(different) * n_classes).astype(float)
@@ -202,7 +190,9 @@ class TreeTask:
         return frame.rename_axis(index="model", columns="feature"), np.array(before)
 
 
-def _switched(tree: Node, table: _Table, columns: Sequence[int] | Columns, own: float) -> float:
+def _switched(
+    tree: Node, table: _Table, columns: Sequence[int] | inputs.Columns, own: float
+) -> float:
     """Mean loss over all pairs of different rows; pairs of a row with itself are excluded."""
     moved = set(np.asarray(columns).tolist())
     splits = {split.question: split for split in tree_questions(tree) if split.feature in moved}
@@ -256,7 +246,7 @@ def reliance_task(
         return trees, trees.names, None
     source = models_or_problem
     if _has_draws(source):
-        source, X = set_and_rows(source, X)
+        source, X = inputs.set_and_rows(source, X)
     if hasattr(source, "fit"):  # one model; sets have predict, but not fit
         source, X, y = (penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None)
     if not isinstance(source, Problem | penalised.PenalisedProblem):
@@ -311,7 +301,7 @@ def class_problem(
         if psi is None:
             raise ValueError("psi is required: a problem has no Rashomon threshold")
         return source, psi, None, None
-    models = fitted_set(source) if _has_draws(source) and hasattr(source, "fit") else None
+    models = inputs.fitted_set(source) if _has_draws(source) and hasattr(source, "fit") else None
     if models is None:
         raise TypeError(
             "model class reliance needs a Problem with bounded models, or a fitted Rashomon "
@@ -399,13 +389,13 @@ FORMS: dict[str, Callable[[pd.DataFrame, FloatArray], pd.DataFrame]] = {
 _SCORES_AT_ONCE = 2_000_000
 
 
-@by_index
+@inputs.by_index
 def model_reliance(
     models_or_problem: Any,
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
     *,
-    features: Features = None,
+    features: inputs.Features = None,
     form: Form = "difference",
     loss: str | None = None,
 ) -> pd.DataFrame:
@@ -460,16 +450,16 @@ def model_reliance(
     True
     """
     if is_chunked(X) and _has_draws(models_or_problem):
-        models_or_problem, X = set_and_rows(models_or_problem, X)
+        models_or_problem, X = inputs.set_and_rows(models_or_problem, X)
     if is_chunked(X) and find_trees(models_or_problem) is None:
         return _chunked_reliance(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
-    groups = feature_groups(features, names, own_groups)
+    groups = inputs.feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
 
 
 def _chunked_reliance(
-    models: Any, table: ChunkedRows, features: Features, form: str, loss: str | None
+    models: Any, table: ChunkedRows, features: inputs.Features, form: str, loss: str | None
 ) -> pd.DataFrame:
     """Reliance under squared loss from moments, which are sums over chunks."""
     first, targets = next(table.chunks(0, 1))
@@ -482,7 +472,7 @@ def _chunked_reliance(
         )
     sums = table.reduce(partial(_chunk_moments, getattr(models, "rashomon_set_", models)))
     moments = SquareMoments.from_sums(table.n, *sums)
-    rises = _square_rises(task, feature_groups(features, names, own_groups), moments)
+    rises = _square_rises(task, inputs.feature_groups(features, names, own_groups), moments)
     return in_form(form, _frame(rises), task.scale * moments.original()(task.coef[:, 0].T))
 
 
@@ -496,20 +486,19 @@ def _frame(rises: Mapping[str, FloatArray]) -> pd.DataFrame:
 
 
 def reliance_table(
-    task: LinearTask | TreeTask, groups: Mapping[str, Columns], form: str = "difference"
+    task: LinearTask | TreeTask, groups: Mapping[str, inputs.Columns], form: str = "difference"
 ) -> pd.DataFrame:
     """Reliance of each model, one row per model and one column per group."""
     return in_form(form, *reliance_rises(task, groups))
 
 
 def reliance_rises(
-    task: LinearTask | TreeTask, groups: Mapping[str, Columns]
+    task: LinearTask | TreeTask, groups: Mapping[str, inputs.Columns]
 ) -> tuple[pd.DataFrame, FloatArray]:
     """e_switch − e_orig, one row per model and one column per group, and e_orig (n_models,)."""
     if isinstance(task, TreeTask):
         return task.rises(groups)
-    if len(task.rows) < 2:
-        raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
+    inputs.check_two_rows(len(task.rows))
     before = original_loss(task)
     if task.loss == "squared":
         moments = SquareMoments.from_rows(task.rows, task.targets)
@@ -540,14 +529,14 @@ def original_loss(task: LinearTask) -> FloatArray:
 
 
 def _square_rises(
-    task: LinearTask, groups: Mapping[str, Columns], moments: SquareMoments
+    task: LinearTask, groups: Mapping[str, inputs.Columns], moments: SquareMoments
 ) -> dict[str, FloatArray]:
     coef = task.coef[:, 0].T
     return {name: task.scale * moments.rise(columns)(coef) for name, columns in groups.items()}
 
 
 def _rises(
-    task: LinearTask, groups: Mapping[str, Columns], before: FloatArray
+    task: LinearTask, groups: Mapping[str, inputs.Columns], before: FloatArray
 ) -> dict[str, FloatArray]:
     switched: dict[str, list[FloatArray]] = {name: [] for name in groups}
     for part in _in_parts(task):
@@ -565,6 +554,6 @@ def _in_parts(task: LinearTask) -> list[LinearTask]:
     return [replace(task, coef=task.coef[start : start + size]) for start in starts]
 
 
-def _scores(task: LinearTask, columns: Columns | slice) -> FloatArray:
+def _scores(task: LinearTask, columns: inputs.Columns | slice) -> FloatArray:
     """Contribution (n_models, n_rows, outputs) of the columns to each score."""
     return np.einsum("kop,np->kno", task.coef[:, :, columns], task.rows[:, columns], optimize=True)

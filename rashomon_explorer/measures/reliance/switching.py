@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.inputs import Features, by_index, feature_groups, set_and_rows
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import find_trees, model_reliance
 from rashomon_explorer.measures.stopping import ConfidenceSequence
@@ -39,7 +39,7 @@ class DividedLoss(NamedTuple):
     standard_error: float
 
 
-@by_index
+@inputs.by_index
 def switching_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
@@ -98,7 +98,7 @@ def switching_loss(
     return total / (n * (n - 1))
 
 
-@by_index
+@inputs.by_index
 def divided_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
@@ -166,10 +166,8 @@ def _checked(
 ) -> tuple[Rows, NDArray[Any], NDArray[np.intp]]:
     rows: Rows = X if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=float)
     targets = np.asarray(y)
-    if rows.ndim != 2 or targets.shape != (len(rows),):
-        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
-    if len(rows) < 2:
-        raise ValueError(f"switching needs at least two rows, got {len(rows)}")
+    inputs.check_targets(rows, targets)
+    inputs.check_two_rows(len(rows))
     if isinstance(rows, pd.DataFrame):  # missing values are left to the model
         names = [str(name) for name in rows.columns]
     else:
@@ -177,7 +175,7 @@ def _checked(
             raise ValueError("X must be finite: remove or impute rows with NaN or infinity")
         names = [f"column {j}" for j in range(rows.shape[1])]
     columns = [features] if isinstance(features, int | np.integer | str) else list(features)
-    (moved,) = feature_groups({"moved": columns}, names).values()
+    (moved,) = inputs.feature_groups({"moved": columns}, names).values()
     return rows, targets, moved
 
 
@@ -193,13 +191,13 @@ def _check_functions(predict: object, loss: object) -> None:
         )
 
 
-@by_index
+@inputs.by_index
 def reliance_over_draws(
     models: object,
     X: ArrayLike,
     y: ArrayLike,
     *,
-    features: Features = None,
+    features: inputs.Features = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Reliance of drawn trees on each feature or group of columns.  Curator: not private.
@@ -241,7 +239,7 @@ def reliance_over_draws(
     x0  0.51   0.51  0.51
     x1  0.00   0.00  0.00
     """
-    models, X = set_and_rows(models, X)
+    models, X = inputs.set_and_rows(models, X)
     if find_trees(models) is None or not getattr(models, "independent", True):
         raise TypeError(
             "intervals need independent draws of trees from CountedTrees.draw or "
