@@ -194,10 +194,10 @@ def _step_sums(
     return sums
 
 
-def merge_sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
-    """Add the sums that both have, and keep those that only one has."""
-    both = {key: one[key] + other[key] for key in one.keys() & other.keys()}
-    return {**one, **other, **both}
+def merge_sums(sums: dict[Any, Any], added: dict[Any, Any]) -> dict[Any, Any]:
+    """Add the sums that both have, and keep those that only sums has."""
+    both = {key: sums[key] + added[key] for key in sums.keys() & added.keys()}
+    return {**sums, **added, **both}
 
 
 def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:

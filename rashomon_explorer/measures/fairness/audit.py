@@ -126,7 +126,7 @@ def _fairlearn() -> ModuleType:
 
 
 def margin_gaps(
-    models: Any, places: pd.Index, problem: Any, X: Any, groups: ArrayLike, psi: float
+    models: Any, members: pd.Index, problem: Any, X: Any, groups: ArrayLike, psi: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Signed gaps (models, pairs of groups) of linear models, and their exact ranges."""
     from rashomon_explorer.measures.ranges.exact import exact_ranges, gap_directions
@@ -140,9 +140,9 @@ def margin_gaps(
     directions, names = gap_directions(problem, X, np.asarray(groups))
     labels = pd.Index([f"mean_margin: {name}" for name in names])
     exact = exact_ranges(problem, psi, directions, names=labels)
-    values = coef[places] @ directions.T
+    values = coef[members] @ directions.T
     draws_in_range(values, exact)
-    return pd.DataFrame(values, places, labels), exact
+    return pd.DataFrame(values, members, labels), exact
 
 
 _CELLS = 2**21  # models × rows × classes in memory at a time

@@ -228,13 +228,13 @@ def _gaps(
     return gap_table(names, rate_values(sums, sizes), agg, method).add_suffix(f"_{agg}")
 
 
-def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
+def check_names(metrics: Sequence[str], allowed: Mapping[str, Any]) -> list[str]:
     """Return the names of metrics without duplicates."""
     if isinstance(metrics, str) or not len(metrics):
         raise ValueError(f"metrics must be a list of names, at least one, got {metrics!r}")
     for name in metrics:
-        if name not in known:
-            raise ValueError(f"metrics must be among {sorted(known)}, got {name!r}")
+        if name not in allowed:
+            raise ValueError(f"metrics must be among {sorted(allowed)}, got {name!r}")
     return _unique(metrics)
 
 

@@ -49,7 +49,7 @@ class _LinearModels(_Arrays):
         self.rows, self.targets = set_reliance.checked_rows(models, X, y)
         self.groups: Mapping[str, Sequence[str]] | None = models.feature_groups
 
-    def losses(self, rows: FloatArray, places: inputs.Columns) -> FloatArray:
+    def losses(self, rows: FloatArray, members: inputs.Columns) -> FloatArray:
         """Mean loss of all models on the rows."""
         models = self.models
         # From margins, because 1 − p loses a small p to rounding.
@@ -70,7 +70,7 @@ class _Predictors(_Arrays):
         labels = column_labels(self.rows)
         self.names = [f"x{j}" for j in range(self.rows.shape[1])] if labels is None else labels
 
-    def losses(self, rows: Any, places: inputs.Columns) -> FloatArray:
+    def losses(self, rows: Any, members: inputs.Columns) -> FloatArray:
         """Mean loss of all models: log loss, share of wrong labels, or half the squared error."""
         predictors = self.models
         scores, certain = predictors.scores(rows), getattr(predictors.models, "certain", False)
@@ -98,9 +98,9 @@ class _Trees(_Arrays):
         self.rows, self.names = self.task.rows, self.task.names
         self.columns = [tree_columns(tree) for tree in self.task.trees.trees]
 
-    def losses(self, rows: FloatArray, places: inputs.Columns) -> FloatArray:
+    def losses(self, rows: FloatArray, members: inputs.Columns) -> FloatArray:
         """Share of rows that each of some trees labels wrongly."""
-        labels = self.task.trees.take(places).labels(rows)
+        labels = self.task.trees.take(members).labels(rows)
         return np.asarray((labels != self.task.targets).mean(axis=1))
 
     def using(self, columns: inputs.Columns) -> inputs.Columns:

@@ -115,7 +115,7 @@ def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.in
 def tree_shap_values(
     tree: trees.Node,
     rows: FloatArray,
-    others: FloatArray,
+    background: FloatArray,
     groups: Mapping[str, NDArray[np.intp]],
     n_classes: int,
 ) -> FloatArray:
@@ -126,11 +126,9 @@ def tree_shap_values(
         player[column] = len(player) + n_groups  # not in any group, but a player
     # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
     own_patterns, index, _ = _patterns(tree, rows)
-    other_patterns, _, counts = _patterns(tree, others)
-    totals, shares = (
-        np.zeros((len(own_patterns.answers), n_groups, n_classes)),
-        counts / len(others),
-    )
+    other_patterns, _, counts = _patterns(tree, background)
+    totals = np.zeros((len(own_patterns.answers), n_groups, n_classes))
+    shares = counts / len(background)
     for path, leaf in _paths(tree, ()):
         members, values = _leaf_values(path, own_patterns, other_patterns, shares, player)
         selected = [k for k, member in enumerate(members) if member < n_groups]
@@ -206,11 +204,11 @@ def _leaf_values(
 
 
 @lru_cache
-def _weights(most: int) -> FloatArray:
-    """Return (a − 1)!·b!/(a + b)! for a, b = 0, …, most; 0 for a = 0."""
-    table = np.zeros((most + 1, most + 1))
-    for a in range(1, most + 1):
-        for b in range(most + 1):
+def _weights(size: int) -> FloatArray:
+    """Return (a − 1)!·b!/(a + b)! for a, b = 0, …, size; 0 for a = 0."""
+    table = np.zeros((size + 1, size + 1))
+    for a in range(1, size + 1):
+        for b in range(size + 1):
             table[a, b] = factorial(a - 1) * factorial(b) / factorial(a + b)
     return table
 

@@ -99,9 +99,9 @@ def mean_over_rows(sums: FloatArray, n_rows: int, sizes: Sizes) -> FloatArray:
     return np.asarray(sums / n_rows)
 
 
-def mean_from(place: int) -> Callable[[FloatArray, int, Sizes], FloatArray]:
+def mean_from(index: int) -> Callable[[FloatArray, int, Sizes], FloatArray]:
     """Mean from one of several sums a size."""
-    return lambda sums, n_rows, sizes: np.asarray(sums[place] / n_rows)
+    return lambda sums, n_rows, sizes: np.asarray(sums[index] / n_rows)
 
 
 def largest_share(counts: IntArray, n_rows: int, sizes: Sizes) -> FloatArray:

@@ -70,11 +70,11 @@ class PairCounts:
         return self._statistics
 
 
-def _kappas(differ: FloatArray, own: FloatArray, others: FloatArray) -> FloatArray:
+def _kappas(differ: FloatArray, shares: FloatArray, other_shares: FloatArray) -> FloatArray:
     """Cohen's kappa of one model with others, from shares of differing rows and of classes."""
-    chance = others @ own
+    chance = other_shares @ shares
     # Class shares are exact row counts: chance agreement is 1 only if both give one class.
-    defined = ~((own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0))
+    defined = ~((shares.max() == 1.0) & (other_shares[:, int(shares.argmax())] == 1.0))
     return np.asarray(1 - differ[defined] / (1 - chance[defined]))
 
 
@@ -90,9 +90,9 @@ def pair_counts(predictions: Predictions, steps: Steps) -> PairCounts:
     )
 
 
-def pair_statistic(place: int) -> Callable[[PairCounts, int, Sizes], FloatArray]:
+def pair_statistic(index: int) -> Callable[[PairCounts, int, Sizes], FloatArray]:
     """Finish of a measure of pairs."""
-    return lambda counts, n_rows, sizes: counts.statistics(n_rows)[place][sizes - 1]
+    return lambda counts, n_rows, sizes: counts.statistics(n_rows)[index][sizes - 1]
 
 
 class Patterns:

@@ -100,18 +100,18 @@ def _by_cuts(
 def _cut_wide_ones(
     among: LevelSet,
     directions: FloatArray,
-    found: search.Extents,
+    extents: search.Extents,
     tolerance: float,
     decided: search.Decide | None,
 ) -> search.Extents:
     """Refine wide brackets by cuts: a loss may be too narrowly curved for quadratic models."""
-    every, widest = np.arange(len(found.inner)), max(_WIDE, tolerance)
-    columns = np.flatnonzero(~search.closed(every, found.inner, found.outer, widest, decided))
+    every, widest = np.arange(len(extents.inner)), max(_WIDE, tolerance)
+    columns = np.flatnonzero(~search.closed(every, extents.inner, extents.outer, widest, decided))
     if not len(columns):
-        return found
+        return extents
     subset = search.decided_columns(decided, columns)
     cut = _by_cuts(among, directions[:, columns], tolerance, subset)
-    inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
+    inner, outer, points = extents.inner.copy(), extents.outer.copy(), extents.points.copy()
     better = cut.inner > inner[columns]
     inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]
     outer[columns] = np.minimum(outer[columns], cut.outer)

@@ -114,26 +114,30 @@ class Changes:
         reached[numbers] = np.clip(features, low, high)[numbers]
         return reached
 
-    def price(self, person: FloatArray, other: FloatArray) -> float:
+    def price(self, person: FloatArray, changed: FloatArray) -> float:
         """Cost of the change from a person's features to others."""
         numbers = list(self.numbers)
-        moved = float(self.cost[numbers] @ np.abs(other - person)[numbers])
+        moved = float(self.cost[numbers] @ np.abs(changed - person)[numbers])
         return moved + sum(
-            group.cost for group in self.groups if group.now(other) != group.now(person)
+            group.cost for group in self.groups if group.now(changed) != group.now(person)
         )
 
 
-def _check_known(used: Sequence[Any], known: Any, names: Sequence[str]) -> None:
-    strange = [name for name in used if name not in known]
+def _check_known(used: Sequence[Any], allowed: Any, names: Sequence[str]) -> None:
+    strange = [name for name in used if name not in allowed]
     if strange:
         raise ValueError(f"unknown feature {strange[0]!r}; the features are {', '.join(names)}")
 
 
 def _group(
-    name: str, levels: Sequence[Any], cost: float, places: Mapping[Any, int], names: Sequence[str]
+    name: str,
+    levels: Sequence[Any],
+    cost: float,
+    positions: Mapping[Any, int],
+    names: Sequence[str],
 ) -> LevelGroup:
-    _check_known([level for level in levels if level is not None], places, names)
-    columns = tuple(None if level is None else places[level] for level in levels)
+    _check_known([level for level in levels if level is not None], positions, names)
+    columns = tuple(None if level is None else positions[level] for level in levels)
     if len(set(columns)) < max(2, len(columns)):
         raise ValueError(f"levels of {name!r} must be at least two different ones, got {levels!r}")
     return LevelGroup(name, columns, cost)
@@ -152,10 +156,10 @@ def _check_apart(
         )
 
 
-def snapped(person: FloatArray, other: FloatArray) -> FloatArray:
+def snapped(person: FloatArray, changed: FloatArray) -> FloatArray:
     """Features after a change, without changes that are rounding."""
-    small = np.abs(other - person) <= _UNMOVED * (1 + np.abs(person))
-    return np.where(small, person, other)
+    small = np.abs(changed - person) <= _UNMOVED * (1 + np.abs(person))
+    return np.where(small, person, changed)
 
 
 @dataclass(frozen=True)

@@ -278,9 +278,9 @@ class CutPool:
             self.normals.append(normal / length)
             self.limits.append(limit / length)
 
-    def forget(self, most: int) -> None:
+    def forget(self, count: int) -> None:
         """Keep only the newest ``most`` half-spaces."""
-        self.normals, self.limits = self.normals[-most:], self.limits[-most:]
+        self.normals, self.limits = self.normals[-count:], self.limits[-count:]
 
 
 def furthest_by_cuts(

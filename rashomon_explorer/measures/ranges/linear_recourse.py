@@ -517,23 +517,23 @@ class _Search:
         return [index for index in active if is_open[index]]
 
     def _take(
-        self, place: int, cheap: FloatArray, worst: float, between: FloatArray, inner: float
+        self, index: int, cheap: FloatArray, worst: float, between: FloatArray, inner: float
     ) -> None:
         """Keep accepted features, and end the search where they are nearly the cheapest."""
-        programme, margin = self.programmes[place], self.model_set.margin
+        programme, margin = self.programmes[index], self.model_set.margin
         if worst >= margin:
-            self._accept(place, cheap, worst)
+            self._accept(index, cheap, worst)
         if inner >= margin:
-            self.inner[place] = between
+            self.inner[index] = between
             price = programme.changes.price
             near = (1 + self.tolerance) * price(programme.person, cheap)
             if not programme.integral.any() and price(programme.person, between) <= near:
-                self._accept(place, between, inner)
+                self._accept(index, between, inner)
 
-    def _between(self, places: list[int], rows: FloatArray) -> FloatArray:
+    def _between(self, people: list[int], rows: FloatArray) -> FloatArray:
         """Features between the cheapest and accepted ones, where models cut off more."""
         between = []
-        for index, cheap in zip(places, rows, strict=True):
+        for index, cheap in zip(people, rows, strict=True):
             programme, inner = self.programmes[index], self.inner[index]
             if np.isnan(inner).any():
                 # A longer row might exceed the norm, and then nothing between is allowed.
@@ -556,25 +556,25 @@ class _Search:
         )
         return proved, attained
 
-    def _accept(self, place: int, features: FloatArray, worst: float) -> None:
+    def _accept(self, index: int, features: FloatArray, worst: float) -> None:
         """Store a proved change, and end the person's search if it is nearly the cheapest."""
-        programme, answers = self.programmes[place], self.answers
+        programme, answers = self.programmes[index], self.answers
         cost = programme.changes.price(programme.person, features)
         bound = min(programme.solve(self.pool, self.model_set.margin)[1], cost)
-        answers.cost_bound[place] = max(answers.cost_bound[place], bound)
-        if not cost >= answers.costs[place]:
-            answers.rows[place], answers.costs[place] = features, cost
-            answers.worst[place] = worst
-        close = answers.costs[place] <= (1 + self.tolerance) * answers.cost_bound[place] + _ROUNDING
+        answers.cost_bound[index] = max(answers.cost_bound[index], bound)
+        if not cost >= answers.costs[index]:
+            answers.rows[index], answers.costs[index] = features, cost
+            answers.worst[index] = worst
+        close = answers.costs[index] <= (1 + self.tolerance) * answers.cost_bound[index] + _ROUNDING
         if close:
-            answers.status[place] = "found"
-        self.raised[place] /= 4
+            answers.status[index] = "found"
+        self.raised[index] /= 4
 
-    def _is_impossible(self, place: int) -> bool:
+    def _is_impossible(self, index: int) -> bool:
         """Whether models in the pool refuse together after every change."""
-        best = self.programmes[place].best_reachable(self.pool)
+        best = self.programmes[index].best_reachable(self.pool)
         impossible = best < self.model_set.margin - _ROUNDING
         if impossible:
-            self.answers.status[place], self.answers.worst[place] = "impossible", best
-            self.answers.costs[place] = self.answers.cost_bound[place] = np.inf
+            self.answers.status[index], self.answers.worst[index] = "impossible", best
+            self.answers.costs[index] = self.answers.cost_bound[index] = np.inf
         return bool(impossible)

@@ -233,12 +233,12 @@ class _Search:
         self.points[:, moved] = among.centre[:, None] + step[:, climbed]
         return np.asarray(climbed)
 
-    def take(self, block: NDArray[np.intp], other: "_Search") -> None:
+    def take(self, block: NDArray[np.intp], partial: "_Search") -> None:
         """Merge the results of another search for some columns."""
-        self.outer[block] = np.minimum(self.outer[block], other.outer)
-        better = other.inner > self.inner[block]
-        self.inner[block[better]] = other.inner[better]
-        self.points[:, block[better]] = other.points[:, better]
+        self.outer[block] = np.minimum(self.outer[block], partial.outer)
+        better = partial.inner > self.inner[block]
+        self.inner[block[better]] = partial.inner[better]
+        self.points[:, block[better]] = partial.points[:, better]
 
     def verify(self) -> None:
         """Check the loss of every inner point, and shrink those outside by rounding."""
@@ -259,8 +259,8 @@ def _metric(among: LevelSet, theta: FloatArray) -> Metric:
     return axes(hessian, _FLAT_SHARE * among.room / among.reach.radius**2)
 
 
-def axes(hessian: FloatArray, least: float) -> SharedMetric:
+def axes(hessian: FloatArray, smallest: float) -> SharedMetric:
     """Metric of a Hessian whose curvatures are at least ``least``."""
     curvature, vectors = np.linalg.eigh(hessian)
-    floor = max(_FLAT * float(curvature[-1]), least)
+    floor = max(_FLAT * float(curvature[-1]), smallest)
     return SharedMetric(np.maximum(curvature, floor), vectors)

@@ -124,8 +124,8 @@ def least_subgradient(gradient: FloatArray, theta: FloatArray, l1: FloatArray | 
     return np.asarray(gradient + np.clip(-gradient, -free, free))
 
 
-def _dots(one: FloatArray, other: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->j", one, other))
+def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", left, right))
 
 
 def matched_subgradient(

@@ -125,9 +125,11 @@ class SquareClass:
         objective = share * self.original - float(sign) * self.rise
         return level_set.least_on_intersection(objective, self.within, self.ball)
 
-    def _best(self, sign: int, least: level_set.CertifiedMinimum, theta: FloatArray) -> FloatArray:
+    def _best(
+        self, sign: int, minimum: level_set.CertifiedMinimum, theta: FloatArray
+    ) -> FloatArray:
         """Best of a model and the candidates, each projected into the set."""
-        inside = level_set.project_to_level_set(self.problem, self.level, least.points)
+        inside = level_set.project_to_level_set(self.problem, self.level, minimum.points)
         every = np.column_stack([theta, inside])
         return every[:, int(np.argmax([self._value(sign, model) for model in every.T]))]
 

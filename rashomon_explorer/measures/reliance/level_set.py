@@ -294,13 +294,13 @@ class _Weight:
             share = self._crossing()
         return low + min(max(share, _AWAY), 1 - _AWAY) * (high - low)
 
-    def add(self, w: float, least: CertifiedMinimum, excess: FloatArray) -> bool:
+    def add(self, w: float, minimum: CertifiedMinimum, excess: FloatArray) -> bool:
         """Record the bound at w and the constraints' difference; True at the maximum."""
         side = int((excess <= 0).all())
         if excess.min() < 0 < excess.max():
             return True
-        self._places[side], self._values[side] = w, least.bound
-        self._slopes[side] = least.multiplier * float(excess[0])
+        self._places[side], self._values[side] = w, minimum.bound
+        self._slopes[side] = minimum.multiplier * float(excess[0])
         (low, high), (up, down) = self._places, self._slopes
         if not up > 0 > down:
             return high - low < _CLOSE
@@ -336,9 +336,9 @@ def _trust_region(curvature: FloatArray, pull: FloatArray) -> tuple[FloatArray, 
     return _completed(step, float(step @ step)), bound, multiplier
 
 
-def _multiplier(curvature: FloatArray, pull: FloatArray, least: float) -> float:
+def _multiplier(curvature: FloatArray, pull: FloatArray, smallest: float) -> float:
     """Multiplier ≥ ``least`` at which the step has length at most 1."""
-    multiplier = least
+    multiplier = smallest
     for _ in range(_NEWTON):
         stiffness = curvature + multiplier
         square = (pull / stiffness) ** 2

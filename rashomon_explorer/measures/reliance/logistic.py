@@ -453,10 +453,8 @@ class _Slabs:
         nearest = 0.0 if low < 0 < high else min(abs(low), abs(high))
         size = math.sqrt(max(0.0, 1 - (nearest / self._furthest) ** 2))
         size += (high - low) / 2 * self._length(self._shift)
-        centre, coefficient = (
-            best[rest] + (low + high) / 2 * self._shift,
-            best[self._column] + change,
-        )
+        centre = best[rest] + (low + high) / 2 * self._shift
+        coefficient = best[self._column] + change
         middle, reach = self._rows @ centre, size * self._lengths
         intervals = middle - reach, middle + reach
         weights = largest_weights(self._values, coefficient, intervals, g.sign, g.kappas)

@@ -259,9 +259,9 @@ def _excess_sum(u: FloatArray, a: FloatArray) -> FloatArray:
     return np.asarray(u * below - sums[below])
 
 
-def _off_diagonal(total: float, own: FloatArray) -> float:
-    n = len(own)
-    return (total - float(own.sum())) / (n * (n - 1))
+def _off_diagonal(total: float, diagonal: FloatArray) -> float:
+    n = len(diagonal)
+    return (total - float(diagonal.sum())) / (n * (n - 1))
 
 
 def _every_pair(base: FloatArray, moving: FloatArray, targets: FloatArray, loss: str) -> FloatArray:

@@ -191,14 +191,14 @@ class TreeTask:
 
 
 def _switched(
-    tree: Node, table: _Table, columns: Sequence[int] | inputs.Columns, own: float
+    tree: Node, table: _Table, columns: Sequence[int] | inputs.Columns, diagonal: float
 ) -> float:
     """Mean loss over all pairs of different rows; pairs of a row with itself are excluded."""
     moved = set(np.asarray(columns).tolist())
     splits = {split.question: split for split in tree_questions(tree) if split.feature in moved}
     questions, n = sorted(splits), table.n
     if not questions:
-        return own / n
+        return diagonal / n
     ordered = [splits[question] for question in questions]
     answers = [split.answers(table.rows[:, split.feature]) for split in ordered]
     patterns, index = np.unique(np.column_stack(answers), axis=0, return_inverse=True)
@@ -207,7 +207,7 @@ def _switched(
         count * table.errors(tree, dict(zip(questions, pattern, strict=True)))
         for count, pattern in zip(many, patterns, strict=True)
     )
-    return float((total - own) / (n * (n - 1)))
+    return float((total - diagonal) / (n * (n - 1)))
 
 
 class _Table:

@@ -139,15 +139,15 @@ def divided_loss(
 
 
 def _mixed(
-    rows: Rows, own: NDArray[np.intp], other: NDArray[np.intp], moved: NDArray[np.intp]
+    rows: Rows, receivers: NDArray[np.intp], donors: NDArray[np.intp], moved: NDArray[np.intp]
 ) -> Rows:
     if isinstance(rows, pd.DataFrame):
-        table = rows.take(own).reset_index(drop=True)
+        table = rows.take(receivers).reset_index(drop=True)
         for column in moved.tolist():
-            table.isetitem(column, rows.iloc[:, column].take(other).array)
+            table.isetitem(column, rows.iloc[:, column].take(donors).array)
         return table
-    mixed = rows[own]
-    mixed[:, moved] = rows[np.ix_(other, moved)]
+    mixed = rows[receivers]
+    mixed[:, moved] = rows[np.ix_(donors, moved)]
     return mixed
 
 
