@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event, pld
 from dp_accounting import rdp as dp_rdp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -276,6 +276,7 @@ CURVES = ORDERS.map(lambda known: rdp([*known], [*known.values()]))
 DRAWN = st.just(compose([bounded_range(0.1)] * 9))
 
 
+@settings(max_examples=25)
 @given(COMPOSED | CURVES | DRAWN, st.booleans())
 def test_json_has_its_schema_and_reads_back(guarantee, seeded):
     guarantee = guarantee.with_seed() if seeded else guarantee

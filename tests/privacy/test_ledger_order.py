@@ -159,13 +159,18 @@ def sampled():
     return sampled_path_guarantee(shift=1.0, rate=0.01, n_steps=100)
 
 
+@pytest.fixture(scope="module")
+def beside(sampled):
+    return compose([sampled, gdp(0.1)])
+
+
 @pytest.mark.parametrize(
     "budget", [{"epsilon": 500.0}, {}, {"epsilon": 2.0, "delta": 1e-6}], ids=str
 )
-def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, budget, tmp_path):
+def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, beside, budget, tmp_path):
     """At the order of ε = 2 sampled batches tell nearly as much as all rows would."""
     ledger = Ledger.create(tmp_path / "a.ledger", **budget)
-    for charge in (sampled, compose([sampled, gdp(0.1)])):
+    for charge in (sampled, beside):
         with pytest.raises(
             LedgerError, match=r"charge ε=[\d.]+, while .* own curve gives ε="
         ) as refusal:
@@ -189,7 +194,7 @@ def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, budget,
         assert ledger.spent(1e-6) < 0.1 * counted  # at the best order
 
 
-def test_a_small_divergence_is_what_is_charged(sampled, tmp_path):
+def test_a_small_divergence_is_what_is_charged(sampled, beside, tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-6)
     entered = sampled.renyi(ledger.order)
     assert entered < 0.1 * (4.0 - conversion(ledger.order, 1e-6))
@@ -199,9 +204,8 @@ def test_a_small_divergence_is_what_is_charged(sampled, tmp_path):
     counted = ledger.totals.epsilon(1e-6)
     assert counted == pytest.approx(3 * entered + conversion(ledger.order, 1e-6))
     assert ledger.spent() < 0.95 * counted
-    both = compose([sampled, gdp(0.1)])
-    assert both.renyi(ledger.order) == pytest.approx(entered + ledger.order * 0.005)
-    ledger.reserve(both).start()
+    assert beside.renyi(ledger.order) == pytest.approx(entered + ledger.order * 0.005)
+    ledger.reserve(beside).start()
     ledger.check()
 
 

@@ -38,9 +38,13 @@ def _queries(link, n_rows):
     return found
 
 
-@pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
-    ("n_rows", "n_rests"), [(1, 1), (4, 1), pytest.param(4, 6, marks=pytest.mark.law)]
+    ("link", "n_rows", "n_rests"),
+    [
+        *((link, 1, 1) for link in LINKS),
+        *((link, 4, 1) for link in LINKS if link != "softmax"),
+        *(pytest.param(link, 4, 6, marks=pytest.mark.law) for link in LINKS),
+    ],
 )
 def test_no_neighbour_moves_a_query_by_more_than_declared(link, n_rows, n_rests):
     # Three draws of softmax are nine score vectors and six times as many pairs of records as two.
@@ -147,7 +151,7 @@ def test_values_lie_in_their_ranges_and_pass_the_middle():
     """Half of a range would cut them off; only means over rows have an error from sampling."""
     models = models_of(n_draws=2)
     public = PublicShape(models, 2, True, True, CATEGORIES)
-    pairs = list(itertools.combinations(records_of(models), 2))[::3]
+    pairs = list(itertools.combinations(records_of(models), 2))[::6]
     tables = [Rows.read(public, *table_of(pair)) for pair in pairs]
     for query in _queries("logistic", 2):
         if isinstance(query, GroupGaps):
