@@ -374,17 +374,14 @@ def _slopes(
     """One line per model from its answer before to that after, in one trace."""
     draws, gap = table.index.to_numpy(), np.full((len(table), 1), np.nan)
     ringed = np.repeat(np.isin(draws, list(highlight)), x.shape[1] + 1)
-    marker = {
-        "size": np.where(ringed, 12, 7),
-        "line": {"color": np.where(ringed, theme.PURPLE, "white"), "width": 1 + 2 * ringed},
-    }
+    marker = {"color": colour, **text.selection_look(ringed, 7)}
     figure.add_scatter(
         x=np.hstack([x, gap]).ravel().astype(np.float32),
         y=np.hstack([table.to_numpy(float), gap]).ravel().astype(np.float32),
         customdata=np.repeat(draws, x.shape[1] + 1),
         mode="lines+markers",
         line={"color": colour, "width": 1.2},
-        marker={"color": colour, **marker},
+        marker=marker,
         name=name,
         hovertemplate=f"draw %{{customdata}}: %{{y:.3f}}<extra>{name}</extra>",
     )
@@ -453,13 +450,7 @@ def _answers(
     # Fixed horizontal jitter, because dots on one line would hide their number.
     jitter = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
     ringed = np.isin(np.arange(len(answers)), selected)
-    line = {"color": np.where(ringed, theme.PURPLE, "white"), "width": np.where(ringed, 3, 0.6)}
-    marker = {
-        "size": np.where(ringed, 12, 6),
-        "color": theme.BLUE,
-        "opacity": np.where(ringed.any() & ~ringed, 0.25, 0.85),
-        "line": line,
-    }
+    marker = {"color": theme.BLUE, **text.selection_look(ringed, 6)}
     x, y = jitter.astype(np.float32), answers.astype(np.float32)
     look = {"marker": marker, "customdata": places}
     marks.add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
