@@ -1,8 +1,19 @@
 """Bisection for a condition; returns an end at which the condition was verified."""
 
+import math
 from collections.abc import Callable
 
 _ABOUT = 1e-12
+
+
+def double(
+    holds: Callable[[float], bool], good: float, *, most: float = math.inf
+) -> tuple[float, float]:
+    """Double a number, from one where a condition holds, up to ``most``: the last, and the next."""
+    bad = 2 * good
+    while bad <= most and holds(bad):
+        good, bad = bad, 2 * bad
+    return good, bad
 
 
 def bisect(

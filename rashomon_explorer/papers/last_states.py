@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.bisection import bisect, double
 from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Traits
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
@@ -156,9 +156,8 @@ def calibrated(request: Request, steps: LastState, size: int) -> LastSampled:
     def affordable(noise: float) -> bool:
         return _ratio(guarantee(noise), request, one_model.orders(request)) <= 1
 
-    low, noise = steps.noise, 2 * steps.noise  # more noise always costs less
-    while not affordable(noise):
-        low, noise = noise, 2 * noise
+    # More noise always costs less.
+    low, noise = double(lambda noise: not affordable(noise), steps.noise)
     noise = bisect(affordable, noise, low, halvings=7)
     square = constants.p * noise**2 + sampling_error(constants, domain, size)
     start = furthest_start(constants, request.radius, request.zero_loss)

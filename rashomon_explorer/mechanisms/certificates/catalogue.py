@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from scipy.optimize import brentq
 
+from rashomon_explorer._utils.bisection import double
 from rashomon_explorer._utils.validation import check_count, check_delta, check_epsilon
 from rashomon_explorer.mechanisms.certificates import gibbs_laws
 from rashomon_explorer.mechanisms.certificates.base import Certificate, for_ledger
@@ -30,7 +31,7 @@ PATH: dict[str, Callable[[PathRun], Certificate]] = {
     "finite_time": finite_time,
 }
 
-_LOG_CAP = 700.0  # of β: keeps β in the range of doubles
+_MOST_BETA = math.exp(700.0)  # keeps β in the range of doubles
 _LEAST = 1e-300  # replaces δ = 0 in logarithms
 
 
@@ -217,11 +218,9 @@ def _largest(
     at: Callable[[float], Certificate], low: float, epsilon: float, delta: float
 ) -> tuple[float, Certificate]:
     """Largest β within (ε, δ) and its certificate, from a feasible one; δ at ε grows with β."""
-    high = 2 * low
-    while _spent(at(high), epsilon) <= delta:
-        low, high = high, 2 * high
-        if math.log(high) > _LOG_CAP:
-            return low, at(low)
+    low, high = double(lambda beta: _spent(at(beta), epsilon) <= delta, low, most=_MOST_BETA)
+    if high > _MOST_BETA:
+        return low, at(low)
 
     def surplus(log_beta: float) -> float:
         spent = _spent(at(math.exp(log_beta)), epsilon)
