@@ -226,7 +226,7 @@ def test_the_curve_is_the_integral_of_lengths(monotone, outputs):
     assert both.renyi(order) == pytest.approx(4 * expected + order * 0.09 / 2)
     assert from_dict(both.to_dict()) == both
     assert float(both.delta(both.epsilon(1e-6))) == pytest.approx(1e-6, rel=1e-9)
-    assert math.isinf(curve.rho) and curve.steady
+    assert math.isinf(curve.rho) and curve.sublinear
 
 
 THREE, N, RIDGE, EPSILON, DELTA = SoftmaxLoss(3), 12, 0.5, 2.0, 1e-2

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
-from rashomon_explorer.privacy.ledger.totals import entered_at
+from rashomon_explorer.privacy.ledger.totals import recorded_divergence
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.thresholds import GaussianThreshold, HardThreshold, SmoothThreshold
@@ -201,8 +201,8 @@ def charged_share(loss, n, radius, ridge, budget):
         constants_of(loss, n=n, p=1, radius=radius, ridge=ridge), Ball(radius), 0.0, planned.beta
     )
     true = max(divergence_between(p, q, order) for p, q in neighbours(loss, law))
-    entered = entered_at(planned.guarantee, order)
-    assert planned.certificate == "gaussian_gibbs" and entered.steady
+    entered = recorded_divergence(planned.guarantee, order)
+    assert planned.certificate == "gaussian_gibbs" and entered.sublinear
     assert entered.value <= order * zcdp_rho(1.0, 1e-6)
     return true / entered.value
 
