@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-COLLECTION = "collection"
 _seconds: Counter[str] = Counter()
 
 
@@ -27,10 +26,11 @@ def folder(path, root):
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     before = used()
+    _seconds["start"] += before
     try:
         return (yield)
     finally:
-        _seconds[COLLECTION] += used() - before
+        _seconds["collection"] += used() - before
 
 
 @pytest.hookimpl(wrapper=True)

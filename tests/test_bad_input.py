@@ -258,7 +258,10 @@ def test_every_planner_refuses_an_absurd_budget_by_name(name, setting):
             PLANNERS[name](**{**good, setting: value})
 
 
-@pytest.mark.parametrize("name", ["plan", "plan_options", "plan_objective_perturbation"])
+@pytest.mark.parametrize(
+    "name",
+    [*("plan", "plan_objective_perturbation"), pytest.param("plan_options", marks=pytest.mark.law)],
+)
 def test_a_planner_warns_once_of_a_delta_of_one_in_n(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
