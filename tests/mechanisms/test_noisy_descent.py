@@ -4,6 +4,7 @@ import math
 import sys
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
 from rashomon_explorer.mechanisms.langevin.sampled_plan import LocalisedDescent, SampledDescent
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped, PlannedPath
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, path_guarantee
+from rashomon_explorer.mechanisms.penalties import langevin_walk
 from rashomon_explorer.mechanisms.planning.centres import Centre
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
@@ -33,6 +35,9 @@ class Stream:
 
     def __init__(self, numbers):
         self.numbers = list(numbers)
+
+    def choice(self, n, size, **settings):
+        return np.arange(n)[:size]
 
     def standard_normal(self, shape):
         count = int(np.prod(shape))
@@ -145,8 +150,8 @@ def on_path(problem, stream, kind=PlannedPath):
     return [*planned_path(problem, kind).batches(target, stream)][-1].theta[:, 0]
 
 
-def on_chain(problem, stream):
-    chain = LangevinSampler(SIZE, STEPS, n_chains=1)
+def on_chain(problem, stream, **batches):
+    chain = LangevinSampler(SIZE, STEPS, n_chains=1, **batches)
     return [*chain.states(GibbsTarget(problem, BETA, 0.0), stream)][-1][:, 0]
 
 
@@ -161,6 +166,9 @@ def of_centre(centre, problem, stream):
 
 USES = {
     "chain": on_chain,
+    "chain on batches": lambda problem, stream: on_chain(
+        problem, stream, batch_size=problem.n, batch_order="sampled"
+    ),
     "chain's average": on_average,
     "path": on_path,
     "clipped path": partial(on_path, kind=LangevinClipped),
@@ -193,6 +201,7 @@ def expected_steps(name, problem):
     sampled = 1 / rise, 1.3 * 3.0 / n / rise, shares_of(rise - m / 2)
     return {
         "chain": (*chain, newest),
+        "chain on batches": (*chain, newest),
         "chain's average": (*chain, fading),
         "path": path,
         "clipped path": path,
@@ -211,7 +220,7 @@ def test_every_use_has_its_law_on_a_quadratic_and_half_of_the_noise_is_caught(na
     start = (problem.minimum.theta, LOCAL.scale) if name == "localised" else (np.zeros(2), 0.0)
     numbers = 2 * (STEPS + (name == "localised"))
     mean, covariance = law_by_responses(partial(USES[name], problem), numbers)
-    moved = USES[name](problem, Silent(0.01)) - mean
+    moved = USES[name](problem, Stream([0.01] * numbers)) - mean
     assert name == "localised" or (moved > 0).all() == ("chain" in name or "path" in name)  # seeds
     sizes, deviations, shares = expected_steps(name, problem)
     shape = {
@@ -303,23 +312,69 @@ def test_two_neighbours_are_told_apart_as_is_charged_and_half_of_it_is_caught(na
     """The chain of linear losses: every noisy gradient is a shifted normal number."""
     loss = "logistic" if name == "clipped path" else None
     pair = [linear_losses(pull, loss) for pull in (1.0, -1.0)]
-    runs = []
-    for problem in pair:
-        for noise in (0.0, 1e-4):
-            steps = recorded(monkeypatch)
-            USES[name](problem, Silent(noise))
-            runs.append(np.array([step.gradient[0, 0] for step in steps]))
-            monkeypatch.undo()
-    deviations = (runs[1] - runs[0]) / 1e-4
-    ratios = (runs[2] - runs[0]) / deviations
+    ratios = measured_ratios(USES[name], pair, monkeypatch)
     sensitivity = slope_of(pair[0])
     if loss:
         sensitivity = gradients.ClippedDrift(GibbsTarget(pair[0], 1.0, 0.0), 0.5).sensitivity(1)
     claimed, halved = (PRICES[name](pair[0], share * sensitivity) for share in (1.0, 0.5))
+    check_price(ratios, claimed, halved)
+
+
+def measured_ratios(release, pair, monkeypatch):
+    """|Difference of two neighbours' gradients| over the noise, at every step of the code."""
+    runs = []
+    for problem in pair:
+        for noise in (0.0, 1e-4):
+            steps = recorded(monkeypatch)
+            release(problem, Silent(noise))
+            runs.append(np.array([step.gradient[0, 0] for step in steps]))
+            monkeypatch.undo()
+    return (runs[2] - runs[0]) / ((runs[1] - runs[0]) / 1e-4)
+
+
+def check_price(ratios, claimed, halved):
     assert len(ratios) == STEPS
     for share in (0.0, 0.5, 1.0):
         epsilon = share * claimed.mu
-        found = integrated_delta(ratios, epsilon)
+        found = integrated_delta(np.abs(ratios), epsilon)
         assert 0.97 * claimed.delta(epsilon) < found <= claimed.delta(epsilon) * (1 + 1e-3)
         assert found > 1.3 * halved.delta(epsilon)  # half of the sensitivity would be too cheap
-        assert integrated_delta(2 * ratios, epsilon) > 1.3 * claimed.delta(epsilon)  # so half noise
+        twice = integrated_delta(2 * np.abs(ratios), epsilon)
+        assert twice > 1.3 * claimed.delta(epsilon)  # and so would half of the noise
+
+
+SLOPE = 0.4  # by which a record moves a hypergradient
+
+
+def hypergradient_walk(landscape, stream, mu=0.7):
+    """States of a walk whose constants are the same everywhere."""
+    planned = SimpleNamespace(constants=SimpleNamespace(smoothness=5.0), mu=mu, n_steps=STEPS)
+    known = SimpleNamespace(gradient_tolerance=0.0, charged_slope=SLOPE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(langevin_walk, "known_at", lambda *_: known)
+        return langevin_walk.walk(landscape, planned, np.zeros(landscape.p), stream)
+
+
+def landscape_of(gradient, p):
+    box = SimpleNamespace(radius=1e3)
+    return SimpleNamespace(gradient=lambda x, tolerance: gradient(x), domain=box, p=p)
+
+
+def test_a_hypergradient_walk_has_its_law_and_its_price(monkeypatch):
+    problem = quadratic()
+    hessian, linear = problem.hessian(np.zeros(2)), -problem.value_and_gradient(np.zeros((2, 1)))[1]
+    landscape = landscape_of(lambda x: hessian @ x - linear[:, 0], 2)
+    mean, covariance = law_by_responses(
+        lambda stream: hypergradient_walk(landscape, stream)[:, -1], 2 * STEPS
+    )
+    for factor in (1.0, 0.5):  # the states before each step: the last noise is not in them
+        steps = [(1 / 5.0, factor * SLOPE / 0.7 / 5.0, 1.0)] * (STEPS - 1)
+        known = law_by_recursion(hessian, linear[:, 0], (np.zeros(2), 0.0), steps)
+        assert np.allclose(mean, known[0], rtol=1e-7, atol=1e-9)
+        assert np.allclose(covariance, known[1], rtol=1e-6, atol=1e-12) == (factor == 1)
+    pair = [landscape_of(lambda x, side=side: x * 0 + side * SLOPE / 2, 1) for side in (1, -1)]
+    ratios = measured_ratios(hypergradient_walk, pair, monkeypatch)
+    schedule = Schedule.constant(1 / 5.0, 1 / 0.7, STEPS)
+    claimed, halved = (noisy_descent.guarantee(schedule, share) for share in (1.0, 0.5))
+    assert claimed.mu == pytest.approx(0.7 * math.sqrt(STEPS))  # as walks are planned
+    check_price(ratios, claimed, halved)
