@@ -16,7 +16,6 @@ from plotly.offline import get_plotlyjs
 from rashomon_explorer import plots
 from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import family, html, score
 from rashomon_explorer.explorer.paid import PaidModel
@@ -58,13 +57,6 @@ def _tree_figures(contents: Contents) -> dict[str, go.Figure]:
         "rules": plots.plot_rules(models),
         "questions": plots.plot_tree_use(models),
     }
-
-
-def _dot_files(contents: Contents) -> dict[str, str]:
-    """Return each tree as a Graphviz graph, by file name."""
-    models = _readable_trees(contents)
-    width = len(str(max(0, models.n_draws - 1)))
-    return {f"dot/tree_{k:0{width}d}.dot": models.dot(k) + "\n" for k in range(models.n_draws)}
 
 
 def _trees_json(contents: Contents) -> str:
@@ -210,7 +202,10 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
         if content is not None:
             yield name, content
     if contents.of_trees:
-        yield from _dot_files(contents).items()
+        trees = _readable_trees(contents)
+        width = len(str(max(0, trees.n_draws - 1)))
+        for k in range(trees.n_draws):
+            yield f"dot/tree_{k:0{width}d}.dot", trees.dot(k) + "\n"
     yield _SCRIPT, get_plotlyjs()
     for name, figure in charts.items():
         # Without an id, plotly would give the element a random one.
@@ -262,6 +257,9 @@ def _json(values: Any) -> str:
 def _models_json(contents: Contents) -> str:
     models = contents.linear
     each = models.coef.reshape(models.n_draws, models.outputs, -1)
+    scaling, scale = {}, models.scale
+    if scale is not None:  # columns are scaled before scoring
+        scaling = {"centres": scale.centre.tolist(), "spreads": scale.spread.tolist()}
     return _json(
         {
             "format": "rashomon-explorer models",
@@ -275,16 +273,9 @@ def _models_json(contents: Contents) -> str:
             "chosen": list(models.steps),
             "coefficients": each[..., :-1].tolist(),
             "intercepts": each[..., -1].tolist(),
-            **_scale(models.scale),
+            **scaling,
         }
     )
-
-
-def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
-    """Centres and spreads that scale the columns before scoring; empty without scaling."""
-    if scale is None:
-        return {}
-    return {"centres": scale.centre.tolist(), "spreads": scale.spread.tolist()}
 
 
 def _guarantee(contents: Contents) -> str:

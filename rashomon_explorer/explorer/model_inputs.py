@@ -21,15 +21,11 @@ def group_columns(data: Any) -> tuple[str, ...]:
     first = [str(name) for name in data.sensitive.columns]
     other_columns = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
     levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *other_columns]}
-    other_columns = [name for name in other_columns if not _names_people(data, name, levels[name])]
+    most_levels = max(streamed_table.MOST_LEVELS, len(data.frame) // 2)  # names have more
+    is_number = {name: pd.api.types.is_numeric_dtype(_column(data, name)) for name in other_columns}
+    other_columns = [n for n in other_columns if is_number[n] or levels[n] <= most_levels]
     other_columns.sort(key=lambda name: levels[name] > streamed_table.MOST_LEVELS)
     return tuple(name for name in [*first, *other_columns] if levels[name] > 1)
-
-
-def _names_people(data: Any, name: str, levels: int) -> bool:
-    """Whether a text column has more levels than half the number of rows and than `MOST_LEVELS`."""
-    text = not pd.api.types.is_numeric_dtype(_column(data, name))
-    return text and levels > max(streamed_table.MOST_LEVELS, len(data.frame) // 2)
 
 
 def group_labels(data: Any, column: str) -> pd.Series:

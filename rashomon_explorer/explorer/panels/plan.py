@@ -124,15 +124,14 @@ class PlanPanel(Panel):
             reason = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
             return
-        rows = [
-            _lead(plan),
-            *_expected(plan),
-            *self._price(),
-            risk_fact(self.state),
-            *_law(plan),
-            *_columns(plan),
-            *self._after(),
-        ]
+        rows = [_lead(plan)]
+        if plan.expected is not None:  # a prediction for one model
+            gain = f"{plan.expected.percent} %"
+            rows.append(fact("Expected, not guaranteed", gain, str(plan.expected)))
+        rows += [*self._price(), risk_fact(self.state), *_law(plan)]
+        if getattr(plan, "columns", None) is not None:  # trees do not scale columns
+            rows.append(fact("Columns", "centred and scaled privately", _SCALED))
+        rows += self._after()
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
 
     def _explain(self) -> str:
@@ -192,13 +191,6 @@ def _lead(plan: Plan) -> str:
     return fact(name, bound, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
 
 
-def _expected(plan: Plan) -> list[str]:
-    """Share of the possible gain that one model is expected to reach: a prediction."""
-    if plan.expected is None:
-        return []
-    return [fact("Expected, not guaranteed", f"{plan.expected.percent} %", str(plan.expected))]
-
-
 def excess_fact(plan: Plan) -> tuple[str, str]:
     bound = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
@@ -213,14 +205,6 @@ def _law(plan: Plan) -> list[str]:
     cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta, 4)]
     facts = [fact("Inverse temperature β", beta) for beta in cold]
     return [*facts, fact(*excess_fact(plan))] if has_hit_rate(plan) else facts
-
-
-def _columns(plan: Plan) -> list[str]:
-    """Private centres and spreads, if the privacy cost includes them."""
-    columns = getattr(plan, "columns", None)  # trees do not scale columns
-    if columns is None:
-        return []
-    return [fact("Columns", "centred and scaled privately", _SCALED)]
 
 
 _SCALED = "the privacy cost includes centres and spreads; coefficients are in these units"
@@ -296,7 +280,9 @@ class NumbersPanel(Panel):
             return
         rows = [self._price()]
         if not self.state.has_no_guarantee:
-            rows = [fact("Draws", f"{models.n_draws:,}"), *rows, *_column_facts(models)]
+            rows.insert(0, fact("Draws", f"{models.n_draws:,}"))
+            if getattr(models, "scale", None) is not None:  # only linear models may have one
+                rows.append(fact("Columns", "scaled", "privately"))
         if self.state.view == "curator":
             linear = isinstance(models, RashomonSet)
             rows += _curator_facts(models) if linear else _facts_of_others(models)
@@ -323,12 +309,6 @@ def set_cost(state: ExplorerState) -> str:
     guarantee = state.rashomon_set.guarantee
     own_epsilon = guarantee.epsilon(family.spent_delta(guarantee))
     return cost_text(own_epsilon if state.charged is None else state.charged)
-
-
-def _column_facts(models: PredictorSet) -> list[str]:
-    if getattr(models, "scale", None) is None:  # only linear models may have one
-        return []
-    return [fact("Columns", "scaled", "privately")]
 
 
 def _facts_of_others(models: PredictorSet) -> list[str]:
