@@ -187,7 +187,7 @@ class TreeAnswers:
     @property
     def why_not(self) -> str:
         """Why the trees cannot be counted; empty if they can."""
-        if not family.of_trees(self.state):
+        if not family.draws_trees(self.state):
             return _NO_TREES
         return _NO_TABLE if self.state.data is None else ""
 
@@ -266,7 +266,7 @@ class TreeAnswers:
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
-    def class_of_draws(self, models: Any) -> trees.CountedTrees:
+    def drawn_class(self, models: Any) -> trees.CountedTrees:
         """Return all trees of the draws' class; raise DataError if the settings differ."""
         if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)

@@ -110,9 +110,9 @@ _PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 
 def readme(contents: Contents, *, pictures: bool = False) -> str:
     """Return the README; ``pictures`` states that figures are included as PNG and SVG."""
-    models, listed = contents.models, _TREES if contents.of_trees else _LINEAR
+    models, listed = contents.models, _TREES if contents.has_trees else _LINEAR
     files = _FILES.format(pictures=_PICTURES if pictures else "")
-    kind = "Sparse trees" if contents.of_trees else "Models"
+    kind = "Sparse trees" if contents.has_trees else "Models"
     parts = [
         f"{kind} of the Rashomon set of {contents.table}, released with differential privacy",
         _what(contents),
@@ -141,7 +141,7 @@ def _standing(contents: Contents) -> str:
 
 
 def _what(contents: Contents) -> str:
-    models, noun = contents.models, "tree" if contents.of_trees else "model"
+    models, noun = contents.models, "tree" if contents.has_trees else "model"
     rows = "" if contents.n_rows is None else f" of {plural(contents.n_rows, 'row')}"
     steps = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
     return (
@@ -196,12 +196,12 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
     charts = figures(contents)
     drawn = {name: content for name, content in pictures.items() if _is_one(name, content, charts)}
     yield "README.txt", readme(contents, pictures=bool(drawn))
-    specific_files = _TREE_FILES if contents.of_trees else _LINEAR_FILES
+    specific_files = _TREE_FILES if contents.has_trees else _LINEAR_FILES
     for name, make in {**specific_files, **_COMMON_FILES}.items():
         content = make(contents)
         if content is not None:
             yield name, content
-    if contents.of_trees:
+    if contents.has_trees:
         trees = _readable_trees(contents)
         width = len(str(max(0, trees.n_draws - 1)))
         for k in range(trees.n_draws):
@@ -226,7 +226,7 @@ def _is_one(name: str, content: bytes, charts: Mapping[str, go.Figure]) -> bool:
 
 
 def figures(contents: Contents) -> dict[str, go.Figure]:
-    charts = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
+    charts = _tree_figures(contents) if contents.has_trees else _linear_figures(contents.linear)
     charts["one_record"] = plots.plot_tradeoff(contents.models.guarantee, "these models")
     for count, purchase in enumerate(contents.purchases, 1):
         charts[f"aggregates_{count}"] = plots.plot_released(purchase.released)

@@ -16,7 +16,7 @@ from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
-from rashomon_explorer.explorer.family import check_enumerable, of_trees, tree_estimator
+from rashomon_explorer.explorer.family import check_enumerable, draws_trees, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
 from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection, WhatIf
@@ -108,7 +108,7 @@ class DatasetController(ModelInputs):
         self.what_if = WhatIf(self)
         self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
-        self._behind: Any = None  # encoder of chunked rows, if it is not the page's own
+        self._chunk_encoder: Any = None  # encoder of chunked rows, if it is not the page's own
         self._comparison = BackgroundTask("comparing the rows with other ledgers")
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
@@ -159,13 +159,13 @@ class DatasetController(ModelInputs):
             self.forget()
             raise
         self.rows = self._encoded = rows
-        self._encoder, self._behind = encoder, None
+        self._encoder, self._chunk_encoder = encoder, None
         self.state.table_number += 1
         self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
         other_table = state.data is None or state.data.name != data.name
         if other_table:
-            self._reset_settings_of_set()
+            self._reset_set_settings()
         self._clear()
         with state.hold_trait_notifications():
             state.data = data
@@ -213,9 +213,9 @@ class DatasetController(ModelInputs):
         """Unload the data set, so that nothing is drawn from it by mistake."""
         self._check_free()
         self.state.table_number += 1
-        self._reset_settings_of_set()
+        self._reset_set_settings()
         self._clear()
-        self.rows = self._encoder = self._behind = None
+        self.rows = self._encoder = self._chunk_encoder = None
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
@@ -245,7 +245,7 @@ class DatasetController(ModelInputs):
         """Ledger that the next draw is charged to; None where nothing is."""
         return None if self.state.uncharged else self._ledger_path
 
-    def _reset_settings_of_set(self) -> None:
+    def _reset_set_settings(self) -> None:
         """Reset threshold and privacy cost where they are those of the set on screen."""
         for name in ("psi", "epsilon"):
             if self.state.drawn_settings.get(name) == getattr(self.state, name):
@@ -269,7 +269,7 @@ class DatasetController(ModelInputs):
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
         self.data_or_error()
-        make = tree_estimator if of_trees(self.state) else linear_estimator
+        make = tree_estimator if draws_trees(self.state) else linear_estimator
         return make(self.state, ledger)
 
     def _follow_settings(self) -> None:
@@ -299,7 +299,7 @@ class DatasetController(ModelInputs):
         self._planned = self._planned_now()
         try:
             with suggestions.suppress_weak_warnings():  # the panels show them while a slider moves
-                if of_trees(state):
+                if draws_trees(state):
                     check_enumerable(state)
                 plan = estimator.plan(*table_shape(state.data))
             constants = public_constants(estimator, *table_shape(state.data))

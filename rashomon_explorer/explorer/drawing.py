@@ -236,7 +236,7 @@ class SetDraw(PaidAction[DrawJob]):
         if ledger is not None:  # a draw itself records chunked rows, because it reads them
             note_table(ledger, None if session.is_chunked else state.data.X)
         measure = partial(clipped_share, state.data)
-        inputs = session.inputs_of_draw(estimator)
+        inputs = session.draw_inputs(estimator)
         self.job = DrawJob(
             estimator, *inputs, adds=adds, measure=measure, observer=chain_observer(state)
         )

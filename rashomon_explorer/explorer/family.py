@@ -27,7 +27,7 @@ TREE_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "max_depth", "leaf_pen
 _DRAWS = 20  # used for automatic n_draws, which is defined only for linear models
 
 
-def of_trees(state: ExplorerState) -> bool:
+def draws_trees(state: ExplorerState) -> bool:
     return str(state.family) == TREES
 
 

@@ -28,7 +28,7 @@ _SET = "explorer.rashomon_set"
 _TABLE = "multiplicity_table"
 
 
-def _of_measures() -> dict[str, FigureDefinition]:
+def _measure_definitions() -> dict[str, FigureDefinition]:
     line = f"{_TABLE}({_SET}.inside(), explorer.rows)  # from rashomon_explorer.measures"
     return {
         name.replace("_", " "): FigureDefinition(measure.meaning, measure.formula, line)
@@ -37,7 +37,7 @@ def _of_measures() -> dict[str, FigureDefinition]:
 
 
 DEFINITIONS: Mapping[str, FigureDefinition] = {
-    **_of_measures(),
+    **_measure_definitions(),
     "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
     "spent": FigureDefinition(
         "what the ledger was charged for the draws: the increase of its total ε, a bound on what "

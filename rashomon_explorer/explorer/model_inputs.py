@@ -54,7 +54,7 @@ class ModelInputs:
     state: ExplorerState
     rows: Any
     _encoder: Any
-    _behind: Any
+    _chunk_encoder: Any
     _encoded: Any
     _audited: tuple[Any, Any] = (None, None)
 
@@ -81,10 +81,10 @@ class ModelInputs:
             return audit.inputs.model.targets
         if data is None:
             return None
-        return data.y if self._of_codes else data.frame[data.schema.target.name]
+        return data.y if self._uses_codes else data.frame[data.schema.target.name]
 
     @property
-    def _of_codes(self) -> bool:
+    def _uses_codes(self) -> bool:
         """Whether the models on screen use class codes instead of labels."""
         data, models = self.state.data, self.state.rashomon_set
         named = () if models is None else getattr(models, "classes", ())
@@ -96,10 +96,10 @@ class ModelInputs:
         stream = streamed_table.streamed_table(self.state.data)
         if stream is None:
             return None
-        behind = self._behind
+        behind = self._chunk_encoder
         if behind is None and family.trees_in(self.state.rashomon_set) is not None:
             behind = streamed_table.IN_UNITS
-        return stream.encoded(behind, labels=not self._of_codes)
+        return stream.encoded(behind, labels=not self._uses_codes)
 
     @property
     def is_chunked(self) -> bool:

@@ -251,7 +251,7 @@ class SavedAction(PaidAction[R]):
         """Plan of the current settings, why there is none, or None; reads no row."""
 
     @abstractmethod
-    def quote_of(self, plan: Any) -> Quote:
+    def plan_quote(self, plan: Any) -> Quote:
         """Quote of a plan."""
 
     @abstractmethod
@@ -275,7 +275,7 @@ class SavedAction(PaidAction[R]):
         plan = getattr(self.state, self.plan_trait)
         if plan is None or isinstance(plan, str):
             return Quote(unavailable=plan or "")
-        return self.quote_of(plan)
+        return self.plan_quote(plan)
 
     def work(self, ledger: Path | None, adds: float) -> Callable[[], R]:
         compute = self.result(ledger, adds)
@@ -343,7 +343,7 @@ class SingleModel(SavedAction[PaidModel]):
     kind, trait, ending, plan_trait = PaidModel, "one_model", ".model", "one_plan"
     follows = ("goal", "data", "view", *SETTINGS, *BUDGET)
 
-    def quote_of(self, plan: Plan) -> Quote:
+    def plan_quote(self, plan: Plan) -> Quote:
         excess, mechanism = escape(excess_text(plan)), escape(plan.mechanism.replace("_", " "))
         gain = f" To be expected: {plan.expected}." if plan.expected is not None else ""
         return Quote(
@@ -479,7 +479,7 @@ class PenaltyTuning(SavedAction[Tuned]):
         state = self.state
         return (state.epsilon, state.delta, state.psi, self.bounds, self.n_draws)
 
-    def quote_of(self, plan: TuningPlan) -> Quote:
+    def plan_quote(self, plan: TuningPlan) -> Quote:
         return Quote(
             plan,
             weakness=plan.weakness and f"{plan.weakness}. {plan.suggestion}",

@@ -256,7 +256,7 @@ class Contents:
     author: str = ""
 
     @property
-    def of_trees(self) -> bool:
+    def has_trees(self) -> bool:
         return isinstance(self.models, ReleasedTrees)
 
     @property

@@ -42,7 +42,7 @@ def _label(linear: Any, models: dict[str, Any]) -> Any:
     return (linear[..., 0] > 0).astype(float)
 
 
-def _of_each_class(linear: Any, models: dict[str, Any]) -> Any:
+def _class_probabilities(linear: Any, models: dict[str, Any]) -> Any:
     every = np.concatenate([np.zeros_like(linear[..., :1]), linear], axis=-1)
     grown = np.exp(every - every.max(axis=-1, keepdims=True))
     return grown / grown.sum(axis=-1, keepdims=True)
@@ -56,7 +56,7 @@ def _target(linear: Any, models: dict[str, Any]) -> Any:
 PREDICTIONS = {
     "logistic": _probability,
     "sign": _label,
-    "softmax": _of_each_class,
+    "softmax": _class_probabilities,
     "identity": _target,
 }
 

@@ -72,11 +72,11 @@ class Session(SavedSets):
                 else streamed_table.encoded_rows(behind, data)
             )
             self.choose(data)
-            self.rows, self._behind = rows, behind
+            self.rows, self._chunk_encoder = rows, behind
         settings = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
-        self._drawn = _constants_of(last)
+        self._drawn = _fitted_constants(last)
         with state.hold_trait_notifications():
             state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
             for name in set(SETTINGS) & set(settings):
@@ -142,7 +142,7 @@ class Session(SavedSets):
             self._check_free()
             self._clear()
         self.rows = audit.answers.model_rows if data is None else self._encoded
-        self._behind = None
+        self._chunk_encoder = None
         with state.hold_trait_notifications():
             state.rashomon_set, state.n_drawn = self._audit_models(audit), audit.models.n_draws
             state.phase = "done"
@@ -168,12 +168,15 @@ class Session(SavedSets):
             models, psi = self._audit_models(audit), self.state.psi
             self.state.rashomon_set = models if psi >= audit.psi else models.inside(psi)
 
-    def inputs_of_draw(self, estimator: Any) -> tuple[Any, Any]:
+    def draw_inputs(self, estimator: Any) -> tuple[Any, Any]:
         """Rows and targets of a draw; the rows on screen follow in the same encoding."""
-        data, trees = self.state.data, family.of_trees(self.state)
+        data, trees = self.state.data, family.draws_trees(self.state)
         self._drawn = public_constants(estimator, *streamed_table.table_shape(data))
         # Trees use the table's own columns.
-        self.rows, self._behind = (streamed_table.tree_rows(data) if trees else self._encoded), None
+        self.rows, self._chunk_encoder = (
+            (streamed_table.tree_rows(data) if trees else self._encoded),
+            None,
+        )
         stream = streamed_table.streamed_table(data)
         if stream is not None:
 
@@ -192,7 +195,7 @@ class Session(SavedSets):
         self._keep()
 
 
-def _constants_of(fitted: Any) -> Constants | None:
+def _fitted_constants(fitted: Any) -> Constants | None:
     rows: int = fitted.plan_.n
     classes = {"n_classes": len(fitted.classes_)} if hasattr(fitted, "classes_") else {}
     return public_constants(fitted, rows, fitted.n_features_in_, **classes)

@@ -165,7 +165,7 @@ class SetStore:
             self.folder, lambda n: self._models(n).name, first, partial(write, models)
         )
         at = datetime.now().replace(microsecond=0)
-        entry = replace(_of_models(number, at, models, settings), adds=adds)
+        entry = replace(_stored_set(number, at, models, settings), adds=adds)
         fields = {**vars(entry), "at": entry.at.isoformat(timespec="seconds")}
         content = json.dumps(fields, ensure_ascii=False, indent=1).encode()
         try:
@@ -217,7 +217,7 @@ class SetStore:
         path = self._models(number)
         try:
             at = datetime.fromtimestamp(path.stat().st_mtime)
-            return _of_models(number, at, load(path, CuratorSet), {})
+            return _stored_set(number, at, load(path, CuratorSet), {})
         except FileNotFoundError:  # deleted on another page in the meantime
             return None
         except OSError as error:
@@ -242,7 +242,7 @@ class SetStore:
         return self.folder / f"{number:04d}.json"
 
 
-def _of_models(
+def _stored_set(
     number: int, at: datetime, models: CuratorSet, settings: dict[str, Any]
 ) -> StoredSet:
     epsilon = models.guarantee.epsilon(family.spent_delta(models.guarantee))
@@ -319,7 +319,7 @@ class SavedSets(DatasetController):
                 f"the schema of that draw"
             )
         self._drawn = self._constants_with(entry.settings, models) if linear else None
-        self.rows, self.estimator, self._behind = rows, None, None
+        self.rows, self.estimator, self._chunk_encoder = rows, None, None
         with state.hold_trait_notifications():
             state.set_number += 1
             state.selection = ()

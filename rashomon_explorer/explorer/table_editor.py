@@ -60,7 +60,7 @@ class TableEditor:
         sampled = None if stream is None else stream.sampled
         return cls(data.name, data.frame, data.schema, described, data.source, sampled=sampled)
 
-    def behind(self, sampled: SampledChunks) -> "TableEditor":
+    def with_chunks(self, sampled: SampledChunks) -> "TableEditor":
         """Return a copy in which `frame` is a sample of these chunked rows."""
         description = "Chunked rows: sums over all of them; individuals from a fixed random sample."
         return replace(self, sampled=sampled, description=description, source="chunked rows")

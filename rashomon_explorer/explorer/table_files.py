@@ -213,7 +213,7 @@ def chunked_dataset(
         table = TableEditor.proposed(called, frame, target=sampled.target)
     else:
         table = TableEditor(called, frame, TableSchema.from_schema_or_path(schema))
-    return table.behind(sampled).data()
+    return table.with_chunks(sampled).data()
 
 
 def _name(source: Any) -> str:

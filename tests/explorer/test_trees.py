@@ -158,7 +158,7 @@ def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
 
 def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(page):
     answers, models = page.tree_answers, page.rashomon_set
-    assert answers.class_of_draws(models) is answers.counted
+    assert answers.drawn_class(models) is answers.counted
     planned = models.plan
     others = [
         {"questions": planned.questions[1:]},
@@ -169,7 +169,7 @@ def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(p
     ]
     for strange in (None, *(replace(planned, **other) for other in others)):
         with pytest.raises(DataError, match="restore leaves, depth, leaf penalty and thresholds"):
-            answers.class_of_draws(replace(models, planned=strange))
+            answers.drawn_class(replace(models, planned=strange))
     page.state.leaf_penalty = 0.02
     assert answers.counted.leaf_penalty == 0.02  # of the settings on screen
 

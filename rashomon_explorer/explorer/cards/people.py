@@ -99,15 +99,15 @@ _GAPS: Mapping[str, tuple[str, ...]] = {
 
 
 def gaps(card: FigureCard) -> FigureCall:
-    return _of_a_label(card, {})
+    return _with_label(card, {})
 
 
 def frontier(card: FigureCard) -> FigureCall:
     gap = card.offer("gap", _GAPS[card.state.rashomon_set.task])
-    return _of_a_label(card, {"gap": f"{gap}_difference"})
+    return _with_label(card, {"gap": f"{gap}_difference"})
 
 
-def _of_a_label(card: FigureCard, arguments: dict[str, Any]) -> FigureCall:
+def _with_label(card: FigureCard, arguments: dict[str, Any]) -> FigureCall:
     models = card.state.rashomon_set
     if models.n_classes <= 2:
         return card.build(arguments)
@@ -157,7 +157,7 @@ def decomposition(card: FigureCard) -> FigureCall | str:
     if trees_in(models) is not None:
         answers, rows, table = session.tree_answers, session.rows, session.group_table
         shown_rows = session.picked.everyone.people
-        line = "explorer.tree_answers.class_of_draws(explorer.rashomon_set)"
+        line = "explorer.tree_answers.drawn_class(explorer.rashomon_set)"
         everyone = "explorer.selected.everyone"
         arguments = {
             "X": Argument(f"{everyone}.rows", lambda: taken(rows, shown_rows)),
@@ -165,6 +165,6 @@ def decomposition(card: FigureCard) -> FigureCall | str:
                 f"{everyone}.groups({column!r})",
                 lambda: group_labels(table, column).iloc[shown_rows],
             ),
-            "reference": Argument(line, lambda: answers.class_of_draws(models)),
+            "reference": Argument(line, lambda: answers.drawn_class(models)),
         }
     return card.build(arguments)

@@ -251,7 +251,7 @@ class DataPanel(Panel):
         facts = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
         if (stream := streamed_table(data)) is not None:
             facts[0] += ", in chunks"
-            facts += [f"people and column shapes: {stream.words}"] if stream.words else []
+            facts += [f"people and figures: {stream.words}"] if stream.words else []
         facts.append(f"predicts <b>{escape(predicted(data))}</b>")
         if data.classes is None:
             facts[-1] += " from {:g} to {:g}".format(*data.target_bounds)

@@ -245,7 +245,7 @@ class DrawPanel(PaidPanel):
         state = self.state
         free = self._looks_for_free()
         self.look.description = "Back to private draws" if free else "Look for free (not private)"
-        self.look.offer = self._offer_of_look()
+        self.look.offer = self._look_offer()
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
         display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
@@ -270,12 +270,12 @@ class DrawPanel(PaidPanel):
         linear = self.state.family == LINEAR
         return linear and mechanism_traits(self.state.mechanism).curator_only
 
-    def _offer_of_look(self) -> str:
+    def _look_offer(self) -> str:
         return f"{self.state.table_number}:{self._looks_for_free()}:{self.state.family}"
 
     def _look(self, offer: str) -> None:
         """Draw without noise and without a charge; pressed again, return to private draws."""
-        if offer != self._offer_of_look() or self.state.busy or self.state.family != LINEAR:
+        if offer != self._look_offer() or self.state.busy or self.state.family != LINEAR:
             return
         if self._looks_for_free():
             self.state.mechanism = AUTO

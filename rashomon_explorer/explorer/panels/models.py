@@ -172,8 +172,8 @@ class ModelsPanel(Panel):
 
     def _fill(self) -> None:
         models, curator = self.state.rashomon_set, self.state.view == "curator"
-        columns = _of_the_rows(models, self._known_accuracy()) if curator else []
-        self.table.fill(models.n_draws, [*columns, *_of_the_models(models, curator=curator)])
+        columns = _row_columns(models, self._known_accuracy()) if curator else []
+        self.table.fill(models.n_draws, [*columns, *_model_columns(models, curator=curator)])
         self.said.html = self._words()
 
     def _words(self) -> str:
@@ -313,7 +313,7 @@ class ModelsPanel(Panel):
         self.table.notes = {str(draw): words for draw, words in favourites.notes.items()}
 
 
-def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any]]:
+def _row_columns(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any]]:
     """Columns that read private rows."""
     if math.isnan(models.least):
         return []
@@ -334,7 +334,7 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
     return columns
 
 
-def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
+def _model_columns(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     if family.trees_in(models) is not None:
         return [
             table_column(

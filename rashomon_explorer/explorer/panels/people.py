@@ -87,7 +87,7 @@ class PeopleHeadline:
         models = state.rashomon_set
         if state.view == "release" or session.rows is None or (models or state.audit) is None:
             return ""
-        parts = [_of_all_trees(session), _ambiguity(session), escape(session.picked.words)]
+        parts = [_tree_flip_share(session), _ambiguity(session), escape(session.picked.words)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
             trees = trees_in(models) is not None  # without a decomposition
             parts += [_enough(session)] if trees else [_width(session), _enough(session)]
@@ -105,7 +105,7 @@ class PeopleHeadline:
         self.words.value = f"<ul>{result}</ul>" if result else empty
 
 
-def _of_all_trees(session: Any) -> str:
+def _tree_flip_share(session: Any) -> str:
     """Share of people whose label some tree within ψ flips; empty for linear models."""
     if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
         return ""

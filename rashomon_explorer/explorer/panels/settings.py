@@ -10,7 +10,7 @@ import traitlets
 
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_trees
+from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, draws_trees
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.card import column
 from rashomon_explorer.explorer.panels.draw import GoalPanel
@@ -199,7 +199,7 @@ class QuestionsEditor:
 
     def refresh(self) -> None:
         state = self.state
-        listed = of_trees(state) and state.data is not None and state.data.classes is not None
+        listed = draws_trees(state) and state.data is not None and state.data.classes is not None
         listed = listed and not state.unconfirmed_reason
         numbers = _numbers(state.data.schema) if listed else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if listed else ""
