@@ -148,11 +148,7 @@ def columns_at(frame: Any, positions: Sequence[int]) -> Any:
 
 
 def rows_like(X: Any, name: str, values: Any, other: str = "X") -> Any:
-    """Bring a Series or DataFrame into the order of the index of X; return other values unchanged.
-
-    Raise ValueError if the labels of its rows differ from those of X. A table without an index,
-    such as an array, has its rows in the order of the values.
-    """
+    """Bring a Series or DataFrame into the order of the index of X; others are unchanged."""
     kinds = pd.Series | pd.DataFrame
     index = X.index if isinstance(X, kinds) else X
     if not isinstance(index, pd.Index) or not isinstance(values, kinds):

@@ -70,12 +70,7 @@ def missing_package(purpose: str, package: str | None, extra: str = "app") -> Im
 def lazy_names(
     package: str, names: Sequence[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports a name's module on first use.
-
-    The modules are those from which the package imports a name, or ``*``, ``if TYPE_CHECKING``:
-    type checkers and editors read the same imports, and ``names``, its ``__all__``, is the only
-    list of what it exports.
-    """
+    """``__getattr__`` and ``__dir__`` for the imports ``if TYPE_CHECKING`` of these names."""
 
     @cache
     def imports() -> list[tuple[str, str]]:

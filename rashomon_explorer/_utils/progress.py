@@ -64,12 +64,8 @@ def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[in
 def _has_display() -> bool:
     if _ELSEWHERE.get() or sys.stderr is None:
         return False
-    return bool(sys.stderr.isatty() or _in_notebook())
-
-
-def _in_notebook() -> bool:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
+    return bool(sys.stderr.isatty() or hasattr(shell, "kernel"))
 
 
 @dataclass(frozen=True, eq=False)

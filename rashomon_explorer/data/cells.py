@@ -104,9 +104,19 @@ MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", 
 def to_numbers(values: pd.Series, row_name: RowName) -> npt.NDArray[np.float64]:
     """Convert a column to finite floats."""
     numbers, strange = read_numbers(values)
-    _refuse_text(values.name, strange, row_name)
+    if strange.any():
+        raise DataError(
+            f"column {values.name!r} is not numeric: {row_name(int(strange.argmax()))} is not a "
+            f"number ({strange.sum()} such values in all). Correct it, declare its levels with "
+            f"categories={{{values.name!r}: [...]}}, or leave the column out"
+        )
     _refuse_missing(values, np.isnan(numbers), row_name)
-    _refuse_infinite(values.name, np.isinf(numbers), row_name)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise DataError(
+            f"column {values.name!r} is infinite at {row_name(int(infinite.argmax()))} "
+            f"({infinite.sum()} such values in all): replace them by finite numbers"
+        )
     return numbers
 
 
@@ -201,37 +211,16 @@ def refuse_missing_text(values: pd.Series, row_name: RowName) -> None:
     _refuse_missing(values, where, row_name)
 
 
-def _refuse_text(column: object, where: npt.NDArray[np.bool_], row_name: RowName) -> None:
-    if where.any():
-        raise DataError(
-            f"column {column!r} is not numeric: {row_name(int(where.argmax()))} is not a number "
-            f"({where.sum()} such values in all). Correct it, declare its levels with "
-            f"categories={{{column!r}: [...]}}, or leave the column out"
-        )
-
-
 def _refuse_missing(values: pd.Series, where: npt.NDArray[np.bool_], row_name: RowName) -> None:
     if where.any():
         first = int(where.argmax())
-        token = _token(as_text(values.iloc[[first]]).iloc[0])
+        text = as_text(values.iloc[[first]]).iloc[0]
+        token = f", where {text!r} stands for a missing value" if text else ""
         raise DataError(
             f"column {values.name!r} has no value at {row_name(first)}{token} ({where.sum()} "
             "missing in all). Rows are never dropped silently: fill the values in, remove those "
             "lines, or leave the column out"
         )
-
-
-def _refuse_infinite(column: object, where: npt.NDArray[np.bool_], row_name: RowName) -> None:
-    if where.any():
-        raise DataError(
-            f"column {column!r} is infinite at {row_name(int(where.argmax()))} ({where.sum()} "
-            "such values in all): replace them by finite numbers"
-        )
-
-
-def _token(text: str) -> str:
-    """Quote the text that denotes a missing value, such as "?"; empty for an empty cell."""
-    return f", where {text!r} stands for a missing value" if text else ""
 
 
 def _as_floats(values: pd.Series) -> npt.NDArray[np.float64]:

@@ -55,21 +55,18 @@ def detect_separator(text: str) -> str:
     """Separator for which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
     # A comma in each line may be a decimal mark; any other separator in each line is none.
-    return max(reversed(SEPARATORS), key=lambda separator: _fit(_widths(start, separator)))
+    return max(reversed(SEPARATORS), key=lambda separator: _lines_like_header(start, separator))
 
 
-def _fit(widths: list[int]) -> tuple[int, int]:
+def _lines_like_header(start: str, separator: str) -> tuple[int, int]:
     """Count the lines as wide as the header; return this and its width, zeros for one column."""
+    try:
+        widths = [len(cells) for cells in _reader(start, separator, strict=False)]
+    except csv.Error:
+        return 0, 0
     if not widths or widths[0] < 2:
         return 0, 0
     return widths[1:].count(widths[0]), widths[0]
-
-
-def _widths(start: str, separator: str) -> list[int]:
-    try:
-        return [len(cells) for cells in _reader(start, separator, strict=False)]
-    except csv.Error:
-        return []
 
 
 def _reader(text: str, separator: str, strict: bool = True) -> Any:
@@ -114,11 +111,7 @@ def parse_csv(
     number_columns: Iterable[str] = (),
     marks: NumberMarks | None = None,
 ) -> CsvTable:
-    r"""Parse text with a header, separated by commas, semicolons, tabs or bars.
-
-    Cells of ``text_columns`` stay as they are. Other columns become numbers if most cells are, and
-    none is a code such as ``007``; ``number_columns`` are numbers also with leading zeros.
-    """
+    """Parse text with a header; a column is numeric if most cells are and none is a code."""
     with _long_fields(text):
         stated = _STATED.match(text)
         separator = detect_separator(text) if stated is None else _stated(stated[1])
@@ -227,7 +220,12 @@ def _rows(
         for cells in reader:
             if physical[start].strip(" \t") or len(cells) > 1:
                 if len(cells) != width:
-                    _refuse_ragged(first_line + start, len(cells), width, separator)
+                    word = SEPARATORS[separator].removesuffix("s")
+                    raise DataError(
+                        f"line {first_line + start} has {len(cells)} values, but the header names "
+                        f"{width} columns: correct the line, and put a value that contains a "
+                        f"{word} in double quotes"
+                    )
                 rows.append(cells)
                 lines.append(first_line + start)
             start = reader.line_num
@@ -236,14 +234,6 @@ def _rows(
             f"line {first_line + start} cannot be read ({error}): check its quotes"
         ) from error
     return rows, np.array(lines, dtype=np.int64)
-
-
-def _refuse_ragged(line: int, n_values: int, width: int, separator: str) -> None:
-    word = SEPARATORS[separator].removesuffix("s")
-    raise DataError(
-        f"line {line} has {n_values} values, but the header names {width} columns: correct the "
-        f"line, and put a value that contains a {word} in double quotes"
-    )
 
 
 CsvSource = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | IO[str]

@@ -58,16 +58,7 @@ def _pattern(decimal: str, thousands: str, regular: bool) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class NumberMarks:
-    """Decimal and thousands marks of a file, as far as they are known.
-
-    Parameters
-    ----------
-    decimal : {".", ","}, optional
-        Decimal mark; without it, each column must show which one it has.
-    thousands : str, optional
-        Mark between groups of digits, one of ``, . ' ’ _`` or a space; by default the point or
-        the comma that is not the decimal mark.
-    """
+    """Decimal mark and mark of thousands; None for one that each column must show."""
 
     decimal: str | None = None
     thousands: str | None = None
@@ -115,15 +106,7 @@ def plain_numbers(cells: Sequence[str]) -> pd.Series | None:
 
 
 class NumberColumn:
-    """Cells of a column, and the readings as numbers that their marks allow.
-
-    Attributes
-    ----------
-    counts : dict of str to int
-        Distinct cells that are not missing.
-    readings : dict of str to dict
-        The number that each of them is, or None, by decimal mark.
-    """
+    """Cells of a column, and by decimal mark the number that each may be, or None."""
 
     def __init__(self, cells: Sequence[str], marks: NumberMarks, missing: frozenset[str]) -> None:
         self.cells = cells

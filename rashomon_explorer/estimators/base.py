@@ -195,11 +195,7 @@ def reject_sample_weight(method: Method) -> Method:
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def with_parameters(kind: Kind) -> Kind:
-    """Give a class a constructor that stores its fields, and the shared entries of its docstring.
-
-    As scikit-learn requires, the constructor names every parameter and does nothing else. A class
-    has the parameters of its bases; those that a base class shares stand there once.
-    """
+    """Give a class a constructor that only stores its fields, and shared docstring entries."""
     stored: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(kind)
     stored.__init__ = reject_sample_weight(stored.__init__)
     return with_shared_docs(stored)

@@ -124,10 +124,7 @@ SHARED = {
 
 
 def with_shared_docs(kind: Kind) -> Kind:
-    """Add the shared descriptions to the lines of a class docstring that have none.
-
-    Editors and type checkers, which read the source, show each parameter's type and default.
-    """
+    """Add the shared descriptions to the lines of a class docstring that have none."""
 
     def described(line: re.Match[str]) -> str:
         description = SHARED.get(line[2])

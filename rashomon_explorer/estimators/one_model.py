@@ -177,14 +177,6 @@ LINEAR_ONLY_PARAMETERS = {"loss": "logistic"} | dict.fromkeys(
 """Settings that trees do not have, with their defaults."""
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    return bool(estimator.loss == "logistic")
-
-
-def _is_linear(estimator: Any) -> bool:
-    return not _is_tree(estimator) and estimator.family != "trees"
-
-
 def _is_tree(estimator: Any) -> bool:
     return hasattr(estimator, "tree_")
 
@@ -300,7 +292,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     if TYPE_CHECKING:
         tree_: DecisionTrees = field(init=False)
 
-    @available_if(_is_linear)
+    @available_if(lambda self: not _is_tree(self) and self.family != "trees")
     @tables.predict_in_chunks(tables.decision_output)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Score of the positive or of each class: log odds for logistic loss; not of trees."""
@@ -321,7 +313,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
 
-    @available_if(_has_probabilities)
+    @available_if(lambda self: self.loss == "logistic")
     @tables.predict_in_chunks(tables.probability_output)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class, 0 or 1 for a tree; for logistic loss only."""

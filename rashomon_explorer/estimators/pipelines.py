@@ -111,16 +111,12 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
         return "settings are chosen by scores on the rows", [
             ("estimator", cast(Any, step).estimator)
         ]
-    if _states_its_guarantee(step):
+    # A private estimator of this package; a subclass may do more.
+    if type(step).__module__.startswith(f"{__package__}.") and hasattr(step, "ledger"):
         leak = "" if step.schema is None else TableSchema.from_schema_or_path(step.schema).leak
         why = _unless("its sampler has no guarantee", _has_a_guarantee)(step)
         return why or leak, []
     return _rules().get(type(step), _unknown)(step), []
-
-
-def _states_its_guarantee(step: Any) -> bool:
-    """Whether a step is a private estimator of this package; a subclass may do more."""
-    return type(step).__module__.startswith(f"{__package__}.") and hasattr(step, "ledger")
 
 
 def _column_selection_leak(step: Any) -> str:
@@ -252,10 +248,7 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
 
 
 def warn_learning_steps(estimator: Any) -> None:
-    """Warn if earlier steps of the running pipelines are not known to prepare each row by itself.
-
-    Steps that ran before the pipeline, and pipelines of other libraries, are not seen.
-    """
+    """Warn if earlier steps of running scikit-learn pipelines may not treat rows one by one."""
     steps = [leak for pipe in _enclosing(estimator) for leak in privacy_leaks(_earlier(pipe))]
     if steps:
         warnings.warn(

@@ -57,11 +57,7 @@ _PLAN_BYTES = 2**25  # bytes
 
 
 class TableAdapter:
-    """Rows and targets of a fit; before the charge only shapes and column names are read.
-
-    A table in memory is one chunk, validated by scikit-learn. Columns are encoded by the schema, if
-    there is one: to rows of norm about ``row_norm``, or for None in their original units.
-    """
+    """Rows and targets of a fit, encoded by a schema; before a charge only shapes are read."""
 
     def __init__(
         self,
@@ -264,7 +260,10 @@ class TableAdapter:
         try:
             checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
         except ValueError as error:
-            raise ValueError(_with_suggestion(str(error))) from None
+            message = str(error)
+            if message.startswith(("could not convert", "Input X contains NaN")):
+                message = f"{message.splitlines()[0].rstrip('.')}. {_DECLARE}"
+            raise ValueError(message) from None
         except TypeError as error:  # numpy finds no common type, for example of dates and numbers
             if not isinstance(error, np.exceptions.DTypePromotionError):
                 raise
@@ -281,14 +280,6 @@ def _succeeds(work: Callable[[], None]) -> bool:
     except Exception:
         return False
     return True
-
-
-def _with_suggestion(message: str) -> str:
-    """Append how to treat text and missing values, instead of scikit-learn's suggestions."""
-    first = message.splitlines()[0].rstrip(".") if message else message
-    if not first.startswith(("could not convert", "Input X contains NaN")):
-        return message
-    return f"{first}. {_DECLARE}"
 
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:

@@ -17,10 +17,7 @@ __all__ = ["Ball", "Domain", "Intersection"]
 
 
 class Domain(Protocol):
-    """A closed bounded convex set C of models, full-dimensional, that contains the origin.
-
-    Arrays have one model, or one direction, per column: shape (p, K).
-    """
+    """A closed bounded convex set C of models (p, K), full-dimensional, that contains 0."""
 
     @property
     def dimension(self) -> int | None:

@@ -150,11 +150,7 @@ _LEAST_GAP = 1e-300
 def minimise_on_ball(
     objective: MinimisedObjective, domain: Ball, tolerance: float, start: FloatArray
 ) -> Minimum:
-    """Best model found; its gap may exceed the tolerance.
-
-    Each step minimises the second-order model over the ball by its secular equation. A line
-    search then goes back along the chord, which is feasible because the ball is convex.
-    """
+    """Best model found, by second-order models on the ball; its gap may exceed the tolerance."""
     evaluation = objective.evaluate(start)
     best = _certify(evaluation, domain.radius)
     first, last = (math.log10(max(gap, _LEAST_GAP)) for gap in (best.gap, tolerance))

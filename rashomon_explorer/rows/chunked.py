@@ -207,8 +207,16 @@ class ChunkedRows:
         MemoryLimitError
             If there is not enough memory for one thread, even without cached chunks.
         """
-        what = self._settings, function, merge
-        return self._with_memory(lambda workers: self._reduced(workers, what))
+
+        def total(workers: Workers) -> Any:
+            tree = reduction.Tree(merge)
+            work = self._settings, function, merge
+            for nodes in self.run(workers, reduction.branch_sum, work):
+                for level, value in nodes:
+                    tree.push(level, value)
+            return tree.total()
+
+        return self._with_memory(total)
 
     def _with_memory(self, work: Callable[[Workers], Any]) -> Any:
         """Do the work with the workers; with fewer threads and no cache if memory is short."""
@@ -276,13 +284,6 @@ class ChunkedRows:
                 raise
         # raise outside the handler: a chained error may depend on rows
         raise memory_budget.out_of_memory(self._needs(), self._work)
-
-    def _reduced(self, workers: Workers, what: Any) -> Any:
-        tree = reduction.Tree(what[-1])
-        for nodes in self.run(workers, reduction.branch_sum, what):
-            for level, value in nodes:
-                tree.push(level, value)
-        return tree.total()
 
     def run(self, workers: Workers, task: Task, work: Any) -> Iterator[Any]:
         """Yield results of a task for each branch of the tree, in order."""
@@ -401,17 +402,7 @@ def keep_chunks(
     width: int,
     cache_limit: float | None = None,
 ) -> tuple[ChunkedRows, tuple[FloatArray, ...]]:
-    """Read a table once: count, apply a last step, and keep as many chunks as fit in memory.
-
-    They are kept in this process, in ``cache_limit`` bytes, or where a cluster's workers read them.
-
-    Returns
-    -------
-    ChunkedRows
-        Table after the last step, of ``width`` columns, checked in later passes.
-    tuple of ndarray
-        Sums over all chunks of what ``count`` returns, before the last step.
-    """
+    """Table of ``width`` columns after a last step, some chunks kept; and counts before it."""
     workers = table.workers
     if cache_limit is None:
         cache_limit = min(CACHE_BYTES, memory_budget.cache_bytes())

@@ -125,9 +125,9 @@ def _source(
         return DaskRows.from_collections(X, y, lengths)
     if y is not None:
         containers.check_readable("y", y)
-    return ArrayRows(
-        X if containers.is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y)
-    )
+    X = X if containers.is_frame(X) or hasattr(X, "dtype") else np.asarray(X)
+    y = containers.as_pandas(y)
+    return ArrayRows(X, y if y is None or hasattr(y, "shape") else np.asarray(y))
 
 
 def _split_columns(
@@ -145,11 +145,6 @@ def _split_columns(
         columns = [name for name in names if name != target] if columns is None else columns
     assert columns is not None  # one of the two is given
     return containers.select_columns(X, [check_column(name, list(names)) for name in columns]), y
-
-
-def _flat(y: Any) -> Any:
-    y = containers.as_pandas(y)
-    return y if y is None or hasattr(y, "shape") else np.asarray(y)
 
 
 def is_chunked(X: Any) -> bool:

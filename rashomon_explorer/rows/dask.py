@@ -161,7 +161,15 @@ class DaskRows(FeaturesAndTargets):
         """Yield rows low to high, one partition at a time."""
         both = [data for data in (self.X, self.y) if data is not None]
         for data in both:
-            _check_count(len(self.lengths), data)  # the count may itself need a computation
+            if isinstance(data, list):
+                continue
+            with PLANNING:  # the count may itself need a computation
+                count = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
+            if count != len(self.lengths):
+                raise DataError(
+                    f"there are {count} partitions, expected {len(self.lengths)}: one for each "
+                    "length"
+                )
         parts, at = parts_of_rows(self.lengths, low, high)
         for number, length in enumerate(self.lengths[parts], start=parts.start):
             if length:
@@ -255,15 +263,6 @@ def _check_alike(X: Any, y: Any, lengths: tuple[int, ...] | None) -> None:
             f"X, y and lengths must have the same number of partitions, got {counts}: repartition "
             "one like the other, and give one length for each partition"
         )
-
-
-def _check_count(count: int, data: Any) -> None:
-    if isinstance(data, list):
-        return
-    with PLANNING:
-        n_found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
-    if n_found != count:
-        raise DataError(f"there are {n_found} partitions, expected {count}: one for each length")
 
 
 def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataError:

@@ -26,10 +26,7 @@ def available_memory() -> float:
 
 
 def cache_bytes() -> float:
-    """Bytes for kept chunks: an eighth of the machine's free memory, at least half a gigabyte.
-
-    At most a quarter of what this process's limits leave.
-    """
+    """Bytes for kept chunks: max(½ GiB, ⅛ of free memory), at most ¼ of what limits leave."""
     return min(max(_LEAST_CACHE, free_memory() / 8), available_memory() / 4)
 
 

@@ -36,10 +36,7 @@ def is_parquet(data: Any) -> bool:
 
 
 def parquet_dataset(paths: Any) -> Any:
-    """Dataset of a Parquet file, a folder, a pattern such as ``"2024-*.parquet"`` or a list.
-
-    Folders named ``key=value`` below the folder, or below the files' common folder, give columns.
-    """
+    """Dataset of a file, a folder with ``key=value`` folders, a pattern or a list of files."""
     try:
         import pyarrow as pa
         from pyarrow import dataset
@@ -292,10 +289,7 @@ _LAYOUT = (
 
 
 class UnopenedParquet(RowSource):
-    """Parquet files whose names and footers are read at the first use.
-
-    A fit with a ledger that can admit nothing refuses before: records may shape both.
-    """
+    """Parquet files whose names and footers, which records may shape, are read at first use."""
 
     def __init__(self, paths: Any, target: str | None, columns: Sequence[str] | None) -> None:
         single = isinstance(paths, str | os.PathLike) or is_parquet_dataset(paths)

@@ -267,12 +267,9 @@ def concatenate_pieces(pieces: list[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
     rows, targets = zip(*pieces, strict=True)
-    return _concatenate_rows(rows), np.concatenate([np.asarray(part) for part in targets])
+    together = np.concatenate([np.asarray(part) for part in targets])
+    if not hasattr(rows[0], "iloc"):
+        return np.concatenate(rows), together
+    import pandas as pd
 
-
-def _concatenate_rows(rows: tuple[Any, ...]) -> Any:
-    if hasattr(rows[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(rows, ignore_index=True)
-    return np.concatenate(rows)
+    return pd.concat(rows, ignore_index=True), together

@@ -62,10 +62,7 @@ class SquaredLabelLoss(BinaryLoss):
 
 @dataclass(frozen=True)
 class SymmetricSoftmaxLoss(SoftmaxLoss):
-    """Cross-entropy log Σ_c exp(z·θ_c) − z·θ_y for labels y in 0, …, classes − 1.
-
-    No class has the score 0: the same change of all scores leaves the loss as it is.
-    """
+    """Cross-entropy log Σ_c exp(z·θ_c) − z·θ_y, y in 0, …, classes − 1; no reference class."""
 
     name: str = "symmetric_softmax"
 
@@ -170,15 +167,7 @@ class WeightedLogisticRisk(WeightedRisk):
 def weighted_risk(
     loss: Loss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
-    """Mean loss of ``rows`` (n, p) with ``targets`` (n,) and weights (n,) of mean 1.
-
-    Examples
-    --------
-    >>> rows, targets = np.eye(2), np.array([1.0, -1.0])
-    >>> risk = weighted_risk(LogisticLoss(), rows, targets, np.array([2.0, 0.0]))
-    >>> float(risk.value(np.array([[1.0], [5.0]]))[0]) == float(np.log1p(np.exp(-1.0)))
-    True
-    """
+    """Mean loss of ``rows`` (n, p) with ``targets`` (n,) and weights (n,) of mean 1."""
     return _weighted(loss, rows, targets, weights)
 
 

@@ -362,10 +362,7 @@ def _longest_lever(scores: FloatArray) -> float:
 def _forms(
     every: FloatArray, shares: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coordinates (q, m) of φ_i'' and of K_i, and (q, p) of the sum of third derivatives.
-
-    Weights w_i enter as √w_i φ_i'', √w_i K_i and the weighted sum, so that products have w_i.
-    """
+    """Coordinates (q, m) of √w_i φ_i'' and √w_i K_i, and (q, p) of the third derivatives' sum."""
     mean = np.einsum("cm,cmp->mp", shares, every)
     centre = every.mean(axis=0)
     m, p = mean.shape
@@ -396,10 +393,7 @@ def lever_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> L
 
 
 def bound_of_sums(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Lower bound of a loss of ``SUMS`` around a model, in one pass over the rows.
-
-    Of several chunks it is a little looser, in half of the time.
-    """
+    """Lower bound of a loss of ``SUMS`` around a model, in one pass; looser for many chunks."""
     if not isinstance(risk, ChunkedRisk):
         return LogisticBound.from_sums(*SUMS[type(risk)](risk, theta, whiten))
     sums = _ChunkSums(risk.for_chunk, theta, whiten, risk.table.n_chunks > 1)
