@@ -191,19 +191,13 @@ ATTRIBUTE_VALUES: dict[str, int] = {"a1": 3, "a2": 3, "a3": 2, "a4": 3, "a5": 4,
 """Number of values of each attribute; they are 1, 2, ..."""
 
 
-def _first(robots: pd.DataFrame) -> pd.Series:
-    return (robots["a1"] == robots["a2"]) | (robots["a5"] == 1)
-
-
-def _second(robots: pd.DataFrame) -> pd.Series:
-    return (robots == 1).sum(axis=1) == 2
-
-
-def _third(robots: pd.DataFrame) -> pd.Series:
-    return ((robots["a5"] == 3) & (robots["a4"] == 1)) | ((robots["a5"] != 4) & (robots["a2"] != 3))
-
-
-RULES: Mapping[int, Callable[[pd.DataFrame], pd.Series]] = {1: _first, 2: _second, 3: _third}
+RULES: Mapping[int, Callable[[pd.DataFrame], pd.Series]] = {
+    1: lambda robots: (robots["a1"] == robots["a2"]) | (robots["a5"] == 1),
+    2: lambda robots: (robots == 1).sum(axis=1) == 2,
+    3: lambda robots: (
+        ((robots["a5"] == 3) & (robots["a4"] == 1)) | ((robots["a5"] != 4) & (robots["a2"] != 3))
+    ),
+}
 """Rule of each problem, from Thrun et al. 1991, "The MONK's Problems", CMU-CS-91-197."""
 
 

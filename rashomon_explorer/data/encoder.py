@@ -52,18 +52,16 @@ def encoded_units(schema: TableSchema, row_norm: float) -> dict[str, tuple[float
     scale, units = row_norm / math.sqrt(len(schema.features)), {}
     for column in schema.features:
         levelled = isinstance(column, columns.Levelled)
-        declared_cells = (
-            column.levels if isinstance(column, columns.Levelled) else column.value_bounds
-        )
+        declared_cells: Any = getattr(column, "levels", None) or column.value_bounds
         reading = column.read(pd.Series([*declared_cells, "\0", None], dtype=object))
         unscaled, encoded = column.in_units(reading), scale * column.in_unit_size(reading)
         unit = "level" if levelled else getattr(column, "unit", "")
         for name, cell, value in zip(column.encoded_names, unscaled.T, encoded.T, strict=True):
             low, high = cell.argmin(), cell.argmax()
             size = float((cell[high] - cell[low]) / (value[high] - value[low]))
-            indicator = name != column.name and not levelled
-            unit_name = "missing" if indicator else unit
-            units[name] = float(cell[low] - size * value[low]), size, unit_name
+            is_indicator = name != column.name and not levelled
+            offset = float(cell[low] - size * value[low])
+            units[name] = offset, size, "missing" if is_indicator else unit
     return units
 
 
@@ -85,7 +83,7 @@ def read_features(
         outside = {column.name: reading.outside for column, reading in read}
         cells.warn_if_clipped(
             _share(outside),
-            f"rows hold a value outside its declared bounds{_most_often(outside)}",
+            f"rows hold a value outside its declared bounds{most_often(outside)}",
             "If values outside the bounds are possible, declare wider bounds.",
         )
         warn_undeclared_cells({column.name: reading.undeclared for column, reading in read})
@@ -102,7 +100,7 @@ def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
     if _share(masks) > cells.WORTH_A_WORD:
         warnings.warn(
             "more than 1 % of the rows hold a value that the schema does not declare, or none "
-            f"where one is expected{_most_often(masks)}, and were handled by its rules. Declare "
+            f"where one is expected{most_often(masks)}, and were handled by its rules. Declare "
             "the level, unknown='other', or missing='indicator' or 'fill'. (Curator: this was read "
             "from private rows.)",
             exceptions.UndeclaredValueWarning,
@@ -114,7 +112,8 @@ def _share(masks: Mapping[str, Mask]) -> float:
     return float(np.logical_or.reduce(list(masks.values())).mean())
 
 
-def _most_often(masks: Mapping[str, Mask]) -> str:
+def most_often(masks: Mapping[str, Mask]) -> str:
+    """Name the columns with the largest shares of marked rows, in brackets; "" if none is."""
     shares = sorted((-mask.mean(), name) for name, mask in masks.items() if mask.any())
     worst = [name for _, name in shares[:_MOST_NAMED]]
     return f" (most often in {messages.quoted(worst)})" if worst else ""

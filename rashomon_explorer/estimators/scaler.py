@@ -16,12 +16,12 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
 from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data.cells import warn_if_clipped
+from rashomon_explorer.data.encoder import most_often
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.privacy.notions import no_guarantee
 
 LEARN = "learn"
-_MOST_NAMED = 3
 
 
 class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -148,22 +148,15 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         )
         unit = (rows - self.middle_) / self.half_width_
         out_of_bounds = (np.abs(unit) > _AT_THE_EDGE) & np.isfinite(rows)
+        names = getattr(self, "feature_names_in_", range(rows.shape[1]))
+        masks = dict(zip(names, out_of_bounds.T, strict=True))
         warn_if_clipped(
             float(out_of_bounds.any(axis=1).mean()),
-            f"rows hold a value outside its declared bounds{self._most_often(out_of_bounds)}",
+            f"rows hold a value outside its declared bounds{most_often(masks)}",
             "If other values can occur, declare wider bounds.",
         )
         clipped = np.where(np.isfinite(rows), np.clip(unit, -1.0, 1.0), rows)
         return np.asarray(clipped / np.sqrt(rows.shape[1]))
-
-    def _most_often(self, out_of_bounds: NDArray[np.bool_]) -> str:
-        """Name the columns with the most values outside their bounds."""
-        names = getattr(self, "feature_names_in_", range(out_of_bounds.shape[1]))
-        shares = sorted(
-            zip(-out_of_bounds.mean(axis=0), names, strict=True), key=lambda pair: pair[0]
-        )
-        worst = [f"{name!s}" for share, name in shares[:_MOST_NAMED] if share < 0]
-        return f" (most often in {', '.join(worst)})" if worst else ""
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Map back to declared units."""

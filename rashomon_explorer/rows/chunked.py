@@ -17,6 +17,7 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import memory_budget, reduction
 from rashomon_explorer.rows.source import Piece, RowSource, with_names
+from rashomon_explorer.rows.steps import encoder_step
 from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
 from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
 
@@ -102,9 +103,6 @@ class ChunkedRows:
         encoder : TableEncoder, or another fitted transformer of scikit-learn
             It must map each row by itself.
         """
-        # Local import: the encoder imports scikit-learn, which is slow.
-        from rashomon_explorer.rows.steps import encoder_step
-
         return self.then(encoder_step(encoder, self.source.names))
 
     def with_targets(self, **columns: ArrayLike) -> ChunkedRows:

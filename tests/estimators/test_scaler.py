@@ -71,7 +71,7 @@ def test_clipping_names_the_columns_it_is_about():
     rows = pd.DataFrame(np.zeros((200, 5)), columns=["age", "debt", "income", "rent", "size"])
     rows.loc[:9, "debt"] = 5.0
     rows.loc[:19, "rent"] = rows.loc[:1, "size"] = rows.loc[:0, "age"] = -5.0
-    with pytest.warns(RowsClippedWarning, match=r"\(most often in rent, debt, size\), and were"):
+    with pytest.warns(RowsClippedWarning, match=r"often in 'rent', 'debt', 'size'\), and were"):
         PublicBoundsScaler((-1, 1)).fit_transform(rows)
     with pytest.warns(RowsClippedWarning, match=r"\(most often in 3, 1, 4\)"):
         PublicBoundsScaler((-1, 1)).fit_transform(rows.to_numpy())
