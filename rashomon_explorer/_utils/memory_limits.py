@@ -27,14 +27,14 @@ class MemoryLimit(NamedTuple):
     """A memory limit of this process, and its current use."""
 
     name: str
-    most: int
-    taken: int
-    own: bool
+    allowed: int
+    used: int
+    is_process: bool
 
     @property
     def left(self) -> int:
         """Bytes that may still be allocated."""
-        return max(0, self.most - self.taken)
+        return max(0, self.allowed - self.used)
 
 
 def memory_limits() -> list[MemoryLimit]:
@@ -62,7 +62,7 @@ def _process_limits() -> Iterator[MemoryLimit]:
     ):
         soft = resource.getrlimit(kind)[0]
         if soft != resource.RLIM_INFINITY:
-            yield MemoryLimit(name, soft, _status_bytes(line), own=True)
+            yield MemoryLimit(name, soft, _status_bytes(line), is_process=True)
 
 
 def _container_limits() -> Iterator[MemoryLimit]:
@@ -77,7 +77,7 @@ def _container_limits() -> Iterator[MemoryLimit]:
                 cached = sum(int(size) for name, size in lines if name in files)
             except OSError:
                 continue
-            yield MemoryLimit("the container", int(limit), max(0, used - cached), own=False)
+            yield MemoryLimit("the container", int(limit), max(0, used - cached), is_process=False)
 
 
 def _groups_within(root: str) -> list[Path]:

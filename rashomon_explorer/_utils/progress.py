@@ -35,10 +35,10 @@ def progress(
 
 
 @contextmanager
-def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+def tally(total: int, what: str, *, visible: bool = True) -> Iterator[Callable[[int], None]]:
     """Yield a callback that takes the number of items done; show a bar as in :func:`progress`."""
-    if not shown or not _has_display():
-        before = _ELSEWHERE.set(not shown or _ELSEWHERE.get())
+    if not visible or not _has_display():
+        before = _ELSEWHERE.set(not visible or _ELSEWHERE.get())
         try:
             yield lambda count: None
         finally:

@@ -162,7 +162,7 @@ def _typed(
         for name, column in undecided.items()
         if column.has_numbers and (name in number_columns or not hold_codes(column.counts))
     }
-    column_marks = [column.shown for column in numeric.values()]
+    column_marks = [column.certain_marks for column in numeric.values()]
     floats = any(pd.api.types.is_float_dtype(column) for column in columns.values())
     file_marks = set().union({"."} if floats else set(), *column_marks)
     # Among commas a decimal comma is rare: one decimal point shows what the points are.

@@ -126,7 +126,7 @@ class NumberColumn:
         return sum(n for word, n in self.counts.items() if reading[word] is not None)
 
     @property
-    def shown(self) -> set[str]:
+    def certain_marks(self) -> set[str]:
         """Decimal marks with a cell that is a number with this mark alone."""
         return {
             mark
@@ -138,7 +138,7 @@ class NumberColumn:
 
     def decimal(self, name: object, file_marks: set[str]) -> str:
         """Decimal mark that the cells show, or the file's; raises if it is unclear."""
-        marks = self.shown or file_marks
+        marks = self.certain_marks or file_marks
         if len(marks) == 1:
             return next(iter(marks))
         for word in self.counts:

@@ -299,7 +299,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
 
         reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
-        with tally(planned.n_draws, "drawing", shown=not watched) as done:
+        with tally(planned.n_draws, "drawing", visible=not watched) as done:
 
             def report(draws: Draws) -> bool:
                 done(len(draws.losses))

@@ -156,7 +156,7 @@ class UnitTargets:
         clipped = np.clip(values, self.low, self.high)  # first: mapping may overflow
         return rows, scale_targets(clipped, (self.low, self.high))
 
-    def beyond(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
+    def count_outside(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
         """Return the number (1,) of targets outside the bounds."""
         values = np.asarray(targets, dtype=np.float64)
         return (np.array([np.sum((values < self.low) | (values > self.high))], dtype=float),)
@@ -260,7 +260,7 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     def _warn_clipped_targets(self, table: TableAdapter) -> None:
         low, high = self._target_bounds()
         warn_if_clipped(
-            table.share(UnitTargets(low, high).beyond),
+            table.share(UnitTargets(low, high).count_outside),
             f"targets are outside target_bounds=({low:g}, {high:g})",
             "Declare the range that targets can have.",
         )

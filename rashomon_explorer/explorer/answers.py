@@ -224,7 +224,7 @@ class TreeAnswers:
         def find() -> pd.DataFrame:
             losses = trees.least_losses(self.counted) - self.counted.least
             if (stream := streamed_table(self.state.data)) is not None:
-                losses = losses[stream.sampled.places]
+                losses = losses[stream.sampled.positions]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
             classes = np.array(self.state.data.classes, dtype=object)
@@ -305,7 +305,7 @@ class TreeAnswers:
         """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
         stream = streamed_table(self.state.data)
-        row = person if stream is None else int(stream.sampled.places[person])
+        row = person if stream is None else int(stream.sampled.positions[person])
         return self._as_predictor_set(trees.best_tree_predicting(self.counted, row, code))
 
     def asking(self, question: str) -> PredictorSet:

@@ -240,9 +240,9 @@ class SampledChunks:
         return self.rows.n
 
     @property
-    def places(self) -> IntArray:
+    def positions(self) -> IntArray:
         """Positions of the sample among all rows."""
-        return RowSubset.random(self.rows.source, PEOPLE, _SEED).places
+        return RowSubset.random(self.rows.source, PEOPLE, _SEED).positions
 
     @property
     def people(self) -> pd.DataFrame:

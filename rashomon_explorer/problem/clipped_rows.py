@@ -49,7 +49,10 @@ class ClippedRows:
     ) -> "ClippedRows":
         """Clip rows and check targets; fold labels into copied rows of a loss of margins."""
         check_labels(loss, targets)
-        bound, far = getattr(loss, "target_bound", math.inf), float(beyond(loss, targets).mean())
+        bound, far = (
+            getattr(loss, "target_bound", math.inf),
+            float(exceeds_bound(loss, targets).mean()),
+        )
         warn_if_clipped(
             far,
             f"targets are outside [−{bound:g}, {bound:g}]",
@@ -187,7 +190,7 @@ class _Beyond:
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         (long,) = self.longer(rows, targets)
-        return long, np.array([float(beyond(self.loss, targets).sum())])
+        return long, np.array([float(exceeds_bound(self.loss, targets).sum())])
 
 
 @dataclass(frozen=True)
@@ -229,7 +232,7 @@ def _numbers(name: str, values: ArrayLike) -> FloatArray:
         ) from error
 
 
-def beyond(loss: Loss, targets: FloatArray) -> Mask:
+def exceeds_bound(loss: Loss, targets: FloatArray) -> Mask:
     """Whether targets (n,) exceed the bound of their loss, if it has one."""
     return np.asarray(np.abs(targets) > getattr(loss, "target_bound", math.inf))
 

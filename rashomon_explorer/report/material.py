@@ -87,7 +87,7 @@ class Curator(PublicMaterial):
         if not isinstance(self.X, ChunkedRows):
             return self
         some = self.X.sample(PEOPLE)
-        positions = RowSubset.random(self.X.source, PEOPLE, 0).places
+        positions = RowSubset.random(self.X.source, PEOPLE, 0).positions
         rows = np.concatenate([np.array(block) for block, _ in some.chunks()])
         y = None if self.y is None else self.y[positions]
         groups = None if self.groups is None else self.groups.iloc[positions].reset_index(drop=True)

@@ -17,7 +17,6 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import memory_budget, reduction
 from rashomon_explorer.rows.source import Piece, RowSource, with_names
-from rashomon_explorer.rows.steps import encoder_step
 from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
 from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
 
@@ -103,6 +102,9 @@ class ChunkedRows:
         encoder : TableEncoder, or another fitted transformer of scikit-learn
             It must map each row by itself.
         """
+        # Local import: measures of arrays load this module, and no encoder.
+        from rashomon_explorer.rows.steps import encoder_step
+
         return self.then(encoder_step(encoder, self.source.names))
 
     def with_targets(self, **columns: ArrayLike) -> ChunkedRows:
@@ -290,7 +292,7 @@ class ChunkedRows:
 
     def parts(self, workers: Workers) -> list[reduction.Part]:
         """Branches of the tree, a few per worker; as kept by a cluster if it keeps the chunks."""
-        loaded = getattr(self.source, "kept", None)
+        loaded = getattr(self.source, "on_workers", None)
         if loaded is not None and loaded.workers is workers:
             return list(loaded.parts)
         # One thread reads sequentially; a row group that is split would be read from its start.
@@ -330,7 +332,7 @@ class TransformedRows(SourceView):
     width: int
     titles: tuple[str, ...] | None = None
     cache: list[tuple[FloatArray, FloatArray]] | None = None
-    kept: RowsOnWorkers | None = None
+    on_workers: RowsOnWorkers | None = None
     first: int = 0  # number of the first chunk
     offset: int = 0  # number of the source's first row
 
@@ -347,7 +349,7 @@ class TransformedRows(SourceView):
     @property
     def may_change(self) -> bool:
         """As the source; False with a cache, as chunks are checked when they are recomputed."""
-        return self.cache is None and self.kept is None and self.source.may_change
+        return self.cache is None and self.on_workers is None and self.source.may_change
 
     def _chunks(self, low: int, high: int) -> reduction.Part:
         """Chunks that contain rows low to high."""
@@ -359,7 +361,7 @@ class TransformedRows(SourceView):
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Chunks that contain rows low to high, of a part of the source."""
-        part = self._chunks(low, high).alone()
+        part = self._chunks(low, high).with_own_rows()
         fields = (part.source, self.settings, part.checksums, self.width, self.titles)
         view = TransformedRows(*fields, first=part.span[0], offset=part.offset)
         return view, (view.first - self.first) * self.settings.rows

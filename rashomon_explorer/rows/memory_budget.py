@@ -39,7 +39,7 @@ def threads_within(count: int, needs: int) -> int:
 
 def check_memory(needs: int, what: str) -> None:
     """Raise an error if this process's own limits leave too little memory for the work."""
-    process_limits = [limit for limit in memory_limits() if limit.own]
+    process_limits = [limit for limit in memory_limits() if limit.is_process]
     if not process_limits:
         return
     required = needs if _allocate_blas_buffers.cache_info().currsize else needs + 2 * _BLAS_BYTES
@@ -73,10 +73,10 @@ def out_of_memory(needs: int, what: str) -> MemoryLimitError:
 
 def _limit_message(limit: MemoryLimit, needs: int, what: str) -> str:
     # Only limits and shapes: the current memory use may depend on values of rows.
-    enough = _mebibytes(limit.most + needs)
+    enough = _mebibytes(limit.allowed + needs)
     return (
         f"{what} takes {_mebibytes(needs)} or more, and {limit.name} leaves less of the "
-        f"{_mebibytes(limit.most)} that it allows: allow {enough} or more, or take fewer columns"
+        f"{_mebibytes(limit.allowed)} that it allows: allow {enough} or more, or take fewer columns"
         f"{_arrows_share()}"
     )
 

@@ -105,13 +105,13 @@ class Part:
     source: Any
     offset: int = 0  # number of the source's first row
     checksums: Checksums | None = None
-    kept: Any = None  # where workers of a cluster keep the chunks
+    on_workers: Any = None  # where workers of a cluster keep the chunks
 
-    def alone(self) -> "Part":
+    def with_own_rows(self) -> "Part":
         """Return the part with a source of its own rows, to be sent elsewhere."""
         low, high = self.rows.start - self.offset, self.rows.stop - self.offset
         source, offset = self.source.part(low, high)
-        return replace(self, source=source, offset=self.offset + offset, kept=None)
+        return replace(self, source=source, offset=self.offset + offset, on_workers=None)
 
 
 class RowError(Exception):

@@ -112,7 +112,7 @@ class WithColumns(SourceView):
 class RowSubset(SourceView):
     """Rows of a source at selected positions, in their order."""
 
-    places: IntArray
+    positions: IntArray
 
     @classmethod
     def random(cls, source: RowSource, max_rows: int, seed: int) -> "RowSubset":
@@ -124,11 +124,11 @@ class RowSubset(SourceView):
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
-        return len(self.places), self.source.shape[1]
+        return len(self.positions), self.source.shape[1]
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield the selected rows of the source's pieces."""
-        selected = self.places[low:high]
+        selected = self.positions[low:high]
         at = int(selected[0])
         for X, y in self.source.pieces(at, int(selected[-1]) + 1):
             first, last = np.searchsorted(selected, [at, at + len(X)])
@@ -140,17 +140,17 @@ class RowSubset(SourceView):
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Return the selected rows of a part of the source."""
-        selected = self.places[low:high]
+        selected = self.positions[low:high]
         source, offset = self.source.part(int(selected[0]), int(selected[-1]) + 1)
         return RowSubset(source, selected - offset), low
 
     def locate(self, row: int) -> str:
         """Name a row as the source does."""
-        return self.source.locate(int(self.places[row]))
+        return self.source.locate(int(self.positions[row]))
 
     def select_column(self, column: str) -> "RowSubset":
         """Return the same rows with one column."""
-        return RowSubset(self.source.select_column(column), self.places)
+        return RowSubset(self.source.select_column(column), self.positions)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -286,10 +286,9 @@ class DaskWorkers:
 
     def _placed(self, parts: Sequence[Any], watch: ClusterWatch) -> tuple[list[Any], list[Any]]:
         """Describe parts of the rows, and refer to those of their rows that are on workers."""
-        if isinstance(parts[0], Part) and parts[0].kept is not None:
-            return [replace(part, source=None, kept=None) for part in parts], self._loaded_rows(
-                parts, watch
-            )
+        if isinstance(parts[0], Part) and parts[0].on_workers is not None:
+            light = [replace(part, source=None, on_workers=None) for part in parts]
+            return light, self._loaded_rows(parts, watch)
         placed = [self._place(part, watch) for part in parts]
         lazy = [rows for _, rows in placed if hasattr(rows, "dask")]
         futures = iter(self.client.compute(lazy))  # partitions, where their data are
@@ -299,7 +298,7 @@ class DaskWorkers:
     def _place(self, part: Any, watch: ClusterWatch) -> tuple[Any, Any]:
         if not isinstance(part, Part):
             return part, None
-        root, separate = part.source.root, part.alone()
+        root, separate = part.source.root, part.with_own_rows()
         if root is None:  # files, which workers read themselves
             return separate, None
         if self._sent is None or self._sent[0] is not root:
@@ -315,7 +314,7 @@ class DaskWorkers:
 
     def _loaded_rows(self, parts: Sequence[Any], watch: ClusterWatch) -> list[Any]:
         """Refer to the chunks of parts that workers keep; load those that are not there."""
-        on_workers = parts[0].kept
+        on_workers = parts[0].on_workers
         futures = {
             span: future
             for span, future in on_workers.futures.items()
@@ -323,7 +322,7 @@ class DaskWorkers:
         }
         missing = [part for part in parts if part.span not in futures]
         if missing:
-            unloaded = [replace(part, kept=None, checksums=None) for part in missing]
+            unloaded = [replace(part, on_workers=None, checksums=None) for part in missing]
             light, rows = self._placed(unloaded, watch)
             self._sent = None  # a worker needs them once
             loaded = self.client.map(
@@ -391,7 +390,7 @@ class RowsOnWorkers:
     @property
     def parts(self) -> list[Any]:
         """Parts that refer to this object; it refers to none of them, so that both end at once."""
-        return [replace(part, kept=self) for part in self._parts]
+        return [replace(part, on_workers=self) for part in self._parts]
 
     def load_all(self) -> list[Any]:
         """Load all parts; return their checksums and counts, without the rows."""
@@ -424,7 +423,7 @@ def _package() -> str:
 
 def _separate_parts(parts: Sequence[Any]) -> Iterator[Any]:
     """Parts of rows without the rows of others, to be sent with a task."""
-    return (part.alone() if isinstance(part, Part) else part for part in parts)
+    return (part.with_own_rows() if isinstance(part, Part) else part for part in parts)
 
 
 def _summary(shared: Any, work: Any, part: Any) -> Any:

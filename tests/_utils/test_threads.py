@@ -111,7 +111,7 @@ def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setattr(module, "_SECONDS", seconds)
     assert list(progress(iter("abcd"), "counting", total=4)) == [*"abcd"]
-    with tally(5, "drawing") as done, tally(6, "sampling", shown=False) as hidden:
+    with tally(5, "drawing") as done, tally(6, "sampling", visible=False) as hidden:
         for count in (0, 0, 2, 5):
             done(count)
             hidden(count)

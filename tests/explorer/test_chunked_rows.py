@@ -84,9 +84,9 @@ def test_the_sample_is_the_same_whatever_stands_in_the_rows(page, tmp_path):
     other = pages.loans_table()
     other["age"], other["repaid"] = 18, "no"
     other.loc[0, "repaid"] = "yes"
-    places = page.data.chunked.sampled.places
+    places = page.data.chunked.sampled.positions
     again = pages.chunked_page(tmp_path, other).data.chunked.sampled
-    np.testing.assert_array_equal(again.places, places)
+    np.testing.assert_array_equal(again.positions, places)
     assert len(np.unique(places)) == PEOPLE
     people = pages.loans_table().iloc[places].reset_index(drop=True)
     pd.testing.assert_frame_equal(page.data.frame, people, check_dtype=False)
@@ -171,7 +171,7 @@ def test_what_is_exact_does_not_look_at_the_sample(page, tmp_path):
 def test_a_bad_row_is_named_before_anything_is_charged(page, tmp_path):
     frame = pages.loans_table()
     frame["repaid"] = frame["repaid"].astype(object)
-    outside = np.setdiff1d(np.arange(N), page.data.chunked.sampled.places)[N // 2]
+    outside = np.setdiff1d(np.arange(N), page.data.chunked.sampled.positions)[N // 2]
     frame.loc[outside, "repaid"] = "perhaps"
     explorer = pages.drawn(pages.chunked_page(tmp_path, frame))
     assert explorer.state.phase == "failed"
@@ -217,7 +217,7 @@ def test_trees_are_counted_of_all_rows(tmp_path):
     ours, theirs = (explorer.tree_answers for explorer in both)
     for find in (lambda trees: trees.sizes(), lambda trees: trees.features()):
         pd.testing.assert_frame_equal(find(ours), find(theirs))
-    flips = theirs.flips().iloc[both[0].data.chunked.sampled.places].reset_index(drop=True)
+    flips = theirs.flips().iloc[both[0].data.chunked.sampled.positions].reset_index(drop=True)
     pd.testing.assert_frame_equal(ours.flips().reset_index(drop=True), flips)
     assert len(ours.drawn_gaps(both[0].rashomon_set, "region")) == 5
     front = ours.parity("region")  # of the sample
@@ -401,5 +401,5 @@ def test_a_tree_that_flips_a_person_is_found_by_the_row_of_the_table(monkeypatch
     page.flips = lambda: pd.DataFrame({"code": [4, 5, 6]})
     page._as_predictor_set = lambda tree: tree
     assert answers.TreeAnswers.flipping(page, 1) == (1, 5)
-    page.state.data["chunked"] = SimpleNamespace(sampled=SimpleNamespace(places=[70, 80, 90]))
+    page.state.data["chunked"] = SimpleNamespace(sampled=SimpleNamespace(positions=[70, 80, 90]))
     assert answers.TreeAnswers.flipping(page, 1) == (80, 5)

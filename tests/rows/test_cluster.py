@@ -405,7 +405,7 @@ def test_rows_are_read_once_and_stay_on_the_workers(kind, threads, tmp_path, mon
     )
     assert _digest_of_passes(table) == want
     assert sorted(loaded) == [(at, at + 1) for at in range(5)]
-    kept = ref(Problem(table.then(NumericStep())).data.table.source.kept)
+    kept = ref(Problem(table.then(NumericStep())).data.table.source.on_workers)
     assert kept() is None  # with the problem go the rows on the workers
 
 
@@ -418,7 +418,7 @@ def test_chunks_of_a_lost_worker_are_made_again_to_the_same_digits(threads, tmp_
     for table in (files, _on_dask("array", threads), _on_dask("collection", threads)):
         problem = Problem(table.then(NumericStep()))
         before = problem.value_and_gradient(THETA)
-        assert len(problem.data.table.source.kept.futures) == 5
+        assert len(problem.data.table.source.on_workers.futures) == 5
         worker = next(one for one in workers if len(one.data) and one.status.name == "running")
         threads.cluster.sync(worker.close)
         after = problem.value_and_gradient(THETA)
@@ -428,7 +428,7 @@ def test_chunks_of_a_lost_worker_are_made_again_to_the_same_digits(threads, tmp_
     _in_files(tmp_path / "new", threads, change=1e-9)
     os.replace(tmp_path / "new" / "part.parquet", tmp_path / "other" / "part.parquet")
     problem.value_and_gradient(THETA)  # of chunks that are kept
-    kept = problem.data.table.source.kept
+    kept = problem.data.table.source.on_workers
     kept.futures.clear()
     with pytest.raises(RowsChangedError, match=r"rows 49152 to 65535, from .*part.parquet, row gr"):
         problem.value_and_gradient(THETA)
@@ -447,7 +447,7 @@ def test_a_pass_over_a_billion_rows_sends_little():
     parts = table.parts(ThreadWorkers(60))
     assert len(checksums) > 61_000 and 200 < len(parts) < 260
     light = [replace(part, source=None) for part in parts]
-    first = [part.alone() for part in parts]
+    first = [part.with_own_rows() for part in parts]
     assert len(pickle.dumps(light)) < 5e5 and sum(len(pickle.dumps(one)) for one in first) < 3e6
 
 

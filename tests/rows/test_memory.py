@@ -47,8 +47,8 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     monkeypatch.setattr(memory_limits, "_GROUPS", ((str(tmp_path), most, current, (file,)),))
     monkeypatch.setattr(memory_limits, "_MEMBER", tmp_path / "cgroup")
     (tmp_path / "cgroup").write_text(member)
-    found = [limit for limit in memory_limits.memory_limits() if not limit.own]
-    assert [limit.most for limit in found] == [700 * MIB, 800 * MIB]
+    found = [limit for limit in memory_limits.memory_limits() if not limit.is_process]
+    assert [limit.allowed for limit in found] == [700 * MIB, 800 * MIB]
     assert found[0].left == 50 * MIB + 50
     assert threads_within(4, MIB) == 1  # and the same digits
     rows = chunk_rows(np.eye(64), np.ones(64))
@@ -57,7 +57,7 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     for folder in (inner, inner.parent):
         for nobody_says in ("max", str(2**63 - 4096)):
             (folder / most).write_text(nobody_says)
-    assert all(limit.own for limit in memory_limits.memory_limits())
+    assert all(limit.is_process for limit in memory_limits.memory_limits())
 
 
 def _only(monkeypatch, *limits):
@@ -68,12 +68,12 @@ def test_threads_are_begun_where_each_has_room_and_words_name_the_limit_and_what
     monkeypatch,
 ):
     for left, most in ((0, 1), (345 * MIB, 1), (347 * MIB, 2), (691 * MIB, 3), (2**40, 4)):
-        _only(monkeypatch, MemoryLimit("ulimit -v", left + 5, 5, own=True))
+        _only(monkeypatch, MemoryLimit("ulimit -v", left + 5, 5, is_process=True))
         assert threads_within(4, MIB) == most
-    _only(monkeypatch, MemoryLimit("ulimit -v", 700 * MIB, 690 * MIB, own=True))
+    _only(monkeypatch, MemoryLimit("ulimit -v", 700 * MIB, 690 * MIB, is_process=True))
     with pytest.raises(MemoryLimitError, match=r"ulimit -v leaves .* 700 MiB .*: allow \d{3} MiB"):
         check_memory(20 * MIB, "work")
-    _only(monkeypatch, MemoryLimit("the container", 700 * MIB, 690 * MIB, own=False))
+    _only(monkeypatch, MemoryLimit("the container", 700 * MIB, 690 * MIB, is_process=False))
     check_memory(20 * MIB, "work")  # which others may give back
     assert "the container leaves less" in str(out_of_memory(20 * MIB, "work"))
     _only(monkeypatch)
@@ -120,7 +120,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(tmp_path, monkeypatch):
     table = chunk_rows(rows, np.sign(rows[:, 0]))
     model = RashomonClassifier(mechanism="objective_perturbation", classes=[-1, 1], ledger=ledger)
     with monkeypatch.context() as patched:
-        _only(patched, MemoryLimit("ulimit -v", 700 * MIB, 699 * MIB, own=True))
+        _only(patched, MemoryLimit("ulimit -v", 700 * MIB, 699 * MIB, is_process=True))
         with pytest.raises(MemoryLimitError, match="chunks of 500 rows"):
             model.fit(table)
     assert not ledger.entries()
@@ -151,7 +151,7 @@ from rashomon_explorer._utils.memory_limits import memory_limits
 
 folder, ledger, more = sys.argv[2], sys.argv[3], int(sys.argv[4])
 rows = chunk_rows(folder, target="label")
-taken = next(limit for limit in memory_limits() if limit.own).taken
+taken = next(limit for limit in memory_limits() if limit.is_process).used
 allow = lambda more: resource.setrlimit(KIND, (taken + more * 2**20, allowed))
 asked = {"mechanism": "objective_perturbation", "n_draws": 1, "radius": 2.0, "random_state": 0}
 asked |= {"classes": [-1, 1], "ledger": ledger}

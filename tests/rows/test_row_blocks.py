@@ -199,7 +199,7 @@ def test_a_part_alone_holds_its_own_rows(name, tmp_path):
     encoded = transformed(_checked(views[0].then(NumericStep())), "abc")
     views += [views[0].sample(400), views[0].raw(encoded), views[0].raw(encoded).sample(400)]
     for whole in map(_checked, views):
-        parts = [part.alone() for part in whole.parts(ThreadWorkers(4))]
+        parts = [part.with_own_rows() for part in whole.parts(ThreadWorkers(4))]
         assert len(parts) >= 7
         assert sum(part.source.shape[0] for part in parts) <= 3 * N  # whole row groups
         found = [rows for part in parts for _, rows, _ in read_chunks(part, whole._settings)]
@@ -546,7 +546,7 @@ def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch)
     )
     partition, planning = dask_rows._partition, Lock()
 
-    def alone(data, place):
+    def planned_alone(data, place):
         assert planning.acquire(blocking=False)
         try:
             time.sleep(0.01)
@@ -554,5 +554,5 @@ def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch)
         finally:
             planning.release()
 
-    monkeypatch.setattr(dask_rows, "_partition", alone)
+    monkeypatch.setattr(dask_rows, "_partition", planned_alone)
     assert table.reduce(_column_sums)[0].tolist() == [8.0]

@@ -26,16 +26,16 @@ _SHARES = np.linspace(0.0, 1.0, 9)  # of the range of slopes on the interval
 
 @dataclass(frozen=True)
 class Parabolas:
-    """v ↦ value + slope·(v − place) + ½·bend·(v − place)², bend ≥ 0, for each of n rows (n,)."""
+    """v ↦ value + slope·(v − contact) + ½·bend·(v − contact)², bend ≥ 0, for each of n rows (n,)."""
 
-    place: FloatArray
+    contact: FloatArray
     value: FloatArray
     slope: FloatArray
     bend: FloatArray
 
     def mean(self, middle: FloatArray, spread: FloatArray) -> FloatArray:
         """Means (n,) for scores of mean ``middle`` (n,) and standard deviation ``spread`` (n,)."""
-        away = middle - self.place
+        away = middle - self.contact
         return self.value + self.slope * away + self.bend / 2 * (away**2 + spread**2)
 
     def where(self, better: Mask, other: "Parabolas") -> "Parabolas":
@@ -230,7 +230,7 @@ def _mean_bowl(
         spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", z @ where.covariance, z), 0.0))
         parabolas = under(centre - reach, centre + reach, z @ where.mean + offsets[part], spread)
         # As a function of z·θ, which is the score minus the offset.
-        away = offsets[part] - parabolas.place
+        away = offsets[part] - parabolas.contact
         slope = parabolas.slope + parabolas.bend * away
         height = parabolas.value + parabolas.slope * away + parabolas.bend / 2 * away**2
         return height.sum(keepdims=True), slope @ z, (z * parabolas.bend[:, None]).T @ z
