@@ -423,11 +423,9 @@ class Fits:
 
     def best(self) -> tuple[int, Any, list[Any]]:
         """Return index and model of the selected candidate, and all models that are released."""
-        return self._fit_all() if self.planned.runs is None else self._fit_at_random()
-
-    def _fit_all(self) -> tuple[int, Any, list[Any]]:
+        if self.planned.pick is None:
+            return self._fit_at_random()
         models = [self._fitted(model) for model in progress(self.candidates, "candidates")]
-        assert self.planned.pick is not None  # set if all candidates are fitted
         index = self.planned.pick.draw([self.sides.loss(model) for model in models], self.rng)
         return index, models[index], models
 
@@ -524,8 +522,18 @@ def planned_search(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> S
 
 def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
     """Plan all fits, composed on the training rows, with a private choice on validation rows."""
-    pick = _pick(request)
-    for each in _initial_costs(request):
+    pick: selection.Pick
+    if request.delta == 0:
+        pick = selection.PermuteAndFlip(request.epsilon * _SAFE, request.sensitivity)
+        costs = [(request.epsilon / request.k * _SAFE, 0.0)]
+    else:  # the selection has the cost of the fits, ρ, by bounded range
+        rho = zcdp_rho(request.epsilon, request.delta)
+        pick = selection.Exponential(_SAFE * math.sqrt(8 * rho), request.sensitivity)
+        rho /= request.k
+        shares = [request.delta, request.delta / (2 * request.k)]
+        costs = [(zcdp_epsilon(rho, delta), delta) for delta in shares]
+        costs.append((math.sqrt(2 * rho), 0.0))
+    for each in costs:
         for _ in range(_TRIES):
             candidates = plan_at(each)
             fits = compose([candidate.guarantee for candidate in candidates])
@@ -540,22 +548,6 @@ def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
     raise SamplerError(
         "the privacy costs of the candidates do not compose to a guarantee at this δ"
     )
-
-
-def _initial_costs(request: SearchRequest) -> list[tuple[float, float]]:
-    if request.delta == 0:
-        return [(request.epsilon / request.k * _SAFE, 0.0)]
-    rho = zcdp_rho(request.epsilon, request.delta) / request.k
-    shares = [request.delta, request.delta / (2 * request.k)]
-    return [*((zcdp_epsilon(rho, delta), delta) for delta in shares), (math.sqrt(2 * rho), 0.0)]
-
-
-def _pick(request: SearchRequest) -> selection.Pick:
-    """Return a selection with the cost of the fits: pure ε, or ρ for (ε, δ) by bounded range."""
-    if request.delta == 0:
-        return selection.PermuteAndFlip(request.epsilon * _SAFE, request.sensitivity)
-    rho = zcdp_rho(request.epsilon, request.delta)
-    return selection.Exponential(_SAFE * math.sqrt(8 * rho), request.sensitivity)
 
 
 def _runs(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan:

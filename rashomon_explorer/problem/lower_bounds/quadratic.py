@@ -26,7 +26,7 @@ _SHARES = np.linspace(0.0, 1.0, 9)  # of the range of slopes on the interval
 
 @dataclass(frozen=True)
 class Parabolas:
-    """v ↦ value + slope·(v − contact) + ½·bend·(v − contact)², bend ≥ 0, for each of n rows (n,)."""
+    """v ↦ value + slope·(v − c) + ½·bend·(v − c)² from a contact c (n,), bend ≥ 0, by row."""
 
     contact: FloatArray
     value: FloatArray
