@@ -382,7 +382,7 @@ def test_trees_of_chunks_are_counted_and_drawn_as_those_of_the_table(rows, own):
     clf = rx.RashomonTreeClassifier(**TREES, **own)
     chunks = replace(chunk_rows(rows, PAID), rows=128, workers=ThreadWorkers(2))
     whole, found = clf.counted(rows, PAID), clf.counted(chunks)
-    for name in ("patterns", "counts", "place"):
+    for name in ("patterns", "counts", "pattern_index"):
         np.testing.assert_array_equal(getattr(found.rows, name), getattr(whole.rows, name))
     assert found.sizes(0.1) == whole.sizes(0.1)
     drawn = [clf.fit(*given).rashomon_set_ for given in ((rows, PAID), (chunks,))]
