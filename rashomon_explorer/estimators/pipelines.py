@@ -66,7 +66,7 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
 def learns_bounds(step: Any) -> bool:
     """Whether a step contains a :class:`PublicBoundsScaler` that computes bounds from the rows."""
     if isinstance(step, PublicBoundsScaler):
-        return not _declared_bounds(step)
+        return isinstance(step.bounds, str)
     if isinstance(step, TableEncoder):
         return bool(_declared_schema(step).leak)
     return any(learns_bounds(inner) for _, inner in _look(step)[1])
@@ -114,8 +114,11 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     # A private estimator of this package; a subclass may do more.
     if type(step).__module__.startswith(f"{__package__}.") and hasattr(step, "ledger"):
         leak = "" if step.schema is None else TableSchema.from_schema_or_path(step.schema).leak
-        why = _unless("its sampler has no guarantee", _has_a_guarantee)(step)
-        return why or leak, []
+        # "auto" and the mechanisms of trees and searches always have a guarantee.
+        mechanism = MECHANISMS.get(getattr(step, "mechanism", AUTO))
+        if mechanism is not None and mechanism.traits.curator_only:
+            return f"{type(step).__name__}: its sampler has no guarantee", []
+        return leak, []
     return _rules().get(type(step), _unknown)(step), []
 
 
@@ -142,7 +145,9 @@ def _rules() -> dict[type, Rule]:
     from sklearn.kernel_approximation import RBFSampler
 
     return {
-        PublicBoundsScaler: _unless("bounds are computed from the rows", _declared_bounds),
+        PublicBoundsScaler: _unless(
+            "bounds are computed from the rows", lambda step: not isinstance(step.bounds, str)
+        ),
         TableEncoder: _how_it_is_declared,
         preprocessing.Binarizer: _nothing,
         preprocessing.Normalizer: _nothing,
@@ -154,7 +159,10 @@ def _rules() -> dict[type, Rule]:
         preprocessing.OneHotEncoder: _encodes("ignore"),
         preprocessing.OrdinalEncoder: _encodes("use_encoded_value"),
         impute.SimpleImputer: _unless(
-            "what it fills in, drops or indicates is data-dependent", _fills_in_a_constant
+            "what it fills in, drops or indicates is data-dependent",
+            lambda step: (
+                step.strategy == "constant" and step.keep_empty_features and not step.add_indicator
+            ),
         ),
         RBFSampler: _unless("gamma='scale' is data-dependent", lambda step: step.gamma != "scale"),
     }
@@ -172,10 +180,6 @@ def _unknown(step: Any) -> str:
     return f"{type(step).__name__} is not known to transform each row independently"
 
 
-def _declared_bounds(step: PublicBoundsScaler) -> bool:
-    return not isinstance(step.bounds, str)
-
-
 def _declared_schema(step: Any) -> TableSchema:
     return TableSchema(()) if step.schema is None else TableSchema.from_schema_or_path(step.schema)
 
@@ -191,12 +195,6 @@ def _how_it_is_declared(step: TableEncoder) -> str:
             f"estimator, or declare how to treat it"
         )
     return ""
-
-
-def _has_a_guarantee(step: Any) -> bool:
-    # "auto" and the mechanisms of trees and searches always have a guarantee.
-    mechanism = MECHANISMS.get(getattr(step, "mechanism", AUTO))
-    return mechanism is None or not mechanism.traits.curator_only
 
 
 def _elementwise(step: Any) -> bool:
@@ -224,10 +222,6 @@ def _encodes(unknown: str) -> Rule:
         )
 
     return rule
-
-
-def _fills_in_a_constant(step: Any) -> bool:
-    return step.strategy == "constant" and step.keep_empty_features and not step.add_indicator
 
 
 _BAGGING = "sklearn.ensemble._bagging"
