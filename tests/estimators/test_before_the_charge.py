@@ -230,8 +230,15 @@ LEDGERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", LEDGERS)
-@pytest.mark.parametrize("name", CHUNKED_ESTIMATORS)
+QUICK = ("the usual rule", "pure DP")
+CHARGES = [
+    pytest.param(name, kind, marks=[] if name != FIRST or kind in QUICK else [pytest.mark.law])
+    for kind in LEDGERS
+    for name in CHUNKED_ESTIMATORS
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CHARGES)
 def test_no_plan_costs_less_than_what_an_early_refusal_assumes(name, kind, tmp_path):
     """In every notion that the ledger sums, so that no fit is refused that it would admit."""
     ledger = Ledger.create(tmp_path / "data.ledger", **LEDGERS[kind])

@@ -1,6 +1,5 @@
 """With a ledger every estimator looks at shapes, reserve, start, and only then at a value."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +10,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor, TableSchema
 from rashomon_explorer.data import Numeric, YesNo
-from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError, SamplerError
 from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -78,22 +76,6 @@ def test_no_trap_springs_before_the_charge_has_started(name, tmp_path):
         with pytest.raises(FitError):
             KINDS[name](epsilon=0.5, ledger=fresh).fit(rows, targets)
         assert LOOKS != [] and [entry.state for entry in fresh.entries()] == ["started"], trap
-
-
-@every_kind
-def test_values_are_looked_at_under_a_started_charge(kind, ledger, monkeypatch):
-    states: list[list[str]] = []
-    look: Any = TableAdapter.values
-
-    def read(table):
-        states.append([entry.state for entry in ledger.entries()])
-        return look.func(table)
-
-    monkeypatch.setattr(TableAdapter, "values", property(read))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kind(epsilon=0.9, ledger=ledger).fit(X, Y)
-    assert states != [] and {tuple(one) for one in states} == {("started",)}
 
 
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...] | None, str]] = [
@@ -192,6 +174,7 @@ def test_a_sampler_that_fails_leaves_its_charge_spent(X, labels, tmp_path, monke
     assert [entry.state for entry in ledger.entries()] == ["started"]
 
 
+@pytest.mark.law  # two processes of joblib start
 def test_searches_charge_every_fit_of_every_worker_until_the_budget_ends(X, labels, tmp_path):
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=5.5)
     model = charged_classifier(ledger, epsilon=1.0, delta=0.0)
