@@ -187,7 +187,7 @@ def intervals(seed, size, n=30):
 
 def depths(found, value, scores):
     """How far each parabola lies below its function, in units of what is rounded."""
-    away = scores - found.place[:, None]
+    away = scores - found.contact[:, None]
     terms = [found.value[:, None], found.slope[:, None] * away, found.bend[:, None] / 2 * away**2]
     room = 1e-14 * (1 + sum(np.abs(term) for term in terms))
     return (value(scores) - sum(terms)) / room
@@ -227,7 +227,7 @@ def test_parabolas_of_hinge_are_those_that_meet_it_at_both_ends():
 def test_a_parabola_bent_as_the_function_is_at_its_place_does_not_lie_below():
     *ends, scores = intervals(0, 20.0)
     found = parabola.under_logistic(*ends)
-    bent = np.exp(-np.logaddexp(0, found.place) - np.logaddexp(0, -found.place))
+    bent = np.exp(-np.logaddexp(0, found.contact) - np.logaddexp(0, -found.contact))
     assert depths(replace(found, bend=bent), lambda v: np.logaddexp(0, v), scores).min() < -1e6
 
 
