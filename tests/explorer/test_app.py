@@ -12,7 +12,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
-from rashomon_explorer.explorer.session import HOME_VARIABLE
+from rashomon_explorer.explorer.session import DEMO_VARIABLE, HOME_VARIABLE
 from rashomon_explorer.plots import plot_losses, text
 from tests.explorer.pages import evaluated, press, set_state
 
@@ -153,3 +153,30 @@ def test_the_html_of_a_notebook_shows_figures_and_a_line_for_the_dashboard_witho
     tags = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=.(https?:[^\"' ]+)", html)
     assert [tag for tag in tags if "/mathjax/" not in tag] == []  # no figure has a formula
     assert loans._repr_mimebundle_()["text/html"] == words["text/html"]
+
+
+@pytest.fixture
+def demo(monkeypatch, tmp_path):
+    """A public demo: shipped tables, no files, and a folder of its own for each page."""
+    monkeypatch.setenv(DEMO_VARIABLE, "1")
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+
+
+def test_each_page_has_ledgers_of_its_own(demo, tmp_path):
+    homes = {Explorer().session.home for _ in range(2)}
+    assert len(homes) == 2 and {home.parent for home in homes} == {tmp_path}
+
+
+def test_only_shipped_tables_are_offered(demo):
+    panel = Explorer().data_panel
+    names = [name for _, name in panel.name.options]
+    assert {"lending", "south_german_credit"} < set(names)
+    assert not {"adult", "compas", "acs_income"} & set(names)
+    assert not any("your own" in label or "OpenML" in label for label, _ in panel.name.options)
+
+
+def test_a_crafted_message_brings_no_file(demo):
+    panel = Explorer().data_panel
+    for act in (panel.schema._on_file, panel.schema._take_file, panel.openml._fetch):
+        with pytest.raises(DataError, match=r"the demo .*: install the package"):
+            act()

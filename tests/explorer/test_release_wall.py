@@ -46,7 +46,9 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(params=KINDS)
 def page(request, pages):
-    return pages[request.param]
+    """A drawn page in the curator's view, which comes back to it."""
+    yield pages[request.param]
+    set_state(pages[request.param], view="curator")
 
 
 def _drawn(kind, home):
@@ -266,7 +268,6 @@ def test_work_that_repeats_drops_a_result_of_another_table(page):
 
 
 def test_a_report_for_curators_that_is_ready_after_the_switch_is_not_sent(page, sent):
-    set_state(page, view="curator")
     button = page.take_panel.curator_report
     go = threading.Event()
     make = button._prepare
@@ -372,18 +373,15 @@ def test_the_release_hides_an_audit_without_models():
 
 
 def test_columns_that_group_people_are_the_declared_ones_in_the_release(page):
-    set_state(page, view="curator")
     assert {"sex", "home"} <= set(page.session.picked.columns)
     set_state(page, view="release")
     assert page.session.picked.columns == ("sex",)
-    set_state(page, view="curator")
 
 
 def test_distances_in_the_release_are_from_the_mean_and_not_from_the_best_model(page):
     models, panel = page.rashomon_set, page.models_panel
     if not hasattr(models, "coef"):
         pytest.skip("trees have no coefficients")
-    set_state(page, view="curator")
     assert (panel._places()[1] == models.best).all()
     titles = [one["title"] for one in panel.table.columns]
     assert any(title.endswith("best") for title in titles)
@@ -391,12 +389,10 @@ def test_distances_in_the_release_are_from_the_mean_and_not_from_the_best_model(
     assert panel._places()[1] == pytest.approx(models.coef.mean(axis=0))
     titles = [one["title"] for one in panel.table.columns]
     assert not any("best" in title for title in titles)
-    set_state(page, view="curator")
 
 
 def test_a_table_of_models_that_was_filled_a_moment_ago_is_emptied_at_the_switch(page):
     """During a draw it is filled once a second; not at the switch."""
-    set_state(page, view="curator")
     panel, state = page.models_panel, page.state
     before = state.phase
     state.phase = "drawing"
@@ -416,7 +412,6 @@ def test_what_the_curator_typed_and_clicked_does_not_stay_in_widgets(page):
     page.models_panel.table.do("note", 1, "the ill one")
     page.numbers_panel.view.value = "release"
     assert card.view.clicked == {} and page.models_panel.table.edit == {}
-    set_state(page, view="curator")
 
 
 def test_a_model_fitted_elsewhere_is_hidden_at_the_switch(tmp_path, sent):
