@@ -307,3 +307,5 @@ def test_every_part_of_a_composition_counts_once():
     assert compose([poisson, bare]).curve == Composition(((SAME, 1), (bare.curve, 1)))
     assert compose([poisson, gdp(0.5)]).curve == compose_tradeoffs([SAME, Gaussian(0.5)])
     assert compose([gdp(0.5), gdp(0.5)]).curve is None
+    without_mu = Guarantee("tradeoff", "", curve=SAME)
+    assert compose([without_mu, gdp(0.5)]).curve is None
