@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom
+from scipy.stats import gamma, hypergeom
 
 from rashomon_explorer.mechanisms.certificates import gibbs_laws, sensitivity
 from rashomon_explorer.papers import localisation, theorems
@@ -73,6 +73,18 @@ def test_a_batch_strays_no_further_than_is_planned():
     assert len(strays) == 1
     ((width, failure),) = strays
     assert missed(width, failure) <= 1 < missed(width / 2, failure)
+
+
+def test_noise_of_the_start_leaves_its_ball_exactly_as_often_as_is_planned():
+    """Noise of density ∝ exp(−‖x‖/s) has a length of law Gamma(p, s), plus the solver's error."""
+    constants = Constants.from_loss(
+        "logistic", n=20_000, p=3, domain=Ball(4.0), row_bound=1.0, ridge=0.5
+    )
+    plan = localisation.plan_perturbed(constants, Ball(4.0), epsilon=4.0, failure=1e-3)
+    error = sensitivity.solver_distance(constants, Ball(4.0))
+    length = (plan.stages[0].distance - error) / plan.noise_scale
+    assert gamma(3).sf(length) == pytest.approx(1e-3, rel=1e-6)
+    assert gamma(3).sf(length / 4) > 0.1  # the control
 
 
 def test_several_exact_draws_cost_the_root_of_their_number_in_gaussian_dp():
