@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 

@@ -9,9 +9,9 @@ from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.langevin.gradients import FullDrift
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.thresholds import SmoothThreshold
 

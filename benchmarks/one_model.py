@@ -21,7 +21,7 @@ from benchmarks.utility import diffprivlib_scores
 from rashomon_explorer import DPClassifier, load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
 from rashomon_explorer.problem.problem import Problem
 

@@ -18,12 +18,10 @@ import numpy as np
 from benchmarks.rates import DELTA, fitted_slope, slope_of
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds.excess import population_risk
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.theorems import RATES
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
@@ -145,16 +143,16 @@ def _point(
     law = _LAWS[row.problem]
     shape = n, p, row.psi, law.loss, law.radius, 1.0, row.ridge
     kind, rng = MECHANISMS[method], generator([n, p, round(1000 * epsilon)])
-    with suppress_weak_warnings():
-        planned = kind.offer(Request(*shape, epsilon, row.delta, 1)).plan
-    mechanism, mean, risks = kind.for_plan(planned), law.mean(n, hard), []
+    planned = kind.plan(Request(*shape, epsilon, row.delta, 1))
+    assert isinstance(planned, Plan)
+    mean, risks = law.mean(n, hard), []
     labels = np.full(n, mean)
     for k in range(draws):
         if hard:
             labels = np.where(rng.random(n) < (1 + mean) / 2, 1.0, -1.0)
         if hard or k == 0:
             posed = law.posed(labels, p, planned.ridge)
-        theta = collect(mechanism, GibbsTarget.of(posed, planned), 1, rng).coef[0]
+        theta = kind.draw(posed, planned, rng).coef[0]
         # Of a uniform draw from the set of an ellipsoid: what remains with all rows.
         risks.append(law.excess(theta, mean, row.ridge) - row.psi * p / (p + 2))
     error = np.std(risks, ddof=1) / len(risks) ** 0.5

@@ -22,11 +22,9 @@ from benchmarks.machine import machine
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.plans import Plan, Rejected
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
 from rashomon_explorer.papers.instances import (
     least_excess,
@@ -220,25 +218,22 @@ def _point(
     """Mean excess, its standard error and its bound; None without a plan or a draw."""
     n, p, epsilon = point
     kind, known = MECHANISMS[method], TABLES[table]
-    with warnings.catch_warnings(), suppress_weak_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        offer = kind.offer(request_of(table, n, p, epsilon, delta))
-        if not offer.applies:
+        request = replace(request_of(table, n, p, epsilon, delta), patience=_PATIENCE)
+        planned = kind.plan(request)
+        if isinstance(planned, Rejected):
             return None
-        posed, plain = known.posed(n, p, offer.plan.ridge), known.posed(n, p, known.ridge)
-        target, mechanism = (
-            GibbsTarget.of(posed, offer.plan),
-            kind.for_plan(offer.plan, patience=_PATIENCE),
-        )
+        posed, plain = known.posed(n, p, planned.ridge), known.posed(n, p, known.ridge)
         rng = generator([n, p, round(1000 * epsilon)])
         try:
-            drawn = [collect(mechanism, target, 1, rng).coef[0] for _ in range(draws)]
+            drawn = [kind.draw(posed, planned, rng).coef[0] for _ in range(draws)]
         except SamplerError:
             return None
     losses = plain.value(np.column_stack([known.best(p), *drawn]))
     excess = losses[1:] - losses[0]
     error = excess.std(ddof=1) / math.sqrt(draws)
-    return max(float(excess.mean()), FLOOR), float(error), float(offer.excess)
+    return max(float(excess.mean()), FLOOR), float(error), float(planned.excess_bound)
 
 
 def theory() -> dict[str, Any]:
@@ -283,14 +278,14 @@ def _cell(n: int, p: int, epsilon: float, delta: float) -> dict[str, Any]:
     request = replace(
         request_of("quadratic", n, p, epsilon, delta), loss="logistic", radius=4.0, row_norm=1.5
     )
-    with suppress_weak_warnings():
-        offers = [MECHANISMS[name].offer(request) for name in _METHODS]
-    best = min(offers, key=lambda one: one.excess)
+    outcomes = [MECHANISMS[name].plan(request) for name in _METHODS]
+    plans = [outcome for outcome in outcomes if isinstance(outcome, Plan)]
+    best = min(plans, key=lambda planned: planned.excess_bound)
     return {
         "n": n,
         "p": p,
         "epsilon": epsilon,
         "delta": delta,
-        "method": best.name,
-        "excess": float(best.excess),
+        "method": best.mechanism,
+        "excess": float(best.excess_bound),
     }

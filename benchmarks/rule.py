@@ -19,11 +19,11 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.simulated import SIZES, Table, tables
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
-from rashomon_explorer.mechanisms.planning.options import RADII, resolve_auto
-from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planner import plan
+from rashomon_explorer.mechanisms.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import OpenRequest, Request
+from rashomon_explorer.mechanisms.select import RADII, resolve_auto
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 
@@ -82,7 +82,7 @@ def _by_count(table: Table) -> Iterator[dict[str, Any]]:
     shape = {"n": len(table.rows), "p": table.rows.shape[1] + 1, "row_norm": _BOUND, "psi": 0.0}
     for way in DELTAS:
         for epsilon in BUDGETS:
-            radius = resolve_auto(way, **shape, epsilon=epsilon, delta=1e-6).radius
+            radius = _resolved(way, **shape, epsilon=epsilon, delta=1e-6).radius
             found = [_accuracy(table, way, epsilon, 1e-6, radius, k) for k in COUNTS]
             lost = [round(reached - one, 4) for one in found]
             yield {**_named(table, way, epsilon), "lost": lost}
@@ -112,7 +112,7 @@ def _regrets(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _chosen(one: dict[str, Any], delta: float, worth: float) -> float:
-    return resolve_auto(
+    return _resolved(
         one["way"],
         n=one["n"],
         p=one["columns"] + 1,
@@ -122,8 +122,12 @@ def _chosen(one: dict[str, Any], delta: float, worth: float) -> float:
         delta=delta,
         ridge=0.0,
         n_draws=1,
-        worth=worth,
+        ball_cost=worth,
     ).radius
+
+
+def _resolved(way: str, ball_cost: float | None = None, **settings: Any) -> Request:
+    return resolve_auto(MECHANISMS[way], OpenRequest(**settings), ball_cost)
 
 
 def _at(one: dict[str, Any], radius: float) -> float:
@@ -159,11 +163,11 @@ def _accuracy(
         warnings.simplefilter("ignore")  # most of these plans promise little
         bought: Any = make(problem.n, problem.p, 0.0, **budget, n_draws=count)
     rng = np.random.default_rng(7)
-    target = GibbsTarget(problem, bought.beta, 0.0, bought.threshold)
+    target = GibbsTarget(problem, bought.beta, 0.0, bought.details.threshold(bought))
     size = count * _REPEATS
     if way == "langevin":  # several fits at once: their chains know nothing of one another
-        many = PlannedPath(replace(bought, n_draws=size))
-        models = collect(many, target, size, rng).coef.T
+        many = replace(bought, request=replace(bought.request, n_draws=size))
+        models = MECHANISMS[way].draw(problem, many, rng).coef.T
     else:
         models = _chain(target, size, rng)
     drawn = np.split(models, _REPEATS, axis=1)

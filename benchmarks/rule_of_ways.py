@@ -22,9 +22,8 @@ from benchmarks.rule import scaled
 from benchmarks.simulated import KINDS, LARGE, SIZES, UNBALANCED, Table, of_classes, tables
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.data.encoder import ENCODED_NORM
+from rashomon_explorer.mechanisms.objective_perturbation import sampler as perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
-from rashomon_explorer.mechanisms.planning import registry as mechanisms
-from rashomon_explorer.mechanisms.planning.select import cached_plan
 
 RESULTS = Path(__file__).parent / "results" / "ways.json"
 BUDGETS = (0.1, 1.0, 4.0)
@@ -61,7 +60,9 @@ def one_model() -> Iterator[dict[str, Any]]:
                 for columns in (None, "private"):
                     given = {"delta": DELTA, "epsilon": epsilon, "standardize": columns}
                     asked = {**given, **settings}
-                    with mock.patch.object(mechanisms, "plan_objective_perturbation", _tilted(way)):
+                    with mock.patch.object(
+                        perturbation.plans, "plan_objective_perturbation", _tilted(way)
+                    ):
                         lost = _lost(table, asked)
                     yield _told(table, way=way, epsilon=epsilon, standardize=columns, lost=lost)
 
@@ -89,7 +90,7 @@ def ellipsoids() -> Iterator[dict[str, Any]]:
 
 
 def _tilted(way: str) -> Any:
-    cached_plan.cache_clear()
+
     return partial(plan_objective_perturbation, gaussian=way == "Gaussian tilt")
 
 

@@ -29,7 +29,6 @@ from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.problem.problem import add_intercept
 
 RESULTS = Path(__file__).parent / "results" / "utility.json"
@@ -174,7 +173,7 @@ def _of_estimator(
             values.append(float("nan"))
             continue
         mechanisms.append(model.plan_.mechanism)
-        warned += weak_guarantee_reason(model.plan_) != ""
+        warned += model.plan_.weakness != ""
     chosen = max(mechanisms, key=mechanisms.count, default="")
     return Scores(method, settings["epsilon"], settings["delta"], values, chosen, warned)
 

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ import psutil
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from tests.patience import until
 
 _SAME_EVERYWHERE: dict[str, Any] = {"deadline": None, "derandomize": True, "print_blob": True}
@@ -175,7 +176,8 @@ def pytest_collect_file():
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
     """Plans that a module makes when it is imported are of small tables, too."""
-    with suppress_weak_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakGuaranteeWarning)
         return (yield)
 
 

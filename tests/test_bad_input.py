@@ -11,13 +11,11 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import LargeDeltaWarning
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
+from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary
 from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
-from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.trees import plan_trees
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.planner import pareto_table, plan, plan_options
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.mala import MalaSampler
@@ -27,7 +25,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
-from tests.mechanisms.builders import request_of
+from tests.mechanisms.builders import planned_trees, request_of
 
 # Rows that no scaler has seen are what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
@@ -232,7 +230,7 @@ PLANNERS = {
     "plan_objective_perturbation": lambda **budget: plan_objective_perturbation(
         request_of(**{**LAW, **budget})
     ),
-    "plan_trees": partial(plan_trees, 5000, log_size=14.6, most_leaves=5, psi=0.02),
+    "plan_trees": partial(planned_trees, 5000, log_size=14.6, most_leaves=5, psi=0.02),
     "plan_tuning": partial(plan_tuning, PENALTIES, 1),
     "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=1.1),
     "largest_beta": partial(
@@ -258,10 +256,7 @@ def test_every_planner_refuses_an_absurd_budget_by_name(name, setting):
             PLANNERS[name](**{**good, setting: value})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*("plan", "plan_objective_perturbation"), pytest.param("plan_options", marks=pytest.mark.law)],
-)
+@pytest.mark.parametrize("name", ["plan", pytest.param("plan_options", marks=pytest.mark.law)])
 def test_a_planner_warns_once_of_a_delta_of_one_in_n(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -2,15 +2,12 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
-from typing import Any, TypeVar, cast
-
-T = TypeVar("T")
-
+from typing import Any, cast
 
 EXTENSIONS: dict[str, tuple[str, ...]] = {}
 """Modules that extend a room below them, by what they extend; the package's door lists them."""
@@ -20,40 +17,6 @@ def load_extensions(extended: str) -> None:
     """Import the modules that extend a room; each registers what it adds."""
     for module in EXTENSIONS.get(extended, ()):
         import_module(module)
-
-
-class LazyRegistry(MutableMapping[str, T]):
-    """Entries by name; a string ``"module:Class"`` is imported on first access.
-
-    ``extend`` may enter a name that is missing when it is asked for.
-    """
-
-    def __init__(
-        self, entries: Mapping[str, T | str], extend: Callable[[str], None] | None = None
-    ) -> None:
-        self._entries = dict(entries)
-        self._extend = extend
-
-    def __getitem__(self, name: str) -> T:
-        if name not in self._entries and self._extend is not None:
-            self._extend(name)
-        entry = self._entries[name]
-        if isinstance(entry, str):
-            module, _, attribute = entry.partition(":")
-            entry = self._entries[name] = getattr(import_module(module), attribute)
-        return entry
-
-    def __setitem__(self, name: str, entry: T) -> None:
-        self._entries[name] = entry
-
-    def __delitem__(self, name: str) -> None:
-        del self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
 
 def missing_package(purpose: str, package: str | None, extra: str = "app") -> ImportError:

@@ -42,9 +42,8 @@ from rashomon_explorer.data.encoder import ENCODED_NORM, USUAL_NORM, warn_unconf
 from rashomon_explorer.estimators import feasibility, pipelines
 from rashomon_explorer.estimators.docstrings import Kind, with_shared_docs
 from rashomon_explorer.estimators.tables import TableAdapter
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.registry import mechanism_traits
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
@@ -212,6 +211,13 @@ class PlannedFit(NamedTuple):
 
 
 PlanT = TypeVar("PlanT")
+Quiet = TypeVar("Quiet", bound="BasePrivateEstimator[Any]")
+
+
+def quiet(estimator: Quiet) -> Quiet:
+    """Let an estimator not warn of weak plans, because its caller shows them; returns it."""
+    estimator.__dict__["_warns"] = False  # a warning filter would be shared by all threads
+    return estimator
 
 
 @with_parameters
@@ -225,6 +231,9 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     _chunked: ClassVar[bool] = True
     """Whether a fit reads chunked rows."""
+
+    _warns: ClassVar[bool] = True
+    """Whether plan and fit warn of a weak plan; see :func:`quiet`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [feasibility.EPSILON],
@@ -266,7 +275,9 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         WeakGuaranteeWarning
             If the plan has a weak guarantee; the message suggests changes.
         """
-        return self._planned(n_samples, self._n_encoded(n_features))
+        planned = self._planned(n_samples, self._n_encoded(n_features))
+        self._warn(planned)
+        return planned
 
     @reject_sample_weight
     @sklearn_compat.with_callbacks
@@ -328,6 +339,9 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> PlanT:
         """Plan for a number of encoded columns, and of classes if there are any."""
         raise TypeError(f"{type(self).__name__} must implement _planned")
+
+    def _warn(self, planned: PlanT) -> None:
+        """Warn of a weak plan."""
 
     def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         """Plan the fit; reads no value if there is a ledger."""
@@ -553,7 +567,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         planned, draws = self.plan_, self.rashomon_set_.n_draws
         many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
         hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
-        return [many, hits] if has_hit_rate(planned) else [many]
+        return [many, hits] if planned.hit_rate is not None else [many]
 
 
 sklearn_compat.register_repr(BasePrivateEstimator)

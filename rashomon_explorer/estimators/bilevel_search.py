@@ -23,7 +23,6 @@ from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.penalties import (
     PenaltyConstants,
     PenaltyLandscape,
@@ -35,14 +34,12 @@ from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem,
 from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan, TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.select import select
-from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
-from rashomon_explorer.mechanisms.request import ZCDP
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import get_mechanism
+from rashomon_explorer.mechanisms.request import AUTO, ZCDP
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.mechanisms.select import select
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import Problem, add_intercept
@@ -280,12 +277,12 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         self, n_samples: int, n_features: int, n_classes: int | None = None
     ) -> PenaltyPlan:
         known, box, options = self._planning_inputs(n_samples, n_features)
-        warn_large_delta(self._delta, n_samples)
-        planned = penalty_mechanisms.plan_mechanism(
-            known, box.d, mechanism=self.mechanism, **options
-        )
-        penalty_mechanisms.warn_if_nearly_uniform(planned)
-        return planned
+        return penalty_mechanisms.plan_mechanism(known, box.d, mechanism=self.mechanism, **options)
+
+    def _warn(self, planned: PenaltyPlan) -> None:
+        if self._warns:
+            warn_if_delta_is_large(self._delta, planned.n)
+            penalty_mechanisms.warn_if_nearly_uniform(planned)
 
     def _planning_inputs(
         self, n_samples: int, n_features: int
@@ -328,6 +325,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         self._target_bounds()  # raises before a value is read
         planned = self._planned(*table.shape)
+        self._warn(planned)
         public = self._public_attributes(table)
         many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
         model = "" if planned.refit is None else " and a model"
@@ -475,7 +473,5 @@ def refitted(
         ridge=planned.ridge,
         intercept=False,
     )
-    spread = problem.L * 2 * planned.radius
-    sampler = MECHANISMS[planned.mechanism].for_plan(planned, spread=spread)
-    drawn = collect(sampler, GibbsTarget.of(problem, planned), 1, rng).coef[0]
+    drawn = get_mechanism(planned.mechanism).draw(problem, planned, rng).coef[0]
     return np.asarray(drawn * shrunk)

@@ -25,9 +25,7 @@ mechanism : str, default="auto"
     ``"langevin"`` draws the time average of a noisy gradient chain, for δ > 0; its privacy
     cost covers the whole path. ``"langevin_average"`` is the same at ψ = 0.
     ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
-    uniformly near it: one privacy cost for any number of draws and columns (docs/planning.md).
-    ``"ellipsoid_exact"`` draws exactly from the thresholded distribution on the ellipsoid, and
-    spends a privacy cost for each draw as well.""",
+    uniformly near it: one privacy cost for any number of draws and columns (docs/planning.md).""",
     """\
 n_draws : int or "auto", default="auto"
     Number of models. ``"auto"`` depends on public numbers only; ``plan_`` has the result: 5 to

@@ -10,11 +10,9 @@ import numpy as np
 from rashomon_explorer import exceptions
 from rashomon_explorer._utils.sklearn_compat import Interval, validate_parameter_constraints
 from rashomon_explorer._utils.validation import MOST_EPSILON, plain_number
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
-from rashomon_explorer.mechanisms.request import GDP, ZCDP
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import mechanism_traits
+from rashomon_explorer.mechanisms.request import AUTO, GDP, ZCDP
 from rashomon_explorer.mechanisms.samplers.feasibility import (
     infeasibility_message,
     is_infeasible,
@@ -30,8 +28,6 @@ _LONG = 60.0
 
 def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None) -> None:
     """Raise if draws are expected to fail; warn if they may fail or are slow; charge nothing."""
-    if weak_warnings_suppressed():
-        return
     refuse_if_hopeless(planned, mechanism, patience)
     if not mechanism_traits(mechanism).may_give_up or not is_tried(planned):
         return
@@ -60,19 +56,19 @@ def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None
         )
 
 
-def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:
-    """Whether costs must compose in a ledger, or the Rényi order of the ledger, if it has one."""
+def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | str:
+    """Whether costs must compose in a ledger, or the mark of its rule; see :class:`Request`."""
     if ledger is None or delta == 0:
         return ledger is not None
     if isinstance(ledger, PendingLedger):
-        return ledger.order or ZCDP
+        return ZCDP if ledger.order is None else True
     try:
         totals = (ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)).totals
     except exceptions.LedgerError:
         return True
     if totals.accounting == "gdp":
         return GDP
-    return ZCDP if totals.order is None or totals.leaks else totals.order
+    return ZCDP if totals.order is None or totals.leaks else True
 
 
 def refuse_without_room(

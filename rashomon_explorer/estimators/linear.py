@@ -13,8 +13,8 @@ from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseDraws, BaseRashomon
 from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets.scores import EncodedRows
 
@@ -199,8 +199,8 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
             return super()._plan_draws(*shape, **fixed)
         planned = BaseDraws._plan_draws(self, *shape, **{**fixed, "n_draws": 1})
         psi_limit = _NARROW * deviation**2 / 2
-        why = f"at a ψ above {psi_limit:.2g} a set may hold models that tell nothing"
-        return replace(planned, why=f"{why}; {planned.why}")
+        reason = f"at a ψ above {psi_limit:.2g} a set may hold models that tell nothing"
+        return replace(planned, reason=f"{reason}; {planned.reason}")
 
     @predict_in_chunks(number_output)
     def predict(self, X: ArrayLike) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,18 +28,16 @@ from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.base import Draws, Mechanism
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.select import GOALS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.base import Draws
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.samplers.expected_gain import (
     Result,
     rarer_class,
     simulated_results,
     spread,
 )
+from rashomon_explorer.mechanisms.select import GOALS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
@@ -107,7 +105,7 @@ class BaseOneModel(BaseDraws):
             coef=draws.coef,
             **self._set_declarations(table, public),
             link=target.problem.loss.link,
-            plan=replace(planned, options=()),
+            plan=planned.without_candidates(),
             guarantee=guarantee,
             scale=public["scale_"],
             schema=released_schema(table.schema, table.feature_names),
@@ -116,7 +114,7 @@ class BaseOneModel(BaseDraws):
         return {**fitted, "_released": released}
 
     def _ledger_note(self, planned: Plan) -> str:
-        return self._mechanism_name(planned)
+        return planned.mechanism
 
     def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
         """Scores (n_samples, outputs) of rows clipped to the declared norm."""
@@ -232,7 +230,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         coefficients.
     classes_ : ndarray of shape (n_classes,)
     guarantee_ : Guarantee
-    plan_ : Plan or TreePlan
+    plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
@@ -398,11 +396,6 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         tree = self._tree_for(table)
         return super()._plan_fit(table) if tree is None else tree._plan_fit(table, self)
 
-    def _guarantee(self, planned: Any, mechanism: Mechanism | None = None) -> Guarantee:
-        if isinstance(planned, TreePlan):
-            return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
-        return super()._guarantee(planned, mechanism)
-
     def _check_table(self, table: tables.TableAdapter) -> None:
         tree = self._tree_for(table)
         if tree is None:
@@ -488,9 +481,8 @@ def plan_table(
     pairs: Sequence[tuple[Result, Result]] = ()
     for epsilon in sorted(epsilons):
         model = DPClassifier(epsilon=epsilon, delta=delta, base_rate=base_rate)
-        with suppress_weak_warnings():  # the table shows what is weak
-            planned = model.plan(n_samples, n_features)
-        pairs = simulated_results(replace(planned, expected=None), False, None, base_rate)
+        planned = model._planned(n_samples, n_features)  # the table shows what is weak
+        pairs = simulated_results(planned, False, None, base_rate)
         rows.append(_score_row([private for private, _ in pairs]))
     rows.append(_score_row([free for _, free in pairs]))
     table = DataFrame(rows, index=Index([*sorted(epsilons), math.inf], name="epsilon"))

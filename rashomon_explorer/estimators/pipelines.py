@@ -15,8 +15,8 @@ from rashomon_explorer._utils.sklearn_compat import search_base
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS, PublicBoundsScaler
 from rashomon_explorer.exceptions import LedgerWarning, PrivacyLeakWarning, warn_stacklevel
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import AUTO
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 

@@ -23,15 +23,20 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval, StrOptions, select_rows
 from rashomon_explorer.estimators import targets
-from rashomon_explorer.estimators.base import BasePrivateEstimator, PlannedFit, with_parameters
+from rashomon_explorer.estimators.base import (
+    BasePrivateEstimator,
+    PlannedFit,
+    quiet,
+    with_parameters,
+)
 from rashomon_explorer.estimators.feasibility import check_budget, refuse_if_hopeless
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms import selection
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
-from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.selection import SELECTIONS, Candidate, SearchPlan
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
@@ -194,6 +199,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         if len(bounds) > 1:
             raise ValueError(f"candidates must share target_bounds, got {sorted(bounds)}")
         planned = self._plan_search(*table.shape, candidates)
+        self._warn(planned)
         guarantee = self._guarantee(planned)
         if labels_found:
             stated = (*guarantee.assumptions, targets.LABELS_ARE_PUBLIC)
@@ -232,7 +238,6 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
     def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
-        suggestions.warn_large_delta(self._delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         request = SearchRequest(
             n_samples - held_out,
@@ -247,14 +252,17 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         planned = planned_search(
             request, lambda each: plan_candidates(candidates, settings, shape, each), self.mechanism
         )
-        if planned.weakness:
+        return planned
+
+    def _warn(self, planned: SearchPlan) -> None:
+        warn_if_delta_is_large(self._delta, planned.n)
+        if planned.weakness and self._warns:
             warnings.warn(
                 "this plan has a weak guarantee, even for its best candidate, "
                 f"{planned.best.in_words}: {planned.weakness}",
                 WeakGuaranteeWarning,
                 stacklevel=warn_stacklevel(),
             )
-        return planned
 
     def _declare_classes(self, candidates: list[Any], table: TableAdapter) -> bool:
         """Set the same classes for every candidate; return whether they were found in labels."""
@@ -292,9 +300,8 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     ) -> dict[str, Any]:
         """Read the rows, fit, select, and return the fitted attributes."""
         rng = self._generator()
-        with suggestions.suppress_weak_warnings():
-            fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
-            index, best, models = fits.best()
+        fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
+        index, best, models = fits.best()
         lost = [model.guarantee_.theorem for model in models if not model.guarantee_.holds]
         if lost and guarantee.holds:
             guarantee = no_guarantee(lost[0])
@@ -365,23 +372,22 @@ def plan_candidates(
     """Plan every candidate at one privacy cost, from public numbers only."""
     epsilon, delta = each
     planned = []
-    with suggestions.suppress_weak_warnings():
-        for estimator, setting in zip(candidates, settings, strict=True):
-            estimator.set_params(epsilon=epsilon, delta=delta)
-            plan = estimator.plan(*shape)
-            if isinstance(estimator, BaseRashomon):
-                refuse_if_hopeless(plan, estimator.mechanism, estimator.patience)
-            candidate = Candidate(
-                setting,
-                plan,
-                replace(estimator._with_assumptions(estimator._guarantee(plan)), requested=None),
+    for estimator, setting in zip(candidates, settings, strict=True):
+        estimator.set_params(epsilon=epsilon, delta=delta)
+        plan = quiet(estimator).plan(*shape)
+        if isinstance(estimator, BaseRashomon):
+            refuse_if_hopeless(plan, estimator.mechanism, estimator.patience)
+        candidate = Candidate(
+            setting,
+            plan,
+            replace(estimator._with_assumptions(estimator._guarantee(plan)), requested=None),
+        )
+        if not candidate.guarantee.holds:
+            raise ValueError(
+                f"{candidate.in_words} has no guarantee, so a search cannot account for it: "
+                f"{candidate.guarantee.theorem}"
             )
-            if not candidate.guarantee.holds:
-                raise ValueError(
-                    f"{candidate.in_words} has no guarantee, so a search cannot account for it: "
-                    f"{candidate.guarantee.theorem}"
-                )
-            planned.append(candidate)
+        planned.append(candidate)
     return tuple(planned)
 
 
@@ -447,7 +453,7 @@ class Fits:
         seed = int(self.rng.integers(2**31)) if self.seeded else None
         epsilon, delta = self.planned.each
         model = clone(candidate).set_params(epsilon=epsilon, delta=delta, random_state=seed)
-        return model.fit(*self.sides.fitted)
+        return quiet(model).fit(*self.sides.fitted)
 
 
 _FITS_A_CANDIDATE = 10  # default mean number of random runs per candidate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,14 +22,15 @@ from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
 from rashomon_explorer.estimators.tables import TableAdapter, number_output, predict_in_chunks
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
-from rashomon_explorer.mechanisms.planning import select as planner
-from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
-from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms import select as selection
+from rashomon_explorer.mechanisms.base import Draws
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_traits
+from rashomon_explorer.mechanisms.request import AUTO, USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
+from rashomon_explorer.mechanisms.select import LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
@@ -76,7 +78,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
-        "standardize": [StrOptions({AUTO, planner.PRIVATE}), None],
+        "standardize": [StrOptions({AUTO, selection.PRIVATE}), None],
         "schema": base.SCHEMA,
     }
 
@@ -130,13 +132,12 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         table = declared._table(X, y)
         if table.leak:
             raise CuratorOnlyError(f"nothing of this table can be released: {table.leak}")
-        with suggestions.suppress_weak_warnings():
-            planned = declared._planned(*table.shape, declared._n_classes(table))
+        planned = declared._planned(*table.shape, declared._n_classes(table))
         return ReleasedSet(
             coef=np.empty((0, planned.p)),
             **self._set_declarations(table, declared._public_attributes(table)),
             link=declared._loss_for(declared._n_classes(table)).link,
-            plan=replace(planned, options=()),
+            plan=planned.without_candidates(),
             guarantee=compose([]),
             schema=released_schema(table.schema, table.feature_names),
         )
@@ -161,8 +162,6 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     @property
     def _patience(self) -> int | None:
         """Consecutive rejected proposals after which exact draws give up; None for never."""
-        from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
-
         return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
 
     def _planned(
@@ -170,19 +169,21 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     ) -> Plan:
         loss = self._loss_for(n_classes)
         planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
-        if planned.n_draws == 1:
-            named = replace(planned, mechanism=self._mechanism_name(planned), options=())
-            target = self._typical_target()
-            declared = self._declared is not None
-            expected = expected_gain(
-                named, declared=declared, target=target, base_rate=self._declared_rate
-            )
-            planned = replace(planned, expected=expected)
+        if planned.n_draws > 1:
+            return planned
+        simulation = partial(
+            expected_gain,
+            declared=self._declared is not None,
+            target=self._typical_target(),
+            base_rate=self._declared_rate,
+        )
+        return replace(planned, simulation=simulation)
+
+    def _warn(self, planned: Plan) -> None:
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
-        if not mechanism_traits(self.mechanism).stays_inside:
-            suggestions.warn_if_weak(planned, "this plan")
-            suggestions.warn_large_delta(self._delta, n_samples)
-        return planned
+        if self._warns and not mechanism_traits(self.mechanism).stays_inside:
+            warn_if_weak(planned, "this plan")
+            warn_if_delta_is_large(self._delta, planned.n)
 
     def _plan_with_scaling(
         self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
@@ -203,13 +204,13 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         )
         declared = self._declared
         shares = None if declared is None else declared.scale_shares
-        if not planner.wants_private_scaling(
+        if not selection.wants_private_scaling(
             self.standardize, self.mechanism, planned, scaling, shares=shares
         ):
             return planned
         # A remaining budget that suffices for one model only is not planned for a set again.
         fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
-        return planner.plan_with_private_scaling(
+        return selection.plan_with_private_scaling(
             scaling, planned.guarantee, lambda *left: self._plan_draws(*shape, *left, **fixed)
         )
 
@@ -233,16 +234,13 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             "epsilon": epsilon,
             "delta": delta,
             "in_chunks": in_chunks,
+            "patience": self._patience,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
             **fixed,
         }
         if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
             options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
-        return planner.select(mechanism=self.mechanism, goal=self.goal, **options)
-
-    def _mechanism_name(self, planned: Plan) -> str:
-        """Name of the mechanism that executes a plan."""
-        return planned.mechanism if self.mechanism == AUTO else self.mechanism
+        return selection.select(mechanism=self.mechanism, goal=self.goal, **options)
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
         radius: Any = self.radius
@@ -263,17 +261,15 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         n_classes = self._n_classes(table)
         loss = self._loss_for(n_classes)
         planned = self._planned(*table.shape, n_classes, table.is_chunked)
-        if self.mechanism != AUTO:  # automatic selection has checked this already
+        self._warn(planned)
+        if self._warns and self.mechanism != AUTO:  # automatic selection has checked this already
             feasibility.check_feasibility(planned, self.mechanism, self.patience)
-        mechanism = self._mechanism(planned, loss)
         context = sklearn_compat.callback_context(self, planned.n_draws)
         return base.PlannedFit(
-            self._guarantee(planned, mechanism),
+            self._guarantee(planned),
             note=f"{type(self).__name__}, {self._ledger_note(planned)}",
             parameters=self._ledger_parameters(planned),
-            draw=lambda guarantee: self._sample(
-                table, loss, planned, mechanism, guarantee, context
-            ),
+            draw=lambda guarantee: self._sample(table, loss, planned, guarantee, context),
         )
 
     def _sample(
@@ -281,7 +277,6 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         table: TableAdapter,
         loss: Loss,
         planned: Plan,
-        mechanism: Mechanism,
         guarantee: Guarantee,
         context: sklearn_compat.CallbackContext,
     ) -> dict[str, Any]:
@@ -305,7 +300,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
                 done(len(draws.losses))
                 return reporter(draws)
 
-            draws = collect(mechanism, target, planned.n_draws, rng, report)
+            draws = get_mechanism(planned.mechanism).draw(problem, planned, rng, report)
         return reporter.finished(draws)
 
     def _private(
@@ -323,16 +318,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         model = self._linear_attributes(theta if scale is None else scale.original(theta))
         return {"plan_": planned, "guarantee_": guarantee, **model}
 
-    def _mechanism(self, planned: Plan, loss: Loss) -> Mechanism:
-        n_features = planned.p // loss.outputs - 1
-        steepest = self._constants(planned.n, n_features, loss).L
-        return MECHANISMS[self._mechanism_name(planned)].for_plan(
-            planned, patience=self._patience, spread=steepest * 2 * plan_radius(planned)
-        )
-
-    def _guarantee(self, planned: Plan, mechanism: Mechanism | None = None) -> Guarantee:
-        mechanism = mechanism or self._mechanism(planned, self._loss_for(None))
-        return replace(mechanism.guarantee(planned), requested=(planned.epsilon, planned.delta))
+    def _guarantee(self, planned: Plan) -> Guarantee:
+        return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
 
     def _ledger_note(self, planned: Plan) -> str:
         return f"{planned.n_draws} draws, ψ={planned.psi:g}"
@@ -347,7 +334,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             "loss": planned.loss,
             **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
             "row_norm": self._row_norm,
-            "sampler": self._mechanism_name(planned),
+            "sampler": planned.mechanism,
             **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
             "patience": self._patience,
             **({} if planned.columns is None else {"columns": planned.columns.cost}),
@@ -374,8 +361,8 @@ class BaseRashomon(BaseDraws):
         planned = super()._plan_draws(*shape, **fixed)
         if self.psi == 0 or self.n_draws != AUTO or planned.n_draws > 1:
             return planned
-        why = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"
-        return replace(planned, why="; ".join(filter(None, (why, planned.why))))
+        reason = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"
+        return replace(planned, reason="; ".join(filter(None, (reason, planned.reason))))
 
     @predict_in_chunks(number_output)
     def decision_spread(self, X: ArrayLike) -> FloatArray:
@@ -409,7 +396,7 @@ class BaseRashomon(BaseDraws):
         draws: Draws,
     ) -> dict[str, Any]:
         """Add the set of models."""
-        problem, mechanism = target.problem, self._mechanism_name(planned)
+        problem, mechanism = target.problem, planned.mechanism
         traits = mechanism_traits(mechanism)
         models = RashomonSet(
             coef=draws.coef,

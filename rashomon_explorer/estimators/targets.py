@@ -190,7 +190,9 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         plan
             What ``fit`` stores as ``plan_``; errors and warnings are those of any estimator.
         """
-        return self._planned(n_samples, self._n_encoded(n_features), n_classes)
+        planned = self._planned(n_samples, self._n_encoded(n_features), n_classes)
+        self._warn(planned)
+        return planned
 
     def __sklearn_tags__(self) -> Tags:
         """Declare poor scores: the default ε does not suffice for three classes on few rows."""

@@ -21,10 +21,11 @@ from rashomon_explorer.estimators.tables import (
     probability_output,
 )
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
-from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
-from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
-from rashomon_explorer.mechanisms.request import draws_rule
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import AUTO, TreeRequest, draws_rule
+from rashomon_explorer.mechanisms.select import LEAST_HITS, MOST_DRAWS
+from rashomon_explorer.mechanisms.sparse_trees import TreeDetails, plan_trees
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
@@ -38,7 +39,7 @@ _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
 
 @base.with_parameters
 class RashomonTreeClassifier(
-    ClassTargets[TreePlan], sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[TreePlan]
+    ClassTargets[Plan], sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[Plan]
 ):
     """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
 
@@ -87,7 +88,7 @@ default=None
     rashomon_set_ : PredictorSet
         The drawn trees, with data-dependent statistics for the curator.
     guarantee_ : Guarantee
-    plan_ : TreePlan
+    plan_ : Plan
         Plan made before the rows were read.
     tree_class_ : TreeClass
         The class of trees that can be drawn.
@@ -226,7 +227,7 @@ default=None
             raise ValueError("n_features is required without a schema")
         return n_features or 0
 
-    def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> TreePlan:
+    def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> Plan:
         if n_classes is None:
             classes = self._known_classes()
             n_classes = 2 if classes is None else len(classes)
@@ -242,44 +243,47 @@ default=None
 
     def _plan_class(
         self, n: int, trees: TreeClass, questions: tree_questions.ThresholdQuestions | None = None
-    ) -> TreePlan:
+    ) -> Plan:
         check_budget(self)
         trees.check_memory(n)
         tree_class.check_memory_with_costs(trees, n, tree_class.largest_cost(self.costs))
         counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
         for n_draws in counts:
-            planned = plan_trees(
-                n,
+            request = TreeRequest(
+                n=int(n),
+                psi=float(self.psi),
+                epsilon=self._epsilon,
+                delta=self._delta,
+                n_draws=int(n_draws),
                 log_size=trees.log_size,
                 most_leaves=trees.most_leaves,
                 n_labels=trees.n_labels,
-                psi=self.psi,
-                leaf_penalty=self.leaf_penalty,
-                epsilon=self._epsilon,
-                delta=self._delta,
-                n_draws=n_draws,
-                hit_rate=self.hit_rate,
+                leaf_penalty=float(self.leaf_penalty),
+                hit_rate=float(self.hit_rate),
                 walk_rounding=trees.rounding(n * tree_class.largest_cost(self.costs)),
                 ledger=draws_rule(ledger_rule(self.ledger, self._delta)),
                 max_depth=self.max_depth,
-                questions=() if questions is None else questions.declared,
+                questions=() if questions is None else tuple(questions.declared),
                 base_rate=self._base_rate or None,
             )
+            planned = plan_trees(request)
             if planned.hit_rate_bound >= LEAST_HITS:
                 break
-        why = "one tree: no set of several has a guaranteed hit rate of 80 %"
+        reason = "one tree: no set of several has a guaranteed hit rate of 80 %"
         if planned.n_draws > 1:
-            why = "a set: each tree lies within ψ with a guaranteed probability of 80 % or more"
-        planned = replace(
+            reason = "a set: each tree lies within ψ with a guaranteed probability of 80 % or more"
+        return replace(
             planned,
-            why=why if isinstance(self.n_draws, str) else self._why,
-            memory=trees.memory(n),
-            seconds=trees.seconds(n),
+            reason=reason if isinstance(self.n_draws, str) else self._why,
+            details=TreeDetails(trees.memory(n), trees.seconds(n)),
         )
+
+    def _warn(self, planned: Plan) -> None:
+        if not self._warns:
+            return
         if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
             warn_if_weak(planned, "this plan")
-        warn_large_delta(self._delta, n)
-        return planned
+        warn_if_delta_is_large(self._delta, planned.n)
 
     def _questions(self, names: Sequence[str]) -> tree_questions.ThresholdQuestions:
         if self.schema is not None:
@@ -328,7 +332,7 @@ default=None
             assumed.append("the costs of errors were not computed from private rows")
         return assumed
 
-    def _guarantee(self, planned: TreePlan) -> Guarantee:
+    def _guarantee(self, planned: Plan) -> Guarantee:
         return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
 
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
@@ -342,15 +346,18 @@ default=None
         costs = self._cost_matrix(classes)
         planned = self._plan_class(table.shape[0], trees, questions)
         if costs is not None:
-            planned = replace(planned, costs=tuple(map(tuple, costs.tolist())))
+            request = replace(planned.request, costs=tuple(map(tuple, costs.tolist())))
+            planned = replace(planned, request=request)
+        owner._warn(planned)
         context = sklearn_compat.callback_context(owner, planned.n_draws)
-        names = "n beta eta psi law_psi leaf_penalty epsilon delta n_draws".split()
+        names = "n beta eta psi law_psi epsilon delta n_draws".split()
 
         return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(owner).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
             parameters={
                 **{name: getattr(planned, name) for name in names},
+                "leaf_penalty": self.leaf_penalty,
                 "max_leaves": trees.most_leaves,
                 "max_depth": trees.depth,
                 "features": trees.n_features,
@@ -366,7 +373,7 @@ default=None
         table: TableAdapter,
         questions: tree_questions.ThresholdQuestions,
         trees: TreeClass,
-        planned: TreePlan,
+        planned: Plan,
         guarantee: Guarantee,
         context: sklearn_compat.CallbackContext,
         owner: Any,

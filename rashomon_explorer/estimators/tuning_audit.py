@@ -15,7 +15,6 @@ from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.problem import add_intercept
 
@@ -110,8 +109,7 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
         stacklevel=2,
     )
     table = search._table(X, y)
-    with suppress_weak_warnings():
-        planned = search._planned(*table.shape)
+    planned = search._planned(*table.shape)
     if not isinstance(planned, TuningPlan) or planned.d != 1:
         raise SamplerError(
             "the audit looks at one penalty on a grid: use penalty='scalar' and "

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
+from rashomon_explorer.mechanisms.costs import draws_guarantee
 from rashomon_explorer.plots.text import cost_text, number
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho

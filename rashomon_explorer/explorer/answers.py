@@ -18,7 +18,6 @@ from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.registry import MeasureCache
 from rashomon_explorer.plots.text import empty_set_message, models_within_psi
 from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -275,16 +274,19 @@ class TreeAnswers:
     def _are_of_this_class(self, models: Any) -> bool:
         """Whether drawn trees have the class, loss and rows of the current settings."""
         planned, counted = getattr(models, "plan", None), self.counted
-        if not isinstance(planned, TreePlan) or planned.costs:
+        if planned is None or not planned.of_trees or planned.request.costs:
             return False
         questions = family.tree_questions(self.state.data).declared
         drawn = trees.TreeClass(
-            len(questions), planned.most_leaves, planned.max_depth, planned.n_labels
+            len(questions),
+            planned.request.most_leaves,
+            planned.request.max_depth,
+            planned.request.n_labels,
         )
         return (
-            planned.questions == questions
+            planned.request.questions == questions
             and drawn.sizes == counted.trees.sizes
-            and planned.leaf_penalty == counted.leaf_penalty
+            and planned.request.leaf_penalty == counted.leaf_penalty
             and abs(models.least - counted.least) <= _SAME
         )
 

@@ -21,7 +21,6 @@ from rashomon_explorer.explorer import family, html, score
 from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.explorer.release import Contents
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.budget import attack_in_words
 from rashomon_explorer.plots.text import cost_text, number, plural
 from rashomon_explorer.plots.theme import templates
@@ -177,8 +176,7 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # constant, so that equal contents give equal byt
 
 
 def bundle(contents: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-    with suppress_weak_warnings():
-        return _zipped(_files(contents, pictures))
+    return _zipped(_files(contents, pictures))
 
 
 def _zipped(files: Iterable[tuple[str, File]]) -> bytes:
@@ -238,7 +236,7 @@ def figures(contents: Contents) -> dict[str, go.Figure]:
 
 def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
     charts = {"coefficients": plots.plot_coefficient_spread(models)}
-    if models.as_drawn and models.plan.of_exact_draws:
+    if models.as_drawn and models.plan.has_gibbs_law:
         charts["promise"] = plots.plot_guarantee(models.plan)
     return charts
 
@@ -327,7 +325,7 @@ def release_page(contents: Contents) -> str:
     if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
     has_radius = radius is not None
-    with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
+    with tempfile.TemporaryDirectory() as folder:
         path = release_report(
             models,
             Path(folder) / "report.html",

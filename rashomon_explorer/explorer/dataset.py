@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
@@ -24,9 +25,8 @@ from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerS
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
 from rashomon_explorer.explorer.table_editor import OWN_SOURCE
 from rashomon_explorer.explorer.table_files import save_schema
-from rashomon_explorer.mechanisms.planning import suggestions, weakness
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
@@ -51,9 +51,9 @@ def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) ->
         except SamplerError:  # no mechanism is feasible for so many draws
             excess.append(math.inf)
             continue
-        if plan.hit_rate_bound >= weakness.WEAK_HIT_RATE:
+        if plan.hit_rate_bound >= WEAK_HIT_RATE:
             return settings
-        excess.append(plan.weighed_excess)
+        excess.append(plan.stated_excess)
     return choices[int(excess[1] < excess[0])]
 
 
@@ -233,8 +233,7 @@ class DatasetController(ModelInputs):
 
         def planned(settings: Mapping[str, Any]) -> Plan:
             estimator = linear_estimator(state, self._to_charge).set_params(**settings)
-            with suggestions.suppress_weak_warnings():
-                return cast(Plan, estimator.plan(*table_shape(state.data)))
+            return cast(Plan, estimator.plan(*table_shape(state.data)))
 
         self._opened = default_settings(state.data.task, planned)
         for name, value in self._opened.items():
@@ -298,10 +297,9 @@ class DatasetController(ModelInputs):
         estimator = self.make_estimator(ledger=self._to_charge)
         self._planned = self._planned_now()
         try:
-            with suggestions.suppress_weak_warnings():  # the panels show them while a slider moves
-                if draws_trees(state):
-                    check_enumerable(state)
-                plan = estimator.plan(*table_shape(state.data))
+            if draws_trees(state):
+                check_enumerable(state)
+            plan = estimator.plan(*table_shape(state.data))
             constants = public_constants(estimator, *table_shape(state.data))
         except (SamplerError, ValueError) as error:
             plan, constants, why = None, None, str(error)
@@ -387,4 +385,4 @@ def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
         settings["target_bounds"] = state.data.target_bounds
     if state.data.classes is not None:
         settings["classes"] = tuple(range(len(state.data.classes)))
-    return kind(**settings, ledger=to_charge(ledger, state.planned_budget))
+    return quiet(kind(**settings, ledger=to_charge(ledger, state.planned_budget)))

@@ -24,11 +24,8 @@ from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import clipped_share
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows, Step
@@ -90,10 +87,7 @@ class DrawJob:
         try:
             self.estimator.set_callbacks(watcher)
             try:
-                with (
-                    suppress_weak_warnings(),
-                    watch_chains(self._observer),
-                ):  # the page showed them before the button was pressed
+                with watch_chains(self._observer):
                     self.estimator.fit(*self._rows_and_targets())
             finally:
                 self.estimator.set_callbacks()
@@ -188,13 +182,13 @@ class SetDraw(PaidAction[DrawJob]):
         state, plan = self.state, self.state.plan
         if plan is None:
             return Quote(unavailable=state.no_plan, free=state.uncharged)
-        if has_hit_rate(plan):
+        if plan.hit_rate is not None:
             hits = f"<b>{guaranteed_hits(plan)}</b>"
             texts = f"Each draw is within ψ with probability {hits}.", f"{hits} within ψ"
         else:
-            excess = at_most(getattr(plan, "weighed_excess", plan.excess_bound))
+            excess = at_most(plan.stated_excess)
             texts = "", f"excess {escape(excess)}"
-        weakness = "" if state.uncharged else weak_guarantee_reason(plan)
+        weakness = "" if state.uncharged else plan.weakness
         label = f"Draw {plural(state.requested_draws, 'model')}"
         return Quote(plan, None, label, state.no_plan, state.uncharged, weakness, *texts)
 
@@ -343,9 +337,9 @@ class SetDraw(PaidAction[DrawJob]):
             return f"{summary}. No guarantee and no privacy cost: {state.uncharged}."
         return messages.receipt(summary, result.adds, state.account)
 
-    def _may_fail(self, plan: Plan | TreePlan | None) -> bool:
+    def _may_fail(self, plan: Plan | None) -> bool:
         """Whether a named sampler may fail on this plan; "auto" tests such samplers itself."""
-        if plan is None or isinstance(plan, TreePlan):
+        if plan is None or plan.of_trees:
             return False
         return mechanism_traits(self.state.mechanism).may_give_up and is_tried(plan)
 
@@ -403,14 +397,14 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
     first = f"Sampling the first of {models}, {job.seconds:.0f} s"
     if job.rows_read:
         plan, read = state.plan, f"{first}: {job.rows_read:,} rows read"
-        if not isinstance(plan, Plan):
+        if plan.of_trees:
             return f"{read}; every pass reads them again."
         return f"{read}. About {plan.passes:,.0f} passes; rows kept in memory are not read again."
     if state.chains:
         last = state.chains[-1]
         chains = plural(len(last.excess), "chain")
         return f"Step {last.step:,} of {last.n_steps:,} of {chains}, {job.seconds:.0f} s."
-    if isinstance(state.plan, TreePlan):
+    if state.plan.of_trees:
         return f"{first}. All trees are counted before the first draw."
     mechanism = MECHANISMS[state.plan.mechanism or state.mechanism] if state.plan else None
     if mechanism is None or mechanism.traits.may_give_up:

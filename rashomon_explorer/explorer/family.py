@@ -9,10 +9,11 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.estimators import RashomonTreeClassifier
+from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.state import LINEAR, TREES, ExplorerState
 from rashomon_explorer.explorer.streamed_table import feature_schema, table_shape
-from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
@@ -41,13 +42,14 @@ def families_on_screen(state: ExplorerState) -> frozenset[str]:
 
 def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:
     data = state.data
-    return RashomonTreeClassifier(
+    trees = RashomonTreeClassifier(
         **{name: getattr(state, name) for name in TREE_SETTINGS},
         n_draws=_DRAWS if state.n_draws == AUTO else state.n_draws,
         schema=feature_schema(data.schema),
         classes=tuple(range(len(data.classes))),
         ledger=None if ledger is None else str(ledger),
     )
+    return quiet(trees)
 
 
 def tree_questions(data: Bunch) -> ThresholdQuestions:

@@ -15,6 +15,7 @@ import numpy as np
 
 from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
+from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
 from rashomon_explorer.explorer import messages
 from rashomon_explorer.explorer.account import Account, Cost, to_charge
@@ -24,9 +25,7 @@ from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
 from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.plots.text import at_most, cost_text, number, plural
 from rashomon_explorer.privacy import Guarantee
 
@@ -265,8 +264,7 @@ class SavedAction(PaidAction[R]):
     def replan(self) -> None:
         """Store the plan of the current settings, or why there is none."""
         try:
-            with suppress_weak_warnings():
-                plan = self.plan()
+            plan = self.plan()
         except (SamplerError, ValueError) as error:
             plan = str(error)
         setattr(self.state, self.plan_trait, plan)
@@ -282,8 +280,7 @@ class SavedAction(PaidAction[R]):
         files = None if ledger is None else self._files(ledger)
 
         def pay() -> R:
-            with suppress_weak_warnings():
-                result = compute()
+            result = compute()
             try:
                 if files is not None:
                     files.add(result.to_text())
@@ -348,7 +345,7 @@ class SingleModel(SavedAction[PaidModel]):
         gain = f" To be expected: {plan.expected}." if plan.expected is not None else ""
         return Quote(
             plan,
-            weakness=weak_guarantee_reason(plan),
+            weakness=plan.weakness,
             promise=f"One model by {mechanism}: expected excess loss <b>{excess}</b>.{gain}",
             brief=f"excess {excess}",
         )
@@ -361,7 +358,9 @@ class SingleModel(SavedAction[PaidModel]):
         else:
             named["classes"] = tuple(range(len(data.classes)))
         named |= {"ridge": state.ridge, "standardize": None}
-        return _ESTIMATORS[data.task](**named, ledger=to_charge(ledger, state.planned_budget))
+        return quiet(
+            _ESTIMATORS[data.task](**named, ledger=to_charge(ledger, state.planned_budget))
+        )
 
     def plan(self) -> Plan | str | None:
         state = self.state
@@ -395,7 +394,7 @@ def excess_text(plan: Plan) -> str:
     """Bound on the excess loss; only the clipped loss has one if slopes are clipped."""
     if math.isfinite(plan.excess_bound):
         return at_most(plan.excess_bound)
-    return f"{at_most(plan.weighed_excess)} of the clipped loss"
+    return f"{at_most(plan.stated_excess)} of the clipped loss"
 
 
 def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
@@ -412,16 +411,21 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         "coefficients": [_relative_scores(outputs).tolist()],
         "intercepts": [_relative_scores(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
-    alternatives = tuple(
-        (way.name, f"excess loss {excess_text(way.plan)}" if way.plan is not None else way.why)
-        for way in plan.options
-        if way.name != plan.mechanism
+    others = tuple(
+        (
+            candidate.mechanism,
+            candidate.reason
+            if isinstance(candidate, Rejected)
+            else f"excess loss {excess_text(candidate)}",
+        )
+        for candidate in plan.candidates
+        if candidate.mechanism != plan.mechanism
     )
     return PaidModel(
         model=model,
         mechanism=plan.mechanism,
-        why=plan.why,
-        others=alternatives,
+        why=plan.reason,
+        others=others,
         excess=excess_text(plan),
         unseen=at_most(plan.population_bound) if math.isfinite(plan.excess_bound) else "unknown",
         guarantee=fitted.guarantee_,

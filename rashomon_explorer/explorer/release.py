@@ -19,7 +19,6 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.composition import adaptive_epsilon, ledger_order
@@ -338,8 +337,7 @@ class AggregateRelease(PaidAction[Purchase]):
             raise CuratorOnlyError(_OTHERS)
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models cannot be released: {drawn.guarantee.theorem}")
-        with suppress_weak_warnings():
-            released: Paid = drawn.release()
+        released: Paid = drawn.release(warn=False)
         if draws is None:
             return released
         mask = np.isin(np.arange(released.n_draws), draws)
@@ -417,8 +415,9 @@ class AggregateRelease(PaidAction[Purchase]):
         self._set_of_order = self.state.rashomon_set
 
         def pay() -> Purchase:
-            with suppress_weak_warnings():
-                released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
+            released = release(
+                basket.models, rows, targets, by, ledger=ledger, warn=False, **basket.budget
+            )
             purchase = Purchase(released, at, adds, basket.draws, basket.group)
             if files is not None:
                 try:

@@ -11,8 +11,8 @@ import traitlets
 from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.data.schema import labels_unconfirmed
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS, mechanism_traits
+from rashomon_explorer.mechanisms.registry import SET_MECHANISMS, mechanism_traits
+from rashomon_explorer.mechanisms.request import AUTO
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class ExplorerState(traitlets.HasTraits):
     epsilon = traitlets.Float(4.0)
     delta = traitlets.Float(1e-6)
     n_draws = _or_auto(traitlets.Int(20))
-    mechanism = traitlets.Enum((AUTO, *OF_SEVERAL_MODELS), AUTO)
+    mechanism = traitlets.Enum((AUTO, *SET_MECHANISMS), AUTO)
     budget_epsilon = traitlets.Float(8.0)
     budget_delta = traitlets.Float(1e-6)
     plan = traitlets.Any(None, allow_none=True)

@@ -331,7 +331,8 @@ def _largest_difference(measure: str, values: NDArray[Any]) -> float:
 
 def _check_law(models: Any, reference: Any) -> tuple[bool, float]:
     """Whether draws inside are uniform on the set, and the guaranteed hit rate; or raise."""
-    from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+    from rashomon_explorer.mechanisms.registry import mechanism_traits
+    from rashomon_explorer.mechanisms.sparse_trees import hit_rate_within
     from rashomon_explorer.sets import RashomonSet
     from rashomon_explorer.sets.models.trees import DecisionTrees
 
@@ -351,7 +352,7 @@ def _check_law(models: Any, reference: Any) -> tuple[bool, float]:
         if planned is None:
             why = "the law of these trees is unknown"
         else:
-            least_hit_rate = planned.hit_rate(models.psi)
+            least_hit_rate = hit_rate_within(planned, models.psi)
             why = (
                 f"drawn trees are equally likely only up to an excess loss of s = "
                 f"{planned.law_psi:.4g}, and the set extends to ψ = {models.psi:.4g}"
@@ -410,7 +411,7 @@ def _check_same_class(counted: Any, drawn: Any) -> None:
     from rashomon_explorer.trees.private import planned_class
 
     planned, differences = drawn.planned, list[str]()
-    if planned is None or not planned.questions:
+    if planned is None or not planned.request.questions:
         if drawn.complexity().max(initial=0) > counted.trees.most_leaves:
             differences.append(
                 f"it has at most {counted.trees.most_leaves} leaves, some draws have more"
@@ -418,10 +419,10 @@ def _check_same_class(counted: Any, drawn: Any) -> None:
     else:
         if planned_class(planned).sizes != counted.trees.sizes:
             differences.append("its leaves, depth or questions differ")
-        if planned.leaf_penalty != counted.leaf_penalty:
-            penalties = f"{counted.leaf_penalty:g}, the draws' {planned.leaf_penalty:g}"
+        if planned.request.leaf_penalty != counted.leaf_penalty:
+            penalties = f"{counted.leaf_penalty:g}, the draws' {planned.request.leaf_penalty:g}"
             differences.append(f"its leaf_penalty is {penalties}")
-        if not np.array_equal(_costs(planned.costs), _costs(counted.rows.costs)):
+        if not np.array_equal(_costs(planned.request.costs), _costs(counted.rows.costs)):
             differences.append("its costs differ")
     if abs(drawn.least - counted.least) > _ROUNDING:
         differences.append(f"its least is {counted.least!r}, the draws' {drawn.least!r}")

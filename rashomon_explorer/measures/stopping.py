@@ -313,7 +313,7 @@ def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
-    from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
+    from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 
     traits = mechanism_traits(mechanism)
     if n_chains is None and not traits.dependence_known:

@@ -12,17 +12,12 @@ if TYPE_CHECKING:
         largest_beta,
         path_certificates,
     )
+    from rashomon_explorer.mechanisms.exact import ExactSampler
     from rashomon_explorer.mechanisms.langevin.plan import plan_path
-    from rashomon_explorer.mechanisms.langevin.sampler import (
-        LangevinAverageSampler,
-        LangevinSampler,
-    )
-    from rashomon_explorer.mechanisms.planning.advice import explain
-    from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
-    from rashomon_explorer.mechanisms.planning.plan import Plan
-    from rashomon_explorer.mechanisms.planning.planner import plan
-    from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-    from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+    from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+    from rashomon_explorer.mechanisms.planner import explain, pareto_table, plan, plan_options
+    from rashomon_explorer.mechanisms.plans import Plan
+    from rashomon_explorer.mechanisms.registry import MECHANISMS, register
     from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
     from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 
@@ -31,7 +26,6 @@ __all__ = [
     "ExactSampler",
     "FiniteGridSampler",
     "HitAndRunSampler",
-    "LangevinAverageSampler",
     "LangevinSampler",
     "Plan",
     "best_certificate",
@@ -44,6 +38,7 @@ __all__ = [
     "plan",
     "plan_options",
     "plan_path",
+    "register",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, __all__)

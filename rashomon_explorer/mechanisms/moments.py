@@ -1,7 +1,7 @@
 """One linear model from noisy moments."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,15 +9,16 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.mechanisms.one_model import OneModelMechanism, OneModelPlan, affordable_mu
+from rashomon_explorer.mechanisms.base import Traits
+from rashomon_explorer.mechanisms.one_model import OneModelMechanism, affordable_mu
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import gdp
-from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
 _RATIOS = np.geomspace(2.0**-8, 2.0**8, 65)  # of both variances, in units of the bounds
-_LOOSE = 3.0  # factor of the bound, measured on simulated tables
+_SLACK = 3.0  # factor of the bound, measured on simulated tables
 _LEFT = 1 / math.sqrt(2 * math.pi)  # E max(z, 0), z standard normal
 
 
@@ -63,16 +64,18 @@ class Moments(OneModelMechanism):
 
     name: ClassVar[str] = "moments"
     summary: ClassVar[str] = "the minimiser for noisy moments"
+    # Its bound takes the noise at the farthest model of the ball.
+    traits: ClassVar[Traits] = replace(
+        OneModelMechanism.traits, bound_slack=_SLACK, regression_slack=_SLACK
+    )
 
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline other losses, and pure DP."""
         if not isinstance(request.loss_function, SquaredLoss):
             return "needs squared loss: two moments do not determine another"
-        return super().unsuited(request) if request.delta > 0 else "needs delta > 0"
+        return super().why_unsupported(request) if request.delta > 0 else "needs delta > 0"
 
-    @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Noise of both moments for the budget."""
         loss, mu = request.loss_function, affordable_mu(request)
         assert isinstance(loss, SquaredLoss)
@@ -84,7 +87,7 @@ class Moments(OneModelMechanism):
             target_bound=loss.target_bound,
             mu=mu,
         )
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof="Gaussian DP of both moments",
@@ -92,14 +95,9 @@ class Moments(OneModelMechanism):
             excess=planned.excess,
         )
 
-    @classmethod
-    def looseness(cls, loss: Loss, *, compared: bool = False) -> float:
-        """Factor of its excess bound, which takes the noise at the farthest model of the ball."""
-        return _LOOSE
-
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        planned: NoisyMoments = self.settings
+        planned: NoisyMoments = plan.details.settings
         second, first = released_moments(problem, planned, rng)
         matrix = second + (problem.ridge + planned.lift) * np.eye(problem.p)
         return least_on_ball(matrix, first, problem.domain.diameter / 2)

@@ -1,24 +1,33 @@
 """Mechanisms that release one model: noisy descent and output perturbation."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms import request as requests
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer._utils.formatting import hit_rate_text
+from rashomon_explorer.mechanisms import centres
+from rashomon_explorer.mechanisms.base import (
+    Batch,
+    Mechanism,
+    Traits,
+    cost_sentence,
+    excess_sentence,
+)
+from rashomon_explorer.mechanisms.bounds.one_model import added, best_ridged, own_cost, stable_gap
 from rashomon_explorer.mechanisms.ellipsoid import sampler
 from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, Step, noisy_descent, watched
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
-from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan
+from rashomon_explorer.mechanisms.plans import MINIMUM_PASSES, Details, Plan
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.problem.problem import Problem
@@ -26,42 +35,16 @@ from rashomon_explorer.problem.problem import Problem
 _SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
 
 
-@dataclass(frozen=True, repr=False)
-class OneModelPlan(Plan):
-    """Plan of one model under a ridge that its mechanism may add, from public numbers."""
-
-    own_ridge: float = field(default=0.0, kw_only=True)
-    generalisation_gap: float = field(default=math.inf, kw_only=True)
-    settings: Any = field(default=None, kw_only=True, repr=False, compare=False)
-
-    @property
-    def weighed_excess(self) -> float:
-        """Excess bound of the loss with the added ridge, which the rule adds itself."""
-        assert self.radius is not None  # every mechanism states the ball of its plan
-        return self.excess_bound - self.own_ridge * self.radius**2 / 2
-
-    @property
-    def steps(self) -> float:
-        """Steps, times their share of the rows; 0 for a minimum that no steps follow."""
-        later = getattr(self.settings, "then", None)
-        if later is not None:
-            return float(MINIMUM_PASSES + later.n_steps)
-        return getattr(self.settings, "n_steps", 0) * getattr(self.settings, "rate", 1.0)
-
-    @property
-    def by_excess(self) -> bool:
-        """Whether no hit rate is guaranteed."""
-        return self.hit_rate_bound == 0
-
-    @property
-    def of_exact_draws(self) -> bool:
-        """False: theorems on draws from the ball do not apply."""
-        return False
-
-
 @dataclass(frozen=True)
+class OneModelDetails(Details):
+    """A mechanism's own numbers, and the ridge that it adds to the request's."""
+
+    settings: Any = field(default=None, compare=False)
+    added_ridge: float = 0.0
+
+
 class OneModelMechanism(Mechanism):
-    """Base of mechanisms that release one model; ``settings`` are their plan's own numbers."""
+    """Base of mechanisms that release one model."""
 
     traits: ClassVar[Traits] = Traits(
         independent=True,
@@ -70,17 +53,13 @@ class OneModelMechanism(Mechanism):
         compared=True,
     )
 
-    settings: Any
-
-    @classmethod
-    def unsuited(cls, request: requests.Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline several draws."""
         return "releases one model" if request.n_draws > 1 else ""
 
-    @classmethod
     def plan_with(
-        cls,
-        request: requests.Request,
+        self,
+        request: Request,
         settings: Any,
         *,
         proof: str,
@@ -88,61 +67,77 @@ class OneModelMechanism(Mechanism):
         excess: float,
         ridge: float | None = None,
         gap: float = math.inf,
-        **others: Any,
-    ) -> OneModelPlan:
+        beta: float = math.inf,
+        hit_rate: float | None = None,
+        generalisation_gap: float | None = None,
+    ) -> Plan:
         """Plan with these settings and bounds, for the rows or, with ``gap``, for new rows."""
         ridge = request.ridge if ridge is None else ridge
-        known: dict[str, Any] = {
-            **request.plan_fields,
-            "n_draws": 1,
-            "beta": math.inf,
-            "hit_rate_bound": max(0.0, 1 - excess / request.psi) if request.psi else 0.0,
-            "generalisation_gap": min(gap, requests.stable_gap(request, 0.0)),
-            "ridge": float(ridge),
-        }
-        return OneModelPlan(
-            **(known | others),
-            eta=math.inf,
+        added_ridge = added(request, ridge)
+        within = hit_rate
+        if within is None:
+            within = 1 - excess / request.psi if request.psi else 0.0
+        if generalisation_gap is None:
+            generalisation_gap = min(gap, stable_gap(request, 0.0))
+        return Plan(
+            request=replace(request, n_draws=1, ridge=float(ridge)),
+            mechanism=self.name,
+            guarantee=replace(
+                guarantee,
+                requested=(request.epsilon, request.delta),
+                assumptions=(*guarantee.assumptions, *self.assumptions),
+            ),
             excess_bound=excess,
-            guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
+            # The ridge that the mechanism adds is part of the bound already.
+            comparison_excess=excess - added_ridge * request.radius**2 / 2,
+            hit_rate=within if within > 0 and request.psi > 0 else None,
             certificate=proof,
+            beta=beta,
             law_psi=0.0,
-            mechanism=cls.name,
-            own_ridge=requests.added(request, ridge),
-            settings=settings,
+            generalisation_gap=generalisation_gap,
+            steps=_n_steps(settings),
+            details=OneModelDetails(settings, added_ridge),
         )
 
-    @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Mechanism set up for a plan."""
-        assert isinstance(plan, OneModelPlan)
-        return cls(plan.settings)
+    assumptions: ClassVar[tuple[str, ...]] = (ROUNDING,)
+    """Assumptions of every guarantee: noise with the digits of doubles."""
 
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's guarantee; it assumes noise with the digits of doubles."""
-        guarantee = plan.guarantee
-        return replace(guarantee, assumptions=(*guarantee.assumptions, ROUNDING))
+    def explain(self, plan: Plan) -> list[str]:
+        """Say what the model costs, how that is proved, and what is guaranteed."""
+        proof = plan.certificate
+        lines = [f"{cost_sentence(plan, 'model')} {proof[:1].upper()}{proof[1:]}."]
+        if plan.hit_rate is not None:
+            within = f"within ψ = {plan.psi:g} of the least loss"
+            share = hit_rate_text(plan.hit_rate).replace("%", " %")
+            lines.append(f"It is {within} with a probability of at least {share}.")
+        return [*lines, excess_sentence(plan)]
 
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield one batch, the model."""
-        theta = self.draw(target.problem, rng)[:, None]
+        theta = self.model(target.problem, plan, rng)[:, None]
         yield Batch(theta, target.problem.value(theta), evaluated=1)
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    @abstractmethod
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """Model (p,) of a problem with the plan's ridge."""
-        raise NotImplementedError
 
 
-def affordable_mu(request: requests.Request) -> float:
+def _n_steps(settings: Any) -> float:
+    """Return the steps, times their share of the rows; 0 for a minimum without later steps."""
+    later = getattr(settings, "then", None)
+    if later is not None:
+        return float(MINIMUM_PASSES + later.n_steps)
+    return float(getattr(settings, "n_steps", 0) * getattr(settings, "rate", 1.0))
+
+
+def affordable_mu(request: Request) -> float:
     """Gaussian DP within a request's budget, with a margin for rounding."""
     return _SAFE * request.gaussian_mu
 
 
 def under_best_ridge(
-    request: requests.Request,
-    planned: Callable[[requests.Request], Any],
+    request: Request,
+    planned: Callable[[Request], Any],
     every: int = 1,
     *,
     required: bool = False,
@@ -150,30 +145,27 @@ def under_best_ridge(
 ) -> tuple[float, Any, float]:
     """Best ridge, the plan under it, and its excess bound with the added ridge's effect."""
 
-    def candidate(tried: requests.Request) -> tuple[float, Any]:
+    def candidate(tried: Request) -> tuple[float, Any]:
         if required and tried.ridge == 0:
             return math.inf, None
         found = planned(tried)
-        return bound(found) + requests.own_cost(request, tried.ridge), found
+        return bound(found) + own_cost(request, tried.ridge), found
 
-    ridge, best = requests.best_ridged(request, candidate, every)
-    return ridge, best, bound(best) + requests.own_cost(request, ridge)
+    ridge, best = best_ridged(request, candidate, every)
+    return ridge, best, bound(best) + own_cost(request, ridge)
 
 
 class DescentMechanism(OneModelMechanism):
     """Base of mechanisms that follow noisy gradients."""
 
-    traits: ClassVar[Traits] = replace(OneModelMechanism.traits, looseness=30.0)
+    traits: ClassVar[Traits] = replace(OneModelMechanism.traits, bound_slack=30.0)
 
-    @classmethod
-    def unsuited(cls, request: requests.Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline pure DP, and losses with kinks."""
-        return request.why_no_descent or super().unsuited(request)
+        return request.why_no_descent or super().why_unsupported(request)
 
     @staticmethod
-    def best_descent(
-        request: requests.Request, plan: Callable[..., Any]
-    ) -> tuple[float, Any, float]:
+    def best_descent(request: Request, plan: Callable[..., Any]) -> tuple[float, Any, float]:
         """Best ridge, the descent planned under it, and its excess bound."""
         mu, zeros = affordable_mu(request), request.zero_loss
         return under_best_ridge(
@@ -198,23 +190,22 @@ class NoisyDescent(DescentMechanism):
     name: ClassVar[str] = "noisy_descent"
     summary: ClassVar[str] = "the average of noisy gradient descent"
 
-    @classmethod
-    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Descent under the best ridge."""
-        ridge, planned, excess = cls.best_descent(request, plan_weighted_path)
-        return cls.plan_with(
+        ridge, planned, excess = self.best_descent(request, plan_weighted_path)
+        return self.plan_with(
             request,
             planned,
             proof=f"every state of {planned.n_steps} steps is accounted for",
             guarantee=gdp(planned.mu),
             excess=excess,
             ridge=ridge,
-            gap=requests.stable_gap(request, path_pull(planned.step_size, planned.n_steps, ridge)),
+            gap=stable_gap(request, path_pull(planned.step_size, planned.n_steps, ridge)),
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        *_, last = sampler.released_centre(problem, self.settings, rng)
+        *_, last = sampler.released_centre(problem, plan.details.settings, rng)
         assert last is not None  # the centre is the last item
         return last.theta
 
@@ -231,17 +222,15 @@ class NoisySGD(OneModelMechanism):
     summary: ClassVar[str] = "the average of noisy subgradient descent"
     traits: ClassVar[Traits] = DescentMechanism.traits
 
-    @classmethod
-    def unsuited(cls, request: requests.Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline pure DP, and losses without kinks."""
         if not request.delta > 0:
             return "needs delta > 0"
         if math.isfinite(request.constants.M):
             return "without kinks, steps on all rows have a better bound: see noisy_descent"
-        return super().unsuited(request)
+        return super().why_unsupported(request)
 
-    @classmethod
-    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Descent with the smaller bound, on all rows or on sampled ones."""
         unsampled = unsampled_because(request)
         planned = sampled_plan.plan_sampled_descent(
@@ -255,7 +244,7 @@ class NoisySGD(OneModelMechanism):
             orders=orders(request),
         )
         rows = f"about {planned.rate * request.n:.0f} rows" if planned.rate < 1 else "all rows"
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof=f"every state of {planned.n_steps} steps on {rows} is accounted for{unsampled}",
@@ -263,9 +252,9 @@ class NoisySGD(OneModelMechanism):
             excess=planned.excess,
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        return average_of_steps(problem, self.settings, np.zeros(problem.p), rng)
+        return average_of_steps(problem, plan.details.settings, np.zeros(problem.p), rng)
 
 
 def average_of_steps(
@@ -311,7 +300,7 @@ def sampled_schedule(problem: Problem, planned: sampled_plan.SampledDescent) -> 
     )
 
 
-def unsampled_because(request: requests.Request) -> str:
+def unsampled_because(request: Request) -> str:
     """Reason why every step uses all rows; empty if rows may be sampled."""
     if request.in_chunks:
         return _IN_CHUNKS
@@ -320,7 +309,7 @@ def unsampled_because(request: requests.Request) -> str:
     return "" if find_spec("dp_accounting") else _EXTRA
 
 
-def orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
+def orders(request: Request) -> tuple[tuple[float, float], ...]:
     """Rényi budgets (order, D) that sampled steps must meet in a ledger."""
     at = request.cost_at_order
     return () if at is None else (at,)
@@ -346,13 +335,12 @@ class OutputPerturbation(OneModelMechanism):
     name: ClassVar[str] = "output_perturbation"
     summary: ClassVar[str] = "the minimiser plus noise"
 
-    @classmethod
-    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
         costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
         zeros = request.zero_loss
 
-        def planned(one: requests.Request) -> centres.NoisyMinimiser:
+        def planned(one: Request) -> centres.NoisyMinimiser:
             known, epsilon = (one.constants, one.radius, zeros), one.epsilon
             both = [centres.plan_noisy_minimiser(*known, epsilon=epsilon, mu=mu) for mu in costs]
             return min(both, key=lambda one: one.excess)
@@ -361,19 +349,19 @@ class OutputPerturbation(OneModelMechanism):
         proof, guarantee = "pure DP of the noise", pure(request.epsilon)
         if best.gaussian:
             proof, guarantee = "Gaussian DP of the noise", gdp(affordable_mu(request))
-        return cls.plan_with(
+        return self.plan_with(
             request,
             best,
             proof=proof,
             guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
             excess=excess,
             ridge=ridge,
-            gap=requests.stable_gap(request, ridge, 2 * best.solver),
+            gap=stable_gap(request, ridge, 2 * best.solver),
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        best: centres.NoisyMinimiser = self.settings
+        best: centres.NoisyMinimiser = plan.details.settings
         return noisy_minimiser(problem, best.solver, best.scale, rng, gaussian=best.gaussian)
 
 
@@ -384,13 +372,11 @@ class LocalisedGaussian(OneModelMechanism):
     summary: ClassVar[str] = "the average of noisy descent from a noisy minimiser"
     traits: ClassVar[Traits] = DescentMechanism.traits
 
-    @classmethod
-    def unsuited(cls, request: requests.Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline pure DP."""
-        return super().unsuited(request) if request.delta > 0 else "needs delta > 0"
+        return super().why_unsupported(request) if request.delta > 0 else "needs delta > 0"
 
-    @classmethod
-    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Both phases under the best ridge."""
         mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
@@ -400,8 +386,8 @@ class LocalisedGaussian(OneModelMechanism):
         )
         steps, guarantee = planned.then.n_steps, gdp(planned.mu)
         smooth = math.isfinite(request.constants.M)  # then steps keep what the start moves
-        gap = requests.stable_gap(request, ridge if smooth else 0.0, 2 * planned.solver)
-        return cls.plan_with(
+        gap = stable_gap(request, ridge if smooth else 0.0, 2 * planned.solver)
+        return self.plan_with(
             request,
             planned,
             proof=f"Gaussian DP of the minimiser and of every state of {steps} steps",
@@ -411,9 +397,9 @@ class LocalisedGaussian(OneModelMechanism):
             gap=gap,
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        planned: sampled_plan.LocalisedDescent = self.settings
+        planned: sampled_plan.LocalisedDescent = plan.details.settings
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
         if not isinstance(planned.then, centres.Centre):
             return average_of_steps(problem, planned.then, start, rng)

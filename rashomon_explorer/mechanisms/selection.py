@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Guarantee, bounded_range, pure
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
@@ -290,7 +289,7 @@ class SearchPlan(ReprMixin):
         """Reason why even the best candidate has a weak guarantee; empty if it does not."""
         planned = self.best.plan
         stated = getattr(planned, "weakness", None)
-        return weak_guarantee_reason(planned) if stated is None else str(stated)
+        return planned.weakness if stated is None else str(stated)
 
     def _title(self) -> str:
         return f"SearchPlan: {len(self.candidates)} candidates on {self.n:,} rows"

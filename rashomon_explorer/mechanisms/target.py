@@ -8,7 +8,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
@@ -27,7 +27,8 @@ class GibbsTarget:
     def of(cls, problem: Problem, planned: Plan) -> Self:
         """Law of a plan; β = 1 if it has none, for samplers that use only ψ."""
         beta = planned.beta if math.isfinite(planned.beta) else 1.0
-        return cls(problem, beta, planned.drawn_psi, planned.threshold)
+        threshold = planned.details.threshold(planned)
+        return cls(problem, beta, planned.law_threshold, threshold)
 
     def __post_init__(self, threshold: str | Threshold) -> None:
         check_positive(beta=self.beta)

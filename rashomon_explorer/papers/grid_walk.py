@@ -13,7 +13,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.notions import no_guarantee

@@ -10,12 +10,14 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect, double
 from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Traits
+from rashomon_explorer.mechanisms.bounds.one_model import own_cost, stable_gap
+from rashomon_explorer.mechanisms.centres import furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.mechanisms.langevin.batch_accounting import last_sampled_state_guarantee
 from rashomon_explorer.mechanisms.langevin.plan import LastState, last_state_excess, plan_last_state
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.planning.centres import furthest_start
-from rashomon_explorer.mechanisms.request import Request, own_cost, stable_gap
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
@@ -33,11 +35,10 @@ class LastIterate(one_model.DescentMechanism):
     summary: ClassVar[str] = "the last state of noisy gradient descent"
     traits: ClassVar[Traits] = replace(one_model.DescentMechanism.traits, compared=False)
 
-    @classmethod
-    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Descent under the best ridge."""
-        ridge, planned, excess = cls.best_descent(request, plan_last_state)
-        return cls.plan_with(
+        ridge, planned, excess = self.best_descent(request, plan_last_state)
+        return self.plan_with(
             request,
             planned,
             proof=f"only the last of {planned.n_steps} steps is released and accounted for",
@@ -47,9 +48,9 @@ class LastIterate(one_model.DescentMechanism):
             gap=stable_gap(request, one_model.path_pull(planned.pace, planned.n_steps, ridge)),
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        planned: LastState = self.settings
+        planned: LastState = plan.details.settings
         target = GibbsTarget(problem, planned.beta, psi=0.0)
         chain = LangevinSampler(planned.step_size, planned.n_steps, n_chains=1, shown="last")
         *_, last = chain.batches(target, rng)
@@ -82,13 +83,11 @@ class LastSampledState(one_model.DescentMechanism):
     summary: ClassVar[str] = "the last state of noisy descent on sampled rows"
     traits: ClassVar[Traits] = LastIterate.traits
 
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline also what keeps rows from being sampled."""
-        return super().unsuited(request) or one_model.unsampled_because(request).strip(" ()")
+        return super().why_unsupported(request) or one_model.unsampled_because(request).strip(" ()")
 
-    @classmethod
-    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Plan ridge and steps as for all rows, and the noise by the whole curve."""
         mu, zeros, size = one_model.affordable_mu(request), request.zero_loss, batch_size(request.n)
 
@@ -98,7 +97,7 @@ class LastSampledState(one_model.DescentMechanism):
 
         ridge, steps, _ = one_model.under_best_ridge(request, first, every=3)
         planned = calibrated(replace(request, ridge=ridge), steps, size)
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof=f"only the last of {planned.n_steps} steps on {size} sampled rows is released",
@@ -107,9 +106,9 @@ class LastSampledState(one_model.DescentMechanism):
             ridge=ridge,
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        planned: LastSampled = self.settings
+        planned: LastSampled = plan.details.settings
         # A simulated table has fewer rows than the planned one.
         planned = replace(planned, batch_size=min(planned.batch_size, problem.n))
         *_, last = chain(planned).batches(GibbsTarget(problem, planned.beta, psi=0.0), rng)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import ClassVar, Self
@@ -15,13 +15,14 @@ from rashomon_explorer._utils.validation import check_inner_share, check_positiv
 from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Traits
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
+from rashomon_explorer.mechanisms.bounds.one_model import batch_gap, own_cost
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.ellipsoid.sampler import refined
+from rashomon_explorer.mechanisms.exact import ExactSampler, plan_law
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, round_into_domain
-from rashomon_explorer.mechanisms.request import Request, batch_gap, own_cost
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose, pure
 from rashomon_explorer.privacy.notions import bounded_range
@@ -216,7 +217,7 @@ def regularised_with_delta(request: Request) -> RegularisedPlan:
     constants, domain = request.constants, request.domain
     share = constants.p * (sensitivity.data_slope(constants, domain) / request.gaussian_mu) ** 2
     ridge = math.sqrt(2 * share + 4 * constants.L**2 / constants.n) / domain.radius
-    draw = ExactSampler.plan_for(replace(request, ridge=ridge, psi=0.0))
+    draw = plan_law(replace(request, ridge=ridge, psi=0.0), certificate="best")
     return _regularised(constants, domain, ridge, draw.beta, draw.guarantee)
 
 
@@ -432,54 +433,38 @@ def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Genera
     return next(found)[:, 0]
 
 
-@dataclass(frozen=True)
 class ExactOneModel(one_model.OneModelMechanism):
     """Base of mechanisms whose model is an exact draw; whether it succeeds is not covered."""
 
     traits: ClassVar[Traits] = replace(
-        one_model.OneModelMechanism.traits, may_give_up=True, compared=False, looseness=6.0
+        one_model.OneModelMechanism.traits, may_give_up=True, compared=False, bound_slack=6.0
     )
+    assumptions: ClassVar[tuple[str, ...]] = ()
 
-    sampler: ExactSampler = field(default_factory=ExactSampler)
 
-    @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Mechanism set up for a plan, with the caller's patience."""
-        assert isinstance(plan, one_model.OneModelPlan)
-        return cls(plan.settings, ExactSampler(patience))
-
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's guarantee."""
-        return plan.guarantee
-
-    def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP of one model, and of all intermediate draws, if they are drawn."""
-        return if_drawn(self.settings.guarantee)
+def exact_sampler(plan: Plan) -> ExactSampler:
+    """Sampler of exact draws with the plan's patience."""
+    return ExactSampler(plan.request.patience)
 
 
 class StagedMechanism(ExactOneModel):
     """Base of mechanisms that draw near an earlier release, under the best ridge."""
 
-    @classmethod
-    def stages_for(cls, request: Request) -> LocalisationPlan:
+    def stages_for(self, request: Request) -> LocalisationPlan:
         """Stages for the request's own ridge, which is > 0."""
         raise NotImplementedError
 
-    @classmethod
-    def best_stages(cls, request: Request) -> tuple[float, LocalisationPlan, float]:
+    def best_stages(self, request: Request) -> tuple[float, LocalisationPlan, float]:
         """Best positive ridge, the stages under it, and their bound with the ridge's effect."""
         bound = attrgetter("excess_bound")
-        return one_model.under_best_ridge(request, cls.stages_for, required=True, bound=bound)
+        return one_model.under_best_ridge(request, self.stages_for, required=True, bound=bound)
 
-    @classmethod
-    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Stages under the best ridge."""
-        ridge, planned, excess = cls.best_stages(request)
+        ridge, planned, excess = self.best_stages(request)
         own, unrestricted = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
         releases = len(planned.stages) + bool(planned.noise_scale)
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof=f"pure DP of {releases} releases",
@@ -488,7 +473,7 @@ class StagedMechanism(ExactOneModel):
             ridge=ridge,
             # A later stage depends on the rows through the earlier one: no stability is claimed.
             beta=planned.stages[0].beta if unrestricted else math.inf,
-            hit_rate_bound=planned.hit_rate(max(0.0, request.psi - own)),
+            hit_rate=planned.hit_rate(max(0.0, request.psi - own)),
         )
 
 
@@ -504,21 +489,20 @@ class Localised(StagedMechanism):
     name: ClassVar[str] = "localised"
     summary: ClassVar[str] = "an exact draw near a noisy minimiser"
 
-    @classmethod
-    def stages_for(cls, request: Request) -> LocalisationPlan:
+    def stages_for(self, request: Request) -> LocalisationPlan:
         """See :func:`plan_perturbed`."""
         return plan_perturbed(request.constants, request.domain, epsilon=request.epsilon)
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        theta = self.noisy_minimiser(problem, rng)
-        return draw_near(problem, theta, self.settings.stages[0], self.sampler, rng)
+        theta = self.noisy_minimiser(problem, plan, rng)
+        return draw_near(problem, theta, plan.details.settings.stages[0], exact_sampler(plan), rng)
 
-    def noisy_minimiser(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def noisy_minimiser(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """Minimiser plus noise of density ∝ exp(−‖z‖/σ), projected onto the domain; (p,)."""
         near = sensitivity.solver_distance(problem.constants, problem.domain)
         known = refined(problem, problem.minimum, problem.m * near**2 / 2)
-        noise = radial_noise(problem.p, self.settings.noise_scale, rng)
+        noise = radial_noise(problem.p, plan.details.settings.noise_scale, rng)
         return round_into_domain(problem.domain, known.theta + noise)
 
 
@@ -536,24 +520,22 @@ class Iterated(StagedMechanism):
     name: ClassVar[str] = "iterated"
     summary: ClassVar[str] = "the last of several exact draws, each near the previous one"
 
-    @classmethod
-    def stages_for(cls, request: Request) -> LocalisationPlan:
+    def stages_for(self, request: Request) -> LocalisationPlan:
         """See :func:`plan_iterated`."""
         return plan_iterated(request.constants, request.domain, epsilon=request.epsilon)
 
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline also where one stage is best."""
-        why = super().unsuited(request)
-        if not why and len(cls.best_stages(request)[1].stages) == 1:
+        why = super().why_unsupported(request)
+        if not why and len(self.best_stages(request)[1].stages) == 1:
             return "a second draw does not improve the bound at its privacy cost: see unthresholded"
         return why
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
         theta = np.zeros(problem.p)
-        for stage in self.settings.stages:
-            theta = draw_near(problem, theta, stage, self.sampler, rng)
+        for stage in plan.details.settings.stages:
+            theta = draw_near(problem, theta, stage, exact_sampler(plan), rng)
         return theta
 
 
@@ -565,23 +547,21 @@ class IteratedBatches(ExactOneModel):
         "the last of exact draws on disjoint batches, each near the previous one"
     )
 
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline chunked rows, and settings for which one stage is best."""
         if request.in_chunks:
             return "chunked rows are summed, not sampled"
-        why = super().unsuited(request)
+        why = super().why_unsupported(request)
         if not why and len(_best_batches(request)[1].stages) == 1:
             return "one draw on all rows has at least as good a bound: see unthresholded"
         return why
 
-    @classmethod
-    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Batches under the best ridge, for new rows."""
         ridge, planned, unseen = _best_batches(request)
         excess = planned.fitted + own_cost(request, ridge)
         total_excess = excess + batch_gap(request, planned.sizes[-1], request.radius)
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof=f"pure DP of one draw: a record is in one of {len(planned.sizes)} batches",
@@ -592,9 +572,9 @@ class IteratedBatches(ExactOneModel):
             beta=planned.stages[0].beta,
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        return draw_by_batches(problem, self.settings, rng)
+        return draw_by_batches(problem, plan.details.settings, rng)
 
 
 def _best_batches(request: Request) -> tuple[float, DisjointPlan, float]:
@@ -624,15 +604,13 @@ class Regularised(ExactOneModel):
     name: ClassVar[str] = "regularised"
     summary: ClassVar[str] = "an exact draw under a ridge chosen for new rows"
 
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline losses that have a ridge."""
         if request.ridge > 0:
             return "chooses the ridge itself: needs ridge = 0"
-        return super().unsuited(request)
+        return super().why_unsupported(request)
 
-    @classmethod
-    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Pure DP or, with δ, the better of it and :func:`regularised_with_delta`."""
         planned = plan_regularised(request.constants, request.domain, epsilon=request.epsilon)
         if request.delta > 0:
@@ -640,7 +618,7 @@ class Regularised(ExactOneModel):
             planned = min(both, key=attrgetter("population_bound"))
         pure_only = planned.guarantee.notion == "bounded_range"
         proof = "pure DP, by bounded range" if pure_only else "the certificate of one exact draw"
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof=proof,
@@ -649,12 +627,14 @@ class Regularised(ExactOneModel):
             ridge=planned.ridge,
             generalisation_gap=planned.population_bound - planned.excess_bound,
             beta=planned.beta,
-            hit_rate_bound=planned.hit_rate(request.psi),
+            hit_rate=planned.hit_rate(request.psi),
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        return first_draw(GibbsTarget(problem, self.settings.beta, psi=0.0), self.sampler, rng)
+        return first_draw(
+            GibbsTarget(problem, plan.details.settings.beta, psi=0.0), exact_sampler(plan), rng
+        )
 
 
 class RidgedProblem(Problem):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +13,10 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.mechanisms.base import Batch, Traits
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
+from rashomon_explorer.mechanisms.exact import Exact, plan_law
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 
 _WANTED = 0.574  # acceptance at which MALA is most efficient (Roberts and Rosenthal 1998)
@@ -24,7 +24,7 @@ _GAIN = 0.6  # adaptation decays by this power of the step: divergent sum, summa
 
 
 @dataclass(frozen=True)
-class MalaSampler(GibbsMechanism):
+class MalaSampler:
     """Markov chains with the target, hard or smooth, as stationary distribution on its domain.
 
     A proposal u' = u − ½h²∇E(u) + hξ, ξ standard normal, E = −log density in coordinates
@@ -34,13 +34,10 @@ class MalaSampler(GibbsMechanism):
     """
 
     name: ClassVar[str] = "mala"
-    summary: ClassVar[str] = "a state of a Metropolis-adjusted Langevin chain, for the curator only"
 
     n_chains: int = 64
     burn_in: int | None = None
     thin: int | None = None
-
-    traits: ClassVar[Traits] = Traits(n_chains=n_chains, curator_only=True)
 
     def __post_init__(self) -> None:
         """Raise if a setting is out of range."""
@@ -49,10 +46,6 @@ class MalaSampler(GibbsMechanism):
             check_count(thin=self.thin)
         if self.burn_in is not None and self.burn_in < 0:
             raise ValueError(f"burn_in must be at least 0, got {self.burn_in!r}")
-
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return no guarantee: the chain reads the rows without noise."""
-        return no_guarantee("MALA reads the rows without noise: curator only")
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of ``n_chains`` states, ``thin`` steps apart; empty ones during burn-in."""
@@ -155,3 +148,20 @@ def _select(moved: Mask, proposed: State, state: State) -> State:
         energy=np.where(moved, proposed.energy, state.energy),
         gradient=np.where(moved, proposed.gradient, state.gradient),
     )
+
+
+class Mala(Exact):
+    """Metropolis-adjusted Langevin chains, for the curator only."""
+
+    name: ClassVar[str] = "mala"
+    summary: ClassVar[str] = "a state of a Metropolis-adjusted Langevin chain, for the curator only"
+    traits: ClassVar[Traits] = Traits(n_chains=MalaSampler.n_chains, curator_only=True)
+
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan the law, without a privacy guarantee."""
+        without = no_guarantee("MALA reads the rows without noise: curator only")
+        return replace(plan_law(request), mechanism=self.name, guarantee=without)
+
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield batches of states of all chains."""
+        return MalaSampler().batches(target, rng)

@@ -13,14 +13,13 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.validation import check_inner_share
-from rashomon_explorer.mechanisms import request as requests
-from rashomon_explorer.mechanisms.base import Mechanism, Traits, collect
-from rashomon_explorer.mechanisms.one_model import NoisySGD, OneModelMechanism, OneModelPlan
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.base import Traits
+from rashomon_explorer.mechanisms.bounds.one_model import added
+from rashomon_explorer.mechanisms.one_model import NoisySGD, OneModelMechanism
+from rashomon_explorer.mechanisms.plans import Plan, Rejected
+from rashomon_explorer.mechanisms.registry import get_mechanism
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.selection import Exponential
-from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.problem.problem import Problem
@@ -36,10 +35,9 @@ class SmoothSGD(NoisySGD):
     summary: ClassVar[str] = "the average of noisy gradient descent on sampled rows"
     traits: ClassVar[Traits] = replace(NoisySGD.traits, compared=False)
 
-    @classmethod
-    def unsuited(cls, request: requests.Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline pure DP, and losses with kinks."""
-        return request.why_no_descent or super(NoisySGD, cls).unsuited(request)
+        return request.why_no_descent or super(NoisySGD, self).why_unsupported(request)
 
 
 _RUNS = (1, 2, 3, 4, 6, 8)
@@ -69,7 +67,7 @@ class Boosting:
         return math.ceil(self.k * float(getattr(self.run, "passes", 1.0)))
 
 
-def plan_boosting(request: requests.Request, failure: float = 0.05) -> Boosting:
+def plan_boosting(request: Request, failure: float = 0.05) -> Boosting:
     """Boosting with the least bound that fails with probability ρ; reads no row.
 
     k runs of mean excess F are all above aF with probability a^(−k) = ρ/2 (Markov), and the
@@ -86,19 +84,18 @@ def plan_boosting(request: requests.Request, failure: float = 0.05) -> Boosting:
         If ``failure`` is not between 0 and 1, or no mechanism applies.
     """
     check_inner_share(failure=failure)
-    with suppress_weak_warnings():
-        tried = [*_tried(request, 4, 0.25, failure, _PURE if request.delta == 0 else _GAUSSIAN)]
-        if not tried:
-            raise ValueError("no mechanism of one model applies to this request")
-        best = min(tried, key=lambda one: one.likely)
-        for k in _RUNS:
-            for share in _SHARES if k > 1 else (0.0,):
-                tried += _tried(request, k, share, failure, (best.run_mechanism,))
+    tried = [*_tried(request, 4, 0.25, failure, _PURE if request.delta == 0 else _GAUSSIAN)]
+    if not tried:
+        raise ValueError("no mechanism of one model applies to this request")
+    best = min(tried, key=lambda one: one.likely)
+    for k in _RUNS:
+        for share in _SHARES if k > 1 else (0.0,):
+            tried += _tried(request, k, share, failure, (best.run_mechanism,))
     return min(tried, key=lambda one: one.likely)
 
 
 def _tried(
-    request: requests.Request, k: int, share: float, failure: float, names: tuple[str, ...]
+    request: Request, k: int, share: float, failure: float, names: tuple[str, ...]
 ) -> Iterator[Boosting]:
     """Boosting of each mechanism that applies, with this share of the budget for the selection."""
     osc = request.constants.charged_oscillation
@@ -112,29 +109,28 @@ def _tried(
         each, cost = zcdp_epsilon((1 - share) / k * rho, request.delta), math.sqrt(8 * share * rho)
         asked = replace(request, epsilon=each, n_draws=1, ledger="zcdp")
     for name in names:
-        kind = MECHANISMS[name]
-        offer = kind.offer(asked)
-        if not offer.applies:
+        run = get_mechanism(name).plan(asked)
+        if isinstance(run, Rejected):
             continue
         pick = Exponential(cost, osc / 2)
-        parts = [kind.for_plan(offer.plan).guarantee(offer.plan)] * k
+        parts = [run.guarantee] * k
         parts += [pick.guarantee] * (k > 1)
         guarantee = compose(parts)
         if guarantee.epsilon(request.delta) > request.epsilon:
             continue  # pure DP, which zCDP cannot share out
-        factor, added, tail = 1 / failure, 0.0, 0.0
+        factor, selection, tail = 1 / failure, 0.0, 0.0
         if k > 1:
             factor = (2 / failure) ** (1 / k)
-            added, tail = osc * math.log(k) / cost, osc * math.log(2 * k / failure) / cost
+            selection, tail = osc * math.log(k) / cost, osc * math.log(2 * k / failure) / cost
         yield Boosting(
             k=k,
-            run=offer.plan,
+            run=run,
             run_mechanism=name,
-            own_ridge=requests.added(request, offer.plan.ridge),
+            own_ridge=added(request, run.ridge),
             pick=pick,
             failure=failure,
-            excess=offer.excess + added,
-            likely=factor * offer.excess + tail,
+            excess=run.excess_bound + selection,
+            likely=factor * run.excess_bound + tail,
             guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
         )
 
@@ -144,10 +140,9 @@ class Boosted(OneModelMechanism):
 
     name: ClassVar[str] = "boosted"
     summary: ClassVar[str] = "one of several runs, with a bound of high probability"
-    traits: ClassVar[Traits] = replace(OneModelMechanism.traits, compared=False, looseness=30.0)
+    traits: ClassVar[Traits] = replace(OneModelMechanism.traits, compared=False, bound_slack=30.0)
 
-    @classmethod
-    def plan_for(cls, request: requests.Request) -> OneModelPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Boosting that fails with probability .05."""
         planned = plan_boosting(request)
         proof = (
@@ -155,7 +150,7 @@ class Boosted(OneModelMechanism):
             f"{rounded_up(planned.likely)}; {planned.k} runs of {planned.run_mechanism} and a "
             "selection by their losses are accounted for"
         )
-        return cls.plan_with(
+        return self.plan_with(
             request,
             planned,
             proof=proof,
@@ -164,14 +159,11 @@ class Boosted(OneModelMechanism):
             ridge=planned.run.ridge,
         )
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        planned: Boosting = self.settings
-        target = GibbsTarget.of(problem, planned.run)
-        kind: type[Mechanism] = MECHANISMS[planned.run_mechanism]
-        runs = [
-            collect(kind.for_plan(planned.run), target, 1, rng).coef[0] for _ in range(planned.k)
-        ]
+        planned: Boosting = plan.details.settings
+        mechanism = get_mechanism(planned.run_mechanism)
+        runs = [mechanism.draw(problem, planned.run, rng).coef[0] for _ in range(planned.k)]
         theta = problem.domain.project(np.column_stack(runs))  # where the oscillation holds
         losses = problem.value(theta) - planned.own_ridge / 2 * (theta**2).sum(axis=0)
         return np.asarray(theta[:, planned.pick.draw(losses, rng) if planned.k > 1 else 0])

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.formatting import epsilon_text, left_text
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack

@@ -13,8 +13,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms import bounds
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks, shade, threshold_line
 from rashomon_explorer.problem.constants import Constants
@@ -99,7 +99,9 @@ def plot_guarantee(planned: Plan) -> go.Figure:
 def excess_law(planned: Plan) -> ExcessLaw:
     """Return the law that stochastically bounds the excess loss of a draw; see `convex_law`."""
     text.need_exact_draws(planned, "excess_law")
-    return bounds.convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
+    return bounds.convex_law(
+        p=planned.p, beta=float(planned.beta), psi=float(planned.law_threshold)
+    )
 
 
 def _hits(planned: Plan, law: ExcessLaw) -> float:
@@ -266,7 +268,7 @@ def list_guarantees(
     models = source if isinstance(source, RashomonSet) and source.n_draws else None
     planned = source.plan if isinstance(source, RashomonSet) else source
     text.need_exact_draws(planned, "list_guarantees")
-    p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+    p, beta, psi = planned.p, planned.beta, planned.law_threshold
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
     crowded = "" if planned.law_psi is None else "for the law with the set's ψ, not for that at 0"
     inside = models.share_within(psi_of_set) if models else _MISSING
@@ -291,7 +293,7 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
     """Bounds on stability and population risk, which need a ridge."""
     moved = risk = _MISSING
     if known.m > 0:
-        p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+        p, beta, psi = planned.p, planned.beta, planned.law_threshold
         constants: dict[str, Any] = {"L": known.L, "m": known.m, "n": known.n, "psi": psi}
         moved = bounds.uniform_stability(**constants)
         risk = bounds.population_risk(p=p, beta=beta, **constants)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,12 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning import options, suggestions, weakness
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.request import Offer, Request
+from rashomon_explorer.mechanisms.costs import draws_guarantee as priced
+from rashomon_explorer.mechanisms.exact import hit_rate_at
+from rashomon_explorer.mechanisms.plans import Plan, Rejected
+from rashomon_explorer.mechanisms.registry import MECHANISMS, TREES
+from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.select import compare
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
@@ -30,45 +29,43 @@ _TREES_PLANNED = 25
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
-def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+def guarantee_curves(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """Privacy costs and guarantees for several costs and numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
     curves = [
-        _closed(planned, count) if _has_law(planned) else _one_by_one(planned, count)
+        _closed(planned, count) if _has_closed_form(planned) else _one_by_one(planned, count)
         for count in counts
     ]
     return pd.concat(curves, ignore_index=True)
 
 
-def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
+def guarantee_at(planned: Plan, epsilon: float, n_draws: int) -> float:
     """Guarantee at another privacy cost and number of draws; NaN if infeasible or unknown."""
-    if isinstance(planned, TreePlan):
-        candidate = planned.at_epsilon(epsilon, n_draws)
-        return (
-            np.nan
-            if candidate is None
-            else _promise(candidate, by_hits=weakness.has_hit_rate(planned))
-        )
-    if _has_law(planned):
+    if planned.of_trees:
+        outcome = TREES.plan(replace(planned.request, epsilon=epsilon, n_draws=n_draws))
+        if isinstance(outcome, Rejected):
+            return np.nan
+        return _promise(outcome, by_hits=planned.hit_rate is not None)
+    if _has_closed_form(planned):
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
-        return planned.hit_rate_at(float(eta))
+        return hit_rate_at(planned, float(eta))
     if planned.law is None or planned.mechanism not in MECHANISMS:
         return np.nan
-    request = replace(planned.law, psi=planned.psi, epsilon=epsilon, n_draws=n_draws)
-    return _planned_promise(planned.mechanism, request, by_hits=weakness.has_hit_rate(planned))
+    request = replace(planned.request, epsilon=epsilon, n_draws=n_draws)
+    return _planned_promise(planned.mechanism, request, by_hits=planned.hit_rate is not None)
 
 
 @lru_cache(maxsize=2048)  # independent of the plan's own cost
 def _planned_promise(mechanism: str, request: Request, *, by_hits: bool) -> float:
-    with suggestions.suppress_weak_warnings():
-        return _promise(MECHANISMS[mechanism].plan_for(request), by_hits=by_hits)
+    outcome = MECHANISMS[mechanism].plan(request)
+    return np.nan if isinstance(outcome, Rejected) else _promise(outcome, by_hits=by_hits)
 
 
-def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
+def draws_at(planned: Plan, epsilon: float, promise: float) -> int:
     """Largest number of draws with a given guarantee at a given privacy cost."""
     lowest, highest = DRAWS[0], DRAWS[-1]
-    sign = 1.0 if weakness.has_hit_rate(planned) else -1.0
+    sign = 1.0 if planned.hit_rate is not None else -1.0
 
     def enough(count: float) -> bool:
         return sign * guarantee_at(planned, epsilon, int(count)) >= sign * promise
@@ -83,14 +80,12 @@ def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
     )
 
 
-def plot_costs(
-    planned: Plan | TreePlan, draws: Sequence[int] = DRAWS, *, clicked: bool = True
-) -> go.Figure:
+def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = True) -> go.Figure:
     """Plot guarantees by privacy cost, one curve for each number of draws.
 
     Parameters
     ----------
-    planned : Plan or TreePlan
+    planned : Plan
         Plan shown as the large dot.
     draws : sequence of int
         Numbers of draws.
@@ -143,7 +138,7 @@ def plot_costs(
             _label(figure, curve, plural(count, "draw") if last else str(count), last=last)
     figure.add_scatter(
         x=[planned.epsilon],
-        y=[_promise(planned, by_hits=weakness.has_hit_rate(planned))],
+        y=[_promise(planned, by_hits=planned.hit_rate is not None)],
         mode="markers",
         name="this plan",
         marker={"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
@@ -190,16 +185,15 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) ->
     )
 
 
-def _has_law(planned: Plan | TreePlan) -> TypeGuard[Plan]:
-    exact = isinstance(planned, Plan) and planned.of_exact_draws
-    return exact and planned.centre_excess is None
+def _has_closed_form(planned: Plan) -> bool:
+    return planned.has_gibbs_law and planned.centre_excess is None
 
 
 def _closed(planned: Plan, count: int) -> pd.DataFrame:
     """Privacy costs and hit rates of a law in closed form, by bounded range."""
     prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
     in_range = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
-    rates = [planned.hit_rate_at(eta) for eta in np.asarray(_ETAS)[in_range]]
+    rates = [hit_rate_at(planned, eta) for eta in np.asarray(_ETAS)[in_range]]
     return _frame(count, prices[in_range], rates)
 
 
@@ -208,9 +202,9 @@ def _total(eta: float, count: int, ledger: bool | str, delta: float) -> float:
     return priced(eta, count, ledger=ledger).epsilon(delta)
 
 
-def _one_by_one(planned: Plan | TreePlan, count: int) -> pd.DataFrame:
+def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
     """Privacy costs and guarantees of new plans, without those that are infeasible."""
-    count_planned = _TREES_PLANNED if isinstance(planned, TreePlan) else _PLANNED
+    count_planned = _TREES_PLANNED if planned.of_trees else _PLANNED
     prices = np.geomspace(LEAST_PRICE, MOST_PRICE, count_planned)
     guarantees = np.array([guarantee_at(planned, float(cost), count) for cost in prices])
     is_feasible = ~np.isnan(guarantees)
@@ -222,36 +216,36 @@ def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame
     return pd.DataFrame(columns).astype({"epsilon": float, "promise": float})
 
 
-def _promise(planned: Plan | TreePlan, *, by_hits: bool) -> float:
+def _promise(planned: Plan, *, by_hits: bool) -> float:
     """Hit rate or excess of a plan: the same quantity at every point of a curve."""
     if by_hits:
-        return planned.hit_rate_bound if weakness.has_hit_rate(planned) else 0.0
-    return planned.weighed_excess
+        return planned.hit_rate_bound
+    return planned.stated_excess
 
 
-def _worded(planned: Plan | TreePlan, promise: float) -> str:
-    return at_least(promise) if weakness.has_hit_rate(planned) else at_most(promise)
+def _worded(planned: Plan, promise: float) -> str:
+    return at_least(promise) if planned.hit_rate is not None else at_most(promise)
 
 
-def _finding(planned: Plan | TreePlan) -> str:
+def _finding(planned: Plan) -> str:
     cost = f"{cost_text(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
-    if weakness.has_hit_rate(planned):
+    if planned.hit_rate is not None:
         return f"{cost}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
-    return f"{cost}, excess loss {_worded(planned, planned.weighed_excess)} on average"
+    return f"{cost}, excess loss {_worded(planned, planned.stated_excess)} on average"
 
 
-def _note(planned: Plan | TreePlan, clicked: bool) -> str:
+def _note(planned: Plan, clicked: bool) -> str:
     dragged = "drag the dot to change the plan · " if clicked else ""
     note = f"{dragged}no row is read"
-    if isinstance(planned, TreePlan):
+    if planned.of_trees:
         return note
-    if planned.of_exact_draws and not planned.by_bounded_range:
+    if planned.has_gibbs_law and not planned.certified_by_bounded_range:
         note += f" · composed by “{planned.certificate}”, the curves by bounded range only"
     return note
 
 
-def _axis(planned: Plan | TreePlan) -> dict[str, object]:
-    if weakness.has_hit_rate(planned):
+def _axis(planned: Plan) -> dict[str, object]:
+    if planned.hit_rate is not None:
         return {
             "range": [0, 1.04],
             "tickformat": ".0%",
@@ -262,10 +256,10 @@ def _axis(planned: Plan | TreePlan) -> dict[str, object]:
     return {"type": "log", "title": name, "nticks": 5, "exponentformat": "none"}
 
 
-def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+def costs_table(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """Tabulate the guarantee for every privacy cost and number of draws."""
     table = guarantee_curves(planned, draws).sort_values(["n_draws", "epsilon"])
-    hits = weakness.has_hit_rate(planned)
+    hits = planned.hit_rate is not None
     name = "guaranteed hit rate" if hits else "excess loss at most"
     frame = table.rename(columns={"n_draws": "draws", "epsilon": "ε", "promise": name})
     frame = frame.set_index("draws")
@@ -275,36 +269,37 @@ def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.Da
 
 def options_table(planned: Plan) -> pd.DataFrame:
     """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
-    offers = options.plan_candidates(planned)
-    equal = (offer.name for offer in offers if offer.plan == planned)
-    planned_name = planned.mechanism or next(equal, "")
-    rows = [
-        {
-            "mechanism": offer.name.replace("_", " ")
-            + ", this plan" * (offer.name == planned_name),
-            "draw": offer.summary,
-            "within ψ": _guaranteed_share(offer),
-            "draws within ψ": "uniform on the set"
-            if offer.uniform
-            else "concentrated near the best model",
-            "privacy cost": cost_text(offer.guarantee.epsilon(planned.delta))
-            if offer.guarantee
-            else "–",
-            "reason": offer.why,
-        }
-        for offer in offers
-    ]
+    if planned.law is None:
+        return pd.DataFrame(columns=_CANDIDATE_COLUMNS).set_index("mechanism")
+    candidates = planned.candidates or compare(planned.request)
+    rows = [_candidate_row(candidate, planned) for candidate in candidates]
     return pd.DataFrame(rows, columns=_CANDIDATE_COLUMNS).set_index("mechanism")
 
 
 _CANDIDATE_COLUMNS = ["mechanism", "draw", "within ψ", "draws within ψ", "privacy cost", "reason"]
 
 
-def _guaranteed_share(offer: Offer) -> str:
-    if not offer.applies:
-        return "not applicable"
+def _candidate_row(candidate: Plan | Rejected, planned: Plan) -> dict[str, str]:
+    """Row of the plan of a mechanism, or of the reason why there is none."""
+    mechanism = MECHANISMS[candidate.mechanism]
+    chosen = ", this plan" * (candidate.mechanism == planned.mechanism)
+    uniform = mechanism.traits.uniform_on
+    row = {
+        "mechanism": mechanism.name.replace("_", " ") + chosen,
+        "draw": mechanism.summary,
+        "draws within ψ": "uniform on the set" if uniform else "concentrated near the best model",
+    }
+    if isinstance(candidate, Rejected):
+        missing = {"within ψ": "not applicable", "privacy cost": "–", "reason": candidate.reason}
+        return row | missing
+    cost = cost_text(candidate.guarantee.epsilon(planned.delta))
+    share = _guaranteed_share(candidate)
+    return row | {"within ψ": share, "privacy cost": cost, "reason": candidate.certificate}
+
+
+def _guaranteed_share(planned: Plan) -> str:
     # A rate may round to 1 in doubles, although no law here reaches it.
-    note = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
+    note = at_least(min(planned.hit_rate_bound, math.nextafter(1.0, 0.0)))
     return "no guarantee" if note == at_least(0.0) else note
 
 

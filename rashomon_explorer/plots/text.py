@@ -15,9 +15,7 @@ from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.measures.inputs import fitted_set
-from rashomon_explorer.mechanisms.planning import weakness
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.plots.theme import PURPLE, View, add_band, curator_band, empty_figure
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.fitted import FittedModels
@@ -25,19 +23,17 @@ from rashomon_explorer.sets.models.fitted import FittedModels
 _LONGEST_NAME = 24
 
 
-def guaranteed_hits(planned: weakness.BasePlan) -> str:
+def guaranteed_hits(planned: Plan) -> str:
     """Text of the hit rate that a plan guarantees; ``"none"`` if none is proved."""
-    unproved = planned.centre_excess is not None and not planned.hit_rate_bound
-    return "none" if unproved else at_least(planned.hit_rate_bound)
+    return "none" if planned.hit_rate is None else at_least(planned.hit_rate)
 
 
-def guaranteed(planned: weakness.BasePlan) -> str:
+def guaranteed(planned: Plan) -> str:
     """Text of the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
-    if weakness.has_hit_rate(planned):
+    if planned.hit_rate is not None:
         return f"guaranteed {guaranteed_hits(planned)}"
-    excess = getattr(planned, "weighed_excess", planned.excess_bound)
-    of = " of their centre" if planned.centre_excess is not None else ""
-    return f"guaranteed: excess{of} {at_most(excess)}"
+    subject = " of their centre" if planned.centre_excess is not None else ""
+    return f"guaranteed: excess{subject} {at_most(planned.stated_excess)}"
 
 
 def at_least(bound: float, *, share: bool = True) -> str:
@@ -176,7 +172,7 @@ def release_scope(released: Any) -> str:
     """Text for a release: all draws count, because only the curator knows which lie inside ψ."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"
-    if weakness.has_hit_rate(released.plan):
+    if released.plan.hit_rate is not None:
         guarantee = f"guaranteed hit rate {guaranteed_hits(released.plan)}"
     else:
         guarantee = guaranteed(released.plan)
@@ -237,7 +233,7 @@ def need_as_drawn(models: object, plot: str) -> None:
     if not isinstance(models, CuratorSet):
         return
     planned: Any = getattr(models, "plan", None)
-    if isinstance(planned, TreePlan):
+    if planned.of_trees:
         need_exact_draws(planned, plot)
     if not isinstance(models, RashomonSet) or math.isnan(models.plan.beta):
         raise ValueError(f"{plot} needs draws of an estimator: these models have no guarantee")
@@ -249,14 +245,14 @@ def need_as_drawn(models: object, plot: str) -> None:
         )
 
 
-def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
+def need_exact_draws(planned: Plan, plot: str) -> None:
     """Raise a ValueError for a plan of inexact draws: theorems on exact draws do not apply."""
-    if isinstance(planned, TreePlan):
+    if planned.of_trees:
         raise ValueError(
             f"{plot} shows guarantees of linear draws: plot_costs(plan) and explain(plan) "
             "show guarantees of trees"
         )
-    if not planned.of_exact_draws:
+    if not planned.has_gibbs_law:
         raise ValueError(
             f"{plot} shows guarantees of exact draws, and this plan is for "
             f"{planned.mechanism or 'another sampler'}: explain(plan) states its guarantees; use a "
@@ -304,20 +300,16 @@ def _release_words(models: ReleasedSet | ReleasedTrees) -> str:
 
 def weak_guarantee_note(models: Any) -> str:
     """Short warning about a weak guarantee; empty if the guarantee is not weak."""
-    planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
+    planned = models if isinstance(models, Plan) else getattr(models, "plan", None)
     filtered = planned is not models and not getattr(models, "as_drawn", True)
-    if (
-        not isinstance(planned, Plan | TreePlan)
-        or filtered
-        or not weakness.weak_guarantee_reason(planned)
-    ):
+    if not isinstance(planned, Plan) or filtered or not planned.weakness:
         return ""
     if planned.expected is not None:
         return f"expected to reach {planned.expected.span} of the possible gain"
-    if weakness.has_hit_rate(planned):
+    if planned.hit_rate is not None:
         bound = formatting.hit_rate_text(planned.hit_rate_bound)
         return f"guaranteed hit rate ≥ {bound}: weak guarantee"
-    return f"guaranteed excess {at_most(planned.weighed_excess)}: weak guarantee"
+    return f"guaranteed excess {at_most(planned.stated_excess)}: weak guarantee"
 
 
 SEEN, FADED = 0.8, 0.16

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.sparse_trees import hit_rate_within
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.plots.trees import plot_trees
@@ -183,32 +183,32 @@ _POINTS = 121
 _SURE = 0.9995
 
 
-def tree_guarantee_table(planned: TreePlan) -> pd.DataFrame:
+def tree_guarantee_table(planned: Plan) -> pd.DataFrame:
     """Tabulate the guaranteed share of draws within every ψ."""
-    end = max(2 * planned.psi, planned.law_psi, 1e-4)
-    while planned.hit_rate(end) < _SURE and end < 1:
+    end = max(2 * planned.psi, planned.law_threshold, 1e-4)
+    while hit_rate_within(planned, end) < _SURE and end < 1:
         end *= 1.5
     psis = np.unique([*np.linspace(0.0, min(end, 1.0), _POINTS), planned.psi, planned.law_psi])
-    shares = [planned.hit_rate(float(psi)) for psi in psis]
+    shares = [hit_rate_within(planned, float(psi)) for psi in psis]
     table = pd.DataFrame({"at least": shares}, index=pd.Index(psis, name="within ψ"))
     table.attrs["rounding"] = {"at least": "down"}
     return table
 
 
-def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
+def plot_tree_guarantee(planned: Plan) -> go.Figure:
     """Plot the guaranteed share of drawn trees within every ψ."""
     table = tree_guarantee_table(planned)
     psis, shares = table.index.to_numpy(), table["at least"].to_numpy()
     finding = f"A drawn tree lies within ψ = {text.number(planned.psi)} with probability "
     finding += text.guaranteed_hits(planned)
-    if not has_hit_rate(planned):
+    if planned.hit_rate is None:
         finding = (
             f"No hit rate is guaranteed for a drawn tree within ψ = {text.number(planned.psi)}"
         )
     figure = theme.new_figure(
         finding,
-        f"of e^{planned.log_size:.1f} trees · mean excess {text.at_most(planned.excess_bound)} · "
-        "no row is read",
+        f"of e^{planned.request.log_size:.1f} trees · mean excess "
+        f"{text.at_most(planned.excess_bound)} · no row is read",
     )
     hover, marker = "within ψ = %{x:.4g}: at least %{y:.1%}", {"size": 11, "symbol": "diamond"}
     look = {"mode": "lines", "line": {"color": theme.GREEN}}

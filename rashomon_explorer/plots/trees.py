@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, whiskers
 from rashomon_explorer.privacy.audit import binomial_interval

@@ -1,7 +1,7 @@
 """Public constants of a problem, known before any row is read."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.problem.domains import Domain
@@ -57,7 +57,6 @@ class Constants:
         """Constants of a loss on a domain for rows of norm at most ``row_bound``."""
         check_count(n=n, p=p)
         check_positive(row_bound=row_bound)
-        check_nonnegative(ridge=ridge)
         loss = get_loss(loss)
         if domain.dimension not in (None, p):
             raise ValueError(f"the domain has {domain.dimension} parameters, got p={p}")
@@ -78,14 +77,20 @@ class Constants:
                 f"rows, models or targets could be as long as {size:g}, more than "
                 f"{LARGEST_REACH:g}: lower row_norm, radius or the loss's target_bound"
             )
-        return cls(
+        data = cls(
             n=n,
             p=p,
-            L=float(loss.lipschitz(reach, row_bound)) + ridge * domain.radius,
-            M=loss.smoothness(row_bound) + ridge,
-            m=ridge,
+            L=float(loss.lipschitz(reach, row_bound)),
+            M=loss.smoothness(row_bound),
+            m=0.0,
             osc=float(loss.oscillation(reach)) / n,
         )
+        return data.with_ridge(ridge, domain.radius)
+
+    def with_ridge(self, ridge: float, radius: float) -> "Constants":
+        """Constants of the loss with a ridge, on models of length up to ``radius``."""
+        check_nonnegative(ridge=ridge)
+        return replace(self, L=self.L + ridge * radius, M=self.M + ridge, m=self.m + ridge)
 
 
 def row_bound(row_norm: float, intercept: bool) -> float:

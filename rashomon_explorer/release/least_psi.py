@@ -298,7 +298,7 @@ class _TreeOptima:
 
     def _binary_cells(self, X: FloatArray) -> FloatArray:
         """Rows with 0 or 1 in each yes-or-no column, so that no other value makes it fail."""
-        questions = self.rows.models.plan.questions  # type: ignore[union-attr]  # of trees
+        questions = self.rows.models.plan.request.questions
         yes_or_no = {name for name, threshold in questions if threshold is None}
         is_binary = [name in yes_or_no for name in self.rows.public.columns]
         return np.where(is_binary, X > 0.5, X)
@@ -342,7 +342,7 @@ def _check_linear(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
 
 def _check_trees(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
     planned = getattr(public.models, "planned", None)
-    if planned is None or not planned.questions:
+    if planned is None or not planned.request.questions:
         raise ValueError(
             f"{whole_set_query.name} needs trees with a plan that lists their questions, as "
             "RashomonTreeClassifier draws them"
@@ -363,7 +363,7 @@ def _check_trees(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
                 f"{trees.size:.3g}: no sensitivity is proved for rounded counts"
             )
     if whole_set_query.avoiding is not None:
-        about = {name for name, _ in planned.questions}
+        about = {name for name, _ in planned.request.questions}
         for name, columns in _features(public, whole_set_query.avoiding).items():
             if about <= {public.columns[column] for column in columns}:
                 raise ValueError(f"every question is about {name}: no tree of the class avoids it")

@@ -17,7 +17,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError, HiddenAnswerWarning, warn_stacklevel
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
-from rashomon_explorer.mechanisms.planning import suggestions
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.release.catalogue import get_queries
@@ -205,8 +205,8 @@ def paid_models(models: object) -> Paid:
     """Draws with a guarantee, of a release, a curator's set or a fitted estimator; else raise."""
     models = fitted_set(models)
     if isinstance(models, RashomonSet) or find_trees(models) is not None:
-        with suggestions.suppress_weak_warnings():  # the warning about the aggregates follows below
-            models = getattr(models, "release", lambda: models)()
+        # The warning about the aggregates comes later.
+        models = models.release(warn=False) if hasattr(models, "release") else models
     if not isinstance(models, Paid):
         raise TypeError(
             "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, "
@@ -312,7 +312,7 @@ def planned(
         query.check(public)
     _check_noise_kinds(queries, budget, secure=secure)
     by_zcdp |= any(query.noise_kind is GumbelNoise for query in queries)
-    suggestions.warn_large_delta(budget.delta, public.n_rows)
+    warn_if_delta_is_large(budget.delta, public.n_rows)
     sensitivities = query_sensitivities(queries, public)
     costs, guarantee = release_costs(queries, sensitivities, budget, weights, ledger=by_zcdp)
     for query, cost in zip(queries, costs, strict=True):

@@ -19,8 +19,8 @@ from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.planning import suggestions, weakness
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planner import warn_if_weak
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import record_charged_table
@@ -61,6 +61,7 @@ def release(
     random_state: int | None = None,
     secure: bool = False,
     note: str = "",
+    warn: bool = True,
 ) -> ReleasedAggregates:
     """Release aggregates of private rows with noise, charged to a ledger.
 
@@ -159,8 +160,8 @@ def release(
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
     plan = planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
     drawn = _plan_of(public.models) if any(query.fewest_draws for query in plan.queries) else None
-    if drawn is not None:
-        suggestions.warn_if_weak(drawn, "the release from these draws")
+    if drawn is not None and warn:
+        warn_if_weak(drawn, "the release from these draws")
     guarantee = _with_assumptions(plan, random_state, secure=secure, charged=ledger is not None)
     charge = None
     if book is not None:
@@ -201,7 +202,7 @@ def release(
         public.n_rows,
         public.n_draws,
         reporting_delta,
-        doubt="" if drawn is None else weakness.weak_guarantee_reason(drawn),
+        doubt="" if drawn is None else drawn.weakness,
     )
 
 

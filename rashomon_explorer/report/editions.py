@@ -21,9 +21,6 @@ from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.measures.inputs import fitted_set
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.theme import templates
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
@@ -276,7 +273,6 @@ def curator_report(
     models = material.models
     if X is not None and models.n_draws:
         models.scores(material.rows(0, 1))  # fails at once for rows of another shape
-    _warn(models)
     title = title or f"{_title(table)}{models.n_draws:,} models, curator’s edition"
     return Document(title, "curator", CURATOR, material, interactive).save(target_path)
 
@@ -345,12 +341,5 @@ def release_report(
     public |= {"target": target, "title": title, "date": date}
     public |= {"table": table, "author": author, "classes": classes}
     material = release_material(models, aggregates, constants=constants, domain=domain, **public)
-    _warn(models)
     title = title or f"{_title(table)}{models.n_draws:,} released models"
     return Document(title, "release", RELEASE, material, interactive).save(target_path)
-
-
-def _warn(models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees) -> None:
-    planned = getattr(models, "plan", None)
-    if isinstance(planned, Plan | TreePlan) and models.as_drawn and models.guarantee.holds:
-        warn_if_weak(planned, "the plan of this report")

@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.plots.guarantees import GTU, GuaranteeRow, list_guarantees
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
@@ -136,7 +134,7 @@ class Linear(ModelKind):
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
         planned = models.plan
-        if not planned.of_exact_draws:
+        if not planned.has_gibbs_law:
             return []
         rows = list_guarantees(planned, material.constants)
         frame = pd.DataFrame(
@@ -164,7 +162,7 @@ class Linear(ModelKind):
         return _python(name, settings)
 
 
-def _budget(planned: Plan | TreePlan) -> dict[str, Any]:
+def _budget(planned: Plan) -> dict[str, Any]:
     return {name: getattr(planned, name) for name in ("psi", "epsilon", "delta", "n_draws")}
 
 
@@ -261,7 +259,7 @@ class PlannedTrees(Trees):
         provenance = "declared before a row is read, independent of the rows"
         return [
             ("Rows", f"{planned.n:,}", note),
-            ("Yes-or-no questions", f"{len(planned.questions):,}", provenance),
+            ("Yes-or-no questions", f"{len(planned.request.questions):,}", provenance),
         ]
 
     def _questions(self, models: Any) -> dict[str, list[str]]:
@@ -281,11 +279,15 @@ class PlannedTrees(Trees):
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         planned = models.plan
-        leaf = f" + {number(planned.leaf_penalty)} a leaf" if planned.leaf_penalty else ""
+        leaf = (
+            f" + {number(planned.request.leaf_penalty)} a leaf"
+            if planned.request.leaf_penalty
+            else ""
+        )
         errors = "share of errors"
-        if planned.costs:
+        if planned.request.costs:
             errors = "cost of errors, relative to the most expensive error on every row"
-        costs = "; ".join(", ".join(map(str, row)) for row in planned.costs or ())
+        costs = "; ".join(", ".join(map(str, row)) for row in planned.request.costs or ())
         stated = ("Costs of errors", costs, "true label by predicted label; public")
         law = number(planned.law_psi)
         return [
@@ -314,14 +316,14 @@ class PlannedTrees(Trees):
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         planned = models.plan
         settings = _budget(planned) | {
-            "max_leaves": planned.most_leaves,
-            "max_depth": planned.max_depth,
-            "leaf_penalty": planned.leaf_penalty,
-            "hit_rate": planned.asked_hit_rate,
+            "max_leaves": planned.request.most_leaves,
+            "max_depth": planned.request.max_depth,
+            "leaf_penalty": planned.request.leaf_penalty,
+            "hit_rate": planned.request.hit_rate,
             "classes": list(models.classes),
         }
-        if planned.costs:
-            settings["costs"] = [list(row) for row in planned.costs]
+        if planned.request.costs:
+            settings["costs"] = [list(row) for row in planned.request.costs]
         return _python("RashomonTreeClassifier", settings, *_thresholds(planned, models))
 
 
@@ -330,7 +332,7 @@ def _plan_rows(models: Any) -> tuple[str, str, str]:
 
 
 def _guarantee_blocks(
-    material: PublicMaterial, planned: Plan | TreePlan, bounds: pd.DataFrame, proofs: str
+    material: PublicMaterial, planned: Plan, bounds: pd.DataFrame, proofs: str
 ) -> list[Block]:
     return [
         Table(bounds, "Guarantees, known before a row is read", proofs),
@@ -338,29 +340,33 @@ def _guarantee_blocks(
     ]
 
 
-def _counted(models: Any, planned: TreePlan, material: Curator) -> CountedTrees | None:
+def _counted(models: Any, planned: Plan, material: Curator) -> CountedTrees | None:
     """Count all trees of the plan's class; None if too many or if the rows differ."""
-    if not planned.questions or not _are_these(models, planned, material):
+    if not planned.request.questions or not _are_these(models, planned, material):
         return None
     if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
         return None
     return counted_like(models, material.X, material.y)
 
 
-def _are_these(models: Any, planned: TreePlan, material: Curator) -> bool:
+def _are_these(models: Any, planned: Plan, material: Curator) -> bool:
     """Whether the draws' losses on the rows of the report equal those of the fit."""
     if len(material.X) != planned.n:
         return False
     codes = class_codes(np.asarray(material.y), models.classes, "y")
-    costs = np.array(planned.costs) if planned.costs else 1 - np.eye(planned.n_labels)
+    costs = (
+        np.array(planned.request.costs)
+        if planned.request.costs
+        else 1 - np.eye(planned.request.n_labels)
+    )
     errors = costs[codes, models.labels(material.X)].mean(axis=1) / costs.max()
-    losses = errors + planned.leaf_penalty * models.complexity()
+    losses = errors + planned.request.leaf_penalty * models.complexity()
     return bool(np.allclose(losses, models.losses, rtol=0, atol=_SAME))
 
 
-def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
+def _cuts(planned: Plan) -> dict[str, list[float | None]]:
     cuts: dict[str, list[float | None]] = {}
-    for name, threshold in planned.questions:
+    for name, threshold in planned.request.questions:
         cuts.setdefault(name, []).append(threshold)
     return cuts
 
@@ -371,7 +377,7 @@ def _in_words(cuts: list[float | None] | None) -> str:
     return ", ".join("whether it is 1" if cut is None else f"> {cut:g}" for cut in cuts)
 
 
-def _thresholds(planned: TreePlan, models: Any) -> list[str]:
+def _thresholds(planned: Plan, models: Any) -> list[str]:
     """Python lines of the thresholds; none can express the skipped columns of a schema."""
     cuts = _cuts(planned)
     if not cuts or set(cuts) < set(models.models.feature_names):
@@ -380,25 +386,26 @@ def _thresholds(planned: TreePlan, models: Any) -> list[str]:
     return [f"    thresholds={thresholds!r},"] if thresholds else []
 
 
-def _size(planned: TreePlan) -> str:
-    if not planned.questions:
-        return f"e^{planned.log_size:.2f}"
+def _size(planned: Plan) -> str:
+    if not planned.request.questions:
+        return f"e^{planned.request.log_size:.2f}"
     size = planned_class(planned).size
     return f"{size:,}" if size < _LONG else f"{float(size):.4g}"
 
 
-def _class(planned: TreePlan) -> str:
-    deep = "" if planned.max_depth is None else f", {plural(planned.max_depth, 'question')} deep"
-    return f"at most {planned.most_leaves} leaves{deep}, {planned.n_labels} labels; reads no row"
+def _class(planned: Plan) -> str:
+    request = planned.request
+    deep = "" if request.max_depth is None else f", {plural(request.max_depth, 'question')} deep"
+    return f"at most {request.most_leaves} leaves{deep}, {request.n_labels} labels; reads no row"
 
 
-def _promised(planned: TreePlan) -> pd.DataFrame:
+def _promised(planned: Plan) -> pd.DataFrame:
     excess = f"≤ {rounded_up(planned.excess_bound)}"
     rows = {
         "excess loss on average": (excess, "s + log T/β, plus the part beyond the cap"),
         "ε of one draw": (f"≤ {rounded_up(planned.eta)}", "2β/n, plus rounding"),
     }
-    if has_hit_rate(planned):
+    if planned.hit_rate is not None:
         hits = f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}"
         rows = {"within ψ": (hits, "1/(1 + (T − 1)·e^(−β(ψ − s)))"), **rows}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["promised", "by"])
@@ -413,5 +420,5 @@ def model_kind(models: Any) -> ModelKind:
     if isinstance(models, RashomonSet | ReleasedSet):
         return Linear()
     if isinstance(getattr(models, "models", None), DecisionTrees):
-        return PlannedTrees() if isinstance(getattr(models, "plan", None), TreePlan) else Trees()
+        return PlannedTrees() if isinstance(getattr(models, "plan", None), Plan) else Trees()
     return ModelKind()

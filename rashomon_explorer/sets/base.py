@@ -489,8 +489,8 @@ class CuratorSet(ModelSet):
     def _public_view(self) -> Any:
         return self.release() if self.guarantee.holds else self
 
-    def release(self) -> Any:
-        """Return only what may be published."""
+    def release(self, *, warn: bool = True) -> Any:
+        """Return only what may be published; ``warn`` if the plan is weak."""
         raise NotImplementedError
 
     def _released(self, kind: type[Released], what: str, **changes: Any) -> Released:

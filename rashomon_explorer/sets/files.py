@@ -7,7 +7,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -20,12 +20,10 @@ from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import no_guarantee
 
 if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
-    from rashomon_explorer.mechanisms.planning.plan import Plan
-    from rashomon_explorer.mechanisms.planning.trees import TreePlan
+    from rashomon_explorer.mechanisms.plans import Plan
     from rashomon_explorer.problem.domains import CutEllipsoid
     from rashomon_explorer.problem.minimisation import Minimum
 
@@ -57,81 +55,17 @@ def _class_labels(classes: tuple[Any, ...]) -> list[Any]:
     return list(classes)
 
 
-def _plan_types() -> dict[str, type[Plan]]:
+def _plan_values(plan: Plan) -> Values:
     # Local imports: plans are slow to import, and sets of other models have none.
-    from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
-    from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
-    from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
-    from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
-    from rashomon_explorer.mechanisms.one_model import OneModelPlan
-    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.sets.plan_values import plan_values
 
-    kinds: tuple[type[Plan], ...] = (
-        Plan,
-        PathPlan,
-        ClippedPathPlan,
-        ObjectivePerturbationPlan,
-        EllipsoidPlan,
-        EllipsoidExactPlan,
-        OneModelPlan,
-    )
-    return {kind.__name__: kind for kind in kinds}
+    return plan_values(plan)
 
 
-_PLAN_KEYS = {"mechanism": "sampler", "row_bound": "row_norm"}
-"""Fields of a plan with another name in files."""
+def _plan(values: Values) -> Plan:
+    from rashomon_explorer.sets.plan_values import plan_from_values
 
-
-def plan_values(plan: Plan) -> Values:
-    """Fields of a plan, with its type."""
-    # Its options and a mechanism's settings follow from the other fields.
-    changed: Values = {"settings": None} if hasattr(plan, "settings") else {}
-    plain = _plain_values(replace(plan, options=(), **changed), without="options")
-    for name, key in _PLAN_KEYS.items():
-        plain[key] = plain.pop(name)
-    return {**plain, "type": type(plan).__name__}
-
-
-def plan_from_values(values: Values) -> Plan:
-    """Inverse of :func:`plan_values`."""
-    from rashomon_explorer.mechanisms.planning.centres import Centre
-    from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-
-    kind = _plan_types()[values["type"]]
-    values |= {name: values[key] for name, key in _PLAN_KEYS.items() if key in values}
-    plain = _plan_fields(kind, values)
-    if "centre" in plain:
-        plain["centre"] = Centre(**plain["centre"])
-    if plain.get("columns") is not None:
-        plain["columns"] = ColumnsPlan(**plain["columns"])
-    return kind(**plain)
-
-
-def _tree_plan_from_values(values: Values) -> TreePlan:
-    from rashomon_explorer.mechanisms.planning.trees import TreePlan
-
-    plain = _plan_fields(TreePlan, values)
-    for name in ("questions", "costs"):
-        plain[name] = tuple(map(tuple, plain[name]))
-    return TreePlan(**plain)
-
-
-def _plain_values(plan: Any, without: str = "") -> Values:
-    # A plan's guarantee is written separately: its curve is not a plain value.
-    bare = asdict(replace(plan, guarantee=no_guarantee("")))
-    plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items() if k != without}
-    return {**plain, "guarantee": plan.guarantee.to_dict()}
-
-
-def _plan_fields(kind: Any, values: Values) -> Values:
-    from rashomon_explorer.mechanisms.planning.weakness import ExpectedGain
-
-    # Files of older versions lack newer fields.
-    plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
-    if plain.get("expected") is not None:
-        plain["expected"] = ExpectedGain(*plain["expected"])
-    numbers = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
-    return {**numbers, "guarantee": Guarantee.from_dict(values["guarantee"])}
+    return plan_from_values(values)
 
 
 @dataclass(frozen=True)
@@ -167,9 +101,9 @@ _JSON = {
     "target_bounds": _Json(lambda bounds: [number(bound) for bound in bounds], _bounds),
     "classes": _Json(_class_labels, tuple),
     "guarantee": _Json(Guarantee.to_dict, Guarantee.from_dict),
-    "plan": _Json(plan_values, plan_from_values),
+    "plan": _Json(_plan_values, _plan),
     "mechanism": _Json(_same, _same, "sampler"),
-    "planned": _Json(_plain_values, _tree_plan_from_values, "plan"),
+    "planned": _Json(_plan_values, _plan, "plan"),
     "feature_groups": _Json(lambda groups: {k: list(v) for k, v in groups.items()}, dict),
     "schema": _Json(lambda schema: schema.to_dict(), _schema),
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rashomon_explorer.data import TableSchema
     from rashomon_explorer.data.cells import ColumnMap
-    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.mechanisms.plans import Plan
     from rashomon_explorer.privacy import Guarantee
     from rashomon_explorer.problem.domains import CutEllipsoid
     from rashomon_explorer.problem.minimisation import Minimum
@@ -180,10 +180,7 @@ class LinearSet(ModelSet):
 
     def _facts(self) -> list[Fact]:
         """Facts for the repr, with the plan's guarantee if no draw was filtered out."""
-        # Local import: planning is slow to import, and reading a set does not need it.
-        from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-
-        has_guarantee = self.as_drawn and self.guarantee.holds and has_hit_rate(self.plan)
+        has_guarantee = self.as_drawn and self.guarantee.holds and self.plan.hit_rate is not None
         hits = f"≥ {hit_rate_text(self.plan.hit_rate_bound)} guaranteed"
         mapped = ("columns", "centred and scaled by released values; models are in those units")
         facts = [("hit rate", hits)] * has_guarantee + super()._facts()
@@ -428,8 +425,13 @@ class RashomonSet(LinearSet, CuratorSet):
             },
         )
 
-    def release(self) -> ReleasedSet:
+    def release(self, *, warn: bool = True) -> ReleasedSet:
         """Return only the draws and their guarantee.
+
+        Parameters
+        ----------
+        warn : bool, default=True
+            Whether to warn if their plan is weak.
 
         Raises
         ------
@@ -442,15 +444,15 @@ class RashomonSet(LinearSet, CuratorSet):
             If the bounds of their plan are so weak that the draws may be useless.
         """
         # Local import: planning is slow to import, and reading a set does not need it.
-        from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
+        from rashomon_explorer.mechanisms.planner import warn_if_weak
 
         released = self._released(
             ReleasedSet,
             "draws",
-            plan=replace(self.plan, options=()),
+            plan=self.plan.without_candidates(),
             schema=scoring.released_schema(self.schema, self.feature_names[:-1]),
         )
-        if self.as_drawn:
+        if warn and self.as_drawn:
             warn_if_weak(self.plan, "this release")
         return released
 

@@ -23,7 +23,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees, sklearn_trees, tr
 
 if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
-    from rashomon_explorer.mechanisms.planning.trees import TreePlan
+    from rashomon_explorer.mechanisms.plans import Plan
     from rashomon_explorer.sets.linear import RashomonSet
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
@@ -33,11 +33,11 @@ class PredictorModels(ModelSet):
     """Models that predict; decision trees can also be written in other formats."""
 
     models: Any
-    planned: TreePlan | None
+    planned: Plan | None
     schema: TableSchema | None
 
     @property
-    def plan(self) -> TreePlan:
+    def plan(self) -> Plan:
         """Plan of private draws of trees: tree class, questions, privacy cost and guarantees."""
         if self.planned is None:
             raise AttributeError("plan")
@@ -187,7 +187,7 @@ class ReleasedTrees(PredictorModels):
         Name of the loss.
     steps : tuple of str, default=()
         Selection steps of the trees.
-    planned : TreePlan or None, default=None
+    planned : Plan or None, default=None
         Public plan of the draws; read it as ``plan``.
     schema : TableSchema or None, default=None
         Encoder of raw tables for the trees; only its declared or confirmed part.
@@ -200,7 +200,7 @@ class ReleasedTrees(PredictorModels):
     >>> released = clf.rashomon_set_.release()
     >>> released.labels([[1, 0]]).shape, released.guarantee.holds
     ((3, 1), True)
-    >>> released.plan.questions, released.plan.n
+    >>> released.plan.request.questions, released.plan.n
     ((('x0', None), ('x1', None)), 1000)
     """
 
@@ -213,7 +213,7 @@ class ReleasedTrees(PredictorModels):
     guarantee: Guarantee
     loss: str
     steps: tuple[str, ...] = ()
-    planned: TreePlan | None = None
+    planned: Plan | None = None
     schema: TableSchema | None = None
 
     mechanism: ClassVar[str] = "exact"  # independent draws from the planned distribution
@@ -262,7 +262,7 @@ class PredictorSet(PredictorModels, CuratorSet):
         ``RashomonTreeClassifier``: samples then have intervals (``enough_draws``).
     uniform : bool, default=False
         Whether that distribution is uniform on all models within ψ, as of ``CountedTrees.draw``.
-    planned : TreePlan or None, default=None
+    planned : Plan or None, default=None
         Public plan of private draws of trees; read it as ``plan``.
     schema : TableSchema or None, default=None
         Encoder of raw tables for trees, if the classifier had a schema.
@@ -290,7 +290,7 @@ class PredictorSet(PredictorModels, CuratorSet):
     complete: bool = False
     independent: bool = False
     uniform: bool = False
-    planned: TreePlan | None = None
+    planned: Plan | None = None
     schema: TableSchema | None = None
 
     def __post_init__(self) -> None:
@@ -361,8 +361,13 @@ class PredictorSet(PredictorModels, CuratorSet):
         models, reference = (fitted.StoredPredictions(each.scores(rows), digest) for each in both)
         return replace(self, models=models, reference=reference, schema=None)
 
-    def release(self) -> ReleasedTrees:
+    def release(self, *, warn: bool = True) -> ReleasedTrees:
         """Return only privately drawn trees and their guarantee.
+
+        Parameters
+        ----------
+        warn : bool, default=True
+            Whether to warn if their plan is weak.
 
         Raises
         ------

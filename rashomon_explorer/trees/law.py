@@ -9,7 +9,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.integer_law import IntegerLaw
 from rashomon_explorer._utils.randomness import uniform_below
-from rashomon_explorer.mechanisms.planning.trees import energy_cap
+from rashomon_explorer.mechanisms.sparse_trees import energy_cap
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Histogram
 from rashomon_explorer.trees.tree_class import TreeClass

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees.counted import CountedTrees
@@ -31,7 +31,7 @@ class DrawnTrees:
         return DrawnTrees(self.trees[:count], self.losses[:count])
 
 
-def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
+def gibbs_draws(counted: CountedTrees, planned: Plan, rng: np.random.Generator) -> DrawnTrees:
     """Draw the planned number of trees from exp(−β·max{L, L* + s}), capped."""
     if counted.convention != "all":
         raise ValueError(
@@ -41,8 +41,8 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
         counted.trees,
         counted.unit,
         beta=planned.beta,
-        psi=planned.law_psi,
-        leaf_penalty=planned.leaf_penalty,
+        psi=planned.law_threshold,
+        leaf_penalty=planned.request.leaf_penalty,
     )
     within = energy.limits(counted.least, counted.trees.most_leaves)
     counts = counted.counted_within(within)
@@ -64,28 +64,28 @@ def counted_like(
 ) -> CountedTrees:
     """Count the class of drawn trees, without questions about some columns."""
     planned = models.planned
-    if planned is None or not planned.questions:
+    if planned is None or not planned.request.questions:
         raise DataError(
             "these trees have no plan that lists their possible questions: trees drawn by "
             "RashomonTreeClassifier have one; count others with CountedTrees"
         )
     names = models.models.feature_names
-    splits = ((names.index(name), threshold) for name, threshold in planned.questions)
+    splits = ((names.index(name), threshold) for name, threshold in planned.request.questions)
     questions = ThresholdQuestions(tuple(s for s in splits if s[0] not in without), names)
     return CountedTrees(
         questions.answers(models.models.rows(encoded_rows(models, X))),
         y,
         questions=questions,
-        max_leaves=planned.most_leaves,
-        max_depth=planned.max_depth,
-        leaf_penalty=planned.leaf_penalty,
-        costs=planned.costs or None,
+        max_leaves=planned.request.most_leaves,
+        max_depth=planned.request.max_depth,
+        leaf_penalty=planned.request.leaf_penalty,
+        costs=planned.request.costs or None,
         classes=models.classes,
         schema=models.schema,
     )
 
 
-def planned_class(planned: TreePlan) -> TreeClass:
+def planned_class(planned: Plan) -> TreeClass:
     """Class of the trees of a plan that names their questions; public."""
-    settings = (planned.most_leaves, planned.max_depth, planned.n_labels)
-    return TreeClass(len(planned.questions), *settings)
+    settings = (planned.request.most_leaves, planned.request.max_depth, planned.request.n_labels)
+    return TreeClass(len(planned.request.questions), *settings)

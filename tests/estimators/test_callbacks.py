@@ -18,8 +18,8 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.mechanisms.base import Batch
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.exact import Exact
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 
 
 class Watcher:
@@ -46,11 +46,11 @@ class Watcher:
         return sum(name == task for name, _ in self.seen)
 
 
-class Refusing(ExactSampler):
+class Refusing(Exact):
     """Every second batch is empty, the first two as well."""
 
-    def batches(self, *args):
-        for number, batch in enumerate(super().batches(*args)):
+    def batches(self, target, plan, rng):
+        for number, batch in enumerate(super().batches(target, plan, rng)):
             empty = Batch(batch.theta[:, :0], batch.losses[:0], batch.evaluated)
             yield empty
             yield empty if number == 0 else Batch(batch.theta[:, :2], batch.losses[:2], 2)
@@ -108,7 +108,7 @@ def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(make, ledger, tmp_pat
 
 
 def test_refused_proposals_are_reported_without_a_model(make, monkeypatch):
-    monkeypatch.setitem(MECHANISMS, "exact", Refusing)
+    monkeypatch.setattr(MECHANISMS["exact"], "batches", Refusing().batches)
     watcher = Watcher()
     model = make(watcher, mechanism="exact")
     assert [name for name, _ in watcher.seen][:2] == ["proposals", "proposals"]
@@ -128,7 +128,7 @@ def test_a_stop_before_the_first_draw_or_a_broken_callback_costs_the_whole(
         def on_fit_task_end(self, *args, fitted_estimator):
             raise RuntimeError("the screen fell over")
 
-    monkeypatch.setitem(MECHANISMS, "exact", Refusing)
+    monkeypatch.setattr(MECHANISMS["exact"], "batches", Refusing().batches)
     stopping = Watcher(stop_at=2, task="proposals")
     for watcher, detail in (
         (stopping, "stopped before the first draw"),

@@ -8,15 +8,13 @@ from scipy.stats import gamma
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
-from rashomon_explorer.mechanisms.planning import options, select
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms import select
+from rashomon_explorer.mechanisms.exact import ExactSampler, cost_and_hit_rate
+from rashomon_explorer.mechanisms.planner import plan
+from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan, Rejected
+from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
+from rashomon_explorer.mechanisms.request import OpenRequest, Request
 from rashomon_explorer.mechanisms.samplers.feasibility import is_hopeless
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.crossing import crossed
 
@@ -34,30 +32,30 @@ def planned(**changed):
 
 def test_public_numbers_decide_and_the_reason_is_stated():
     several, one = planned(), planned(n_draws=1)
-    assert several.mechanism == "exact" and "uniformly" in several.why
+    assert several.mechanism == "exact" and "uniformly" in several.reason
     assert several.hit_rate_bound >= 0.5
-    assert (one.drawn_psi, one.psi) == (0, LENDING["psi"])
+    assert (one.law_threshold, one.psi) == (0, LENDING["psi"])
     wide = planned(n=48_842, p=92, n_draws=20, epsilon=1.0, ridge=0.003, radius=8.0)
     assert wide.mechanism == "ellipsoid" and wide.hit_rate_bound == 0
-    assert "no hit rate is proved" in wide.why
-    declined = [offer for offer in planned(delta=0.0).options if not offer.applies]
-    assert any(offer.why == "needs delta > 0" for offer in declined)
+    assert "no hit rate is proved" in wide.reason
+    declined = [offer for offer in planned(delta=0.0).candidates if isinstance(offer, Rejected)]
+    assert any(offer.reason == "needs delta > 0" for offer in declined)
 
 
 @crossed({"draws": [20, 1, 3, 200], "epsilon": [4.0, 0.1, 1.0, 16.0]})
 def test_no_other_mechanism_guarantees_more(draws, epsilon):
     best = planned(n_draws=draws, epsilon=epsilon)
-    others = [offer for offer in best.options if offer.applies]
+    others = [offer for offer in best.candidates if isinstance(offer, Plan)]
     if draws > 1 and best.hit_rate_bound >= 0.5 and best.mechanism == "exact":
         return
     if best.centre_excess is not None and not best.hit_rate_bound:
-        assert max(offer.hit_rate for offer in others) < WEAK_HIT_RATE
+        assert max(offer.hit_rate_bound for offer in others) < WEAK_HIT_RATE
         if best.centre_excess <= best.psi:
             return
     if draws > 1 and best.hit_rate_bound >= WEAK_HIT_RATE:
-        assert best.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
+        assert best.hit_rate_bound >= max(offer.hit_rate_bound for offer in others) - 0.01
     else:
-        costs = {offer.name: options.cost(offer.name, offer.plan) for offer in others}
+        costs = {offer.mechanism: select.expected_loss(offer) for offer in others}
         assert costs[best.mechanism] <= 1.06 * min(costs.values())
 
 
@@ -71,33 +69,32 @@ def test_each_mechanism_is_completed_by_the_rule_before_they_are_compared(n, p, 
     mechanism = best.mechanism
     if mechanism_traits(mechanism).may_give_up:
         settings = {**settings, "ridge": 0.0}
-    settled = options.resolve_auto(mechanism, **settings)
+    settled = select.resolve_auto(MECHANISMS[mechanism], OpenRequest(**settings))
     assert (best.radius, best.n_draws) == (settled.radius, settled.n_draws)
-    others = [offer for offer in best.options if offer.applies]
+    others = [offer for offer in best.candidates if isinstance(offer, Plan)]
     if best.n_draws == 1:
-        guaranteed = map(options.guarantees_the_set, (one.plan for one in others))
-        several = (one.plan.n_draws > 1 for one in others)
+        guaranteed = map(select.guarantees_the_set, others)
+        several = (one.n_draws > 1 for one in others)
         assert not any(both == (True, True) for both in zip(several, guaranteed, strict=True))
-        costs = {one.name: options.cost(one.name, one.plan) for one in others}
+        costs = {one.mechanism: select.expected_loss(one) for one in others}
         assert costs[mechanism] <= 1.06 * min(costs.values())
     else:  # fewer than five models are no set: one good model is better
-        assert best.n_draws in (5, 10, 20) and options.guarantees_the_set(best)
+        assert best.n_draws in (5, 10, 20) and select.guarantees_the_set(best)
 
 
 def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(monkeypatch, tmp_path):
     message = "Draws did not come: use less."
     monkeypatch.setattr(select.feasibility, "infeasibility_message", lambda planned: message)
     monkeypatch.setattr(select.feasibility, "is_hopeless", lambda planned: True)
-    select._best.cache_clear()
+    select._plan_auto.cache_clear()
     assert not mechanism_traits(planned(epsilon=3.99).mechanism).may_give_up
     for name in ("objective_perturbation", "output_perturbation"):
-        kind = MECHANISMS[name]
-        monkeypatch.setattr(kind, "offer", lambda request, kind=kind: kind.declined("not here"))
+        monkeypatch.setattr(MECHANISMS[name], "why_unsupported", lambda request: "not here")
     ledger = Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*mechanism=\"exact\""):
         model.fit(X, Y)
-    select._best.cache_clear()
+    select._plan_auto.cache_clear()
     assert ledger.entries() == []
 
 
@@ -112,12 +109,12 @@ def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(mon
 )
 def test_a_quicker_mechanism_is_taken_where_the_best_takes_long(n, epsilon, in_chunks, long):
     chosen = planned(**OPEN, n=n, p=21, n_draws=1, epsilon=epsilon, in_chunks=in_chunks)
-    plans = [one.plan for one in chosen.options if one.applies]
-    best = min(plans, key=lambda one: options.cost(one.mechanism, one))
+    plans = [one for one in chosen.candidates if isinstance(one, Plan)]
+    best = min(plans, key=lambda one: select.expected_loss(one))
     assert (chosen.mechanism != best.mechanism) == long
     assert chosen.passes < best.passes / 20 or not long
-    assert options.cost(chosen.mechanism, chosen) <= 1.05 * options.cost(best.mechanism, best)
-    assert ("passes over the rows instead of" in chosen.why) == long
+    assert select.expected_loss(chosen) <= 1.05 * select.expected_loss(best)
+    assert ("passes over the rows instead of" in chosen.reason) == long
 
 
 @pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
@@ -125,7 +122,7 @@ def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_se
     settings = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
     model = RashomonClassifier(mechanism=name, psi=0.05, **settings).fit(X, Y)
     assert model.rashomon_set_.psi == model.plan_.psi == 0.05
-    assert model.plan_.drawn_psi == 0
+    assert model.plan_.law_threshold == 0
     if name == "unthresholded":
         plain = RashomonClassifier(mechanism="exact", psi=0.0, **settings).fit(X, Y)
         assert np.array_equal(model.rashomon_set_.coef, plain.rashomon_set_.coef)
@@ -141,7 +138,7 @@ def test_one_model_is_never_drawn_by_a_mechanism_that_may_give_up(n, p, classes)
         shape = {"n": n, "p": p * (classes - 1), "psi": 0.02, "loss": loss}
         best = select.select(**shape, **OPEN, **budget)
         assert best.mechanism == "objective_perturbation"
-        assert best.why.endswith("it never gives up")
+        assert best.reason.endswith("it never gives up")
         assert best.guarantee.epsilon(0.0) <= epsilon
 
 
@@ -156,26 +153,25 @@ def test_one_model_is_never_drawn_by_a_mechanism_that_may_give_up(n, p, classes)
     ],
 )
 def test_exact_draws_are_tried_on_simulated_rows(shape, settings, hopeless):
-    with suppress_weak_warnings():
-        assert is_hopeless(plan(*shape, 0.02, epsilon=20.0, **settings)) is hopeless
+    assert is_hopeless(plan(*shape, 0.02, epsilon=20.0, **settings)) is hopeless
 
 
 def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law():
     rows = {"n": 50_000, "p": 4, "loss": "logistic", "ridge": 0.0, **BUDGET, "n_draws": 5}
-    known = MECHANISMS["unthresholded"](patience=200_000, spread=0.5)
-    crowded = MECHANISMS["unthresholded"].plan_for(Request(psi=0.5, **rows))
-    plain = MECHANISMS["exact"].plan_for(Request(psi=0.0, **rows))
-    assert known.giving_up(crowded) == known.giving_up(plain)
-    assert known.giving_up(plain) > known.giving_up(replace(plain, psi=0.5))
+    at_zero = MECHANISMS["unthresholded"].plan(Request(psi=0.5, patience=200_000, **rows))
+    same = MECHANISMS["exact"].plan(Request(psi=0.0, patience=200_000, **rows))
+    assert at_zero.beta == same.beta and at_zero.guarantee.assumptions == same.guarantee.assumptions
+    sampler = ExactSampler(patience=200_000, spread=0.5)
+    assert sampler.giving_up(4, same.beta, 0.0, 5) > sampler.giving_up(4, same.beta, 0.5, 5)
 
 
 @pytest.mark.parametrize("psi", [0.005, 0.02])
 def test_the_hit_rate_of_draws_at_psi_zero_is_a_gamma_law(psi):
     request = Request(**{**LENDING, "psi": psi}, **BUDGET, n_draws=3)
-    exact = MECHANISMS["unthresholded"].plan_for(request)
+    exact = MECHANISMS["unthresholded"].plan(request)
     assert exact.hit_rate_bound == pytest.approx(gamma(exact.p).cdf(exact.beta * psi), rel=1e-9)
-    assert exact.at(exact.eta)[1] == pytest.approx(exact.hit_rate_bound)
-    path = MECHANISMS["langevin_average"].plan_for(replace(request, ridge=0.1))
+    assert cost_and_hit_rate(exact, exact.eta)[1] == pytest.approx(exact.hit_rate_bound)
+    path = MECHANISMS["langevin_average"].plan(replace(request, ridge=0.1))
     assert path.hit_rate_bound == pytest.approx(max(0, 1 - path.excess_bound / psi))
 
 
@@ -197,7 +193,9 @@ def test_no_named_mechanism_adds_a_ridge_though_the_rule_would():
         assert select.select(mechanism=mechanism, **shape, **budget).ridge == 0, mechanism
         declared = select.select(mechanism=mechanism, **{**shape, "ridge": 0.01}, **budget)
         assert declared.ridge == 0.01
-    assert options.resolve_auto("unthresholded", **shape, **budget).ridge > 0  # the control
+    assert (
+        select.resolve_auto(MECHANISMS["unthresholded"], OpenRequest(**shape, **budget)).ridge > 0
+    )  # the control
 
 
 def test_a_grid_claims_its_range_whatever_paid_for_the_plan():
@@ -206,6 +204,4 @@ def test_a_grid_claims_its_range_whatever_paid_for_the_plan():
     assert grid.guarantee_.pure_epsilon == pytest.approx(4 * grid.plan_.eta)
     best = plan(2000, 3, 0.02, radius=4.0, row_norm=1.0, **settings, certificate="best")
     assert best.certificate == "localised"
-    assert FiniteGridSampler().guarantee(best).pure_epsilon == best.eta > 2.0
-    with pytest.raises(TypeError, match="make it with plan_path"):
-        PlannedPath(best)
+    assert grid.plan_.certificate == "oscillation"

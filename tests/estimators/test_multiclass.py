@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 

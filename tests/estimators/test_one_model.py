@@ -12,8 +12,9 @@ import rashomon_explorer as rx
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.options import cost
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import MECHANISMS
+from rashomon_explorer.mechanisms.select import expected_loss
 from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
@@ -122,7 +123,7 @@ def test_family_is_chosen_from_public_numbers():
 
     trees = (family(24), family(240, epsilon=0.1), family(48, classes=[0, 1, 2]))
     assert {one.mechanism for one in trees} == {"counted_trees"}
-    assert all("n·ε is at most 8 per parameter" in one.why for one in trees)
+    assert all("n·ε is at most 8 per parameter" in one.reason for one in trees)
     linear = (family(25), family(241, epsilon=0.1), family(24, family="linear"))
     linear += (family(24, schema=None), family(24, mechanism="output_perturbation"))
     linear += (family(24, classes=[0, 1, 2, 3]),)  # of which few leaves name too few
@@ -170,11 +171,15 @@ def test_auto_selects_the_least_expected_loss_and_states_the_reason(goal, reason
     planned = model.plan_ = model.plan(5_000, 3)
     bounds = {"rows": planned.excess_bound, "population": planned.population_bound}
     assert model.excess_bound_ == bounds[goal] and len({*bounds.values()}) == 2
-    costs = {one.name: cost(one.name, one.plan, goal) for one in planned.options if one.applies}
+    costs = {
+        one.mechanism: expected_loss(one, goal)
+        for one in planned.candidates
+        if isinstance(one, Plan)
+    }
     assert costs[planned.mechanism] == min(costs.values())
-    assert reason in planned.why and planned.why in repr(planned)
+    assert reason in planned.reason and planned.reason in repr(planned)
     compared = {name for name, kind in MECHANISMS.items() if kind.traits.compared}
-    assert {one.name for one in planned.options} == compared
+    assert {one.mechanism for one in planned.candidates} == compared
 
 
 @pytest.mark.parametrize(

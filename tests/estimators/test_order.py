@@ -12,8 +12,8 @@ from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor, Tab
 from rashomon_explorer.data import Numeric, YesNo
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError, SamplerError
 from rashomon_explorer.mechanisms.base import Batch
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.exact import Exact
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.privacy import pure
 from tests.estimators.charged import ESTIMATORS
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
@@ -160,13 +160,13 @@ def charged_classifier(ledger, **settings):
 
 
 def test_a_sampler_that_fails_leaves_its_charge_spent(X, labels, tmp_path, monkeypatch):
-    class Failing(ExactSampler):
-        def batches(self, *args):
-            batch = next(super().batches(*args))
+    class Failing(Exact):
+        def batches(self, target, plan, rng):
+            batch = next(super().batches(target, plan, rng))
             yield Batch(batch.theta[:, :1], batch.losses[:1], batch.evaluated)
             raise SamplerError("out of luck")
 
-    monkeypatch.setitem(MECHANISMS, "exact", Failing)
+    monkeypatch.setattr(MECHANISMS["exact"], "batches", Failing().batches)
     ledger = Ledger.create(tmp_path / "data.ledger")
     with pytest.raises(FitError) as caught:
         charged_classifier(ledger, mechanism="exact").fit(X, labels)

@@ -5,8 +5,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.measures.ranges import declared_problem
-from rashomon_explorer.mechanisms.planning import scaling
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms import private_scaling as scaling
 from rashomon_explorer.privacy import Ledger, compose
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
@@ -80,7 +79,7 @@ def test_both_parts_together_cost_what_was_requested(mechanism, delta):
 def test_a_grid_of_models_pays_for_both():
     grid = {"mechanism": "finite_grid", "radius": 2.0, "delta": 0.0}
     planned = classifier(standardize="private", **grid).plan(N, 1)
-    stated = MECHANISMS["finite_grid"].for_plan(planned).guarantee(planned)
+    stated = planned.guarantee
     assert stated.epsilon(0.0) == pytest.approx(1.0) and scaling.STATED in stated.assumptions
 
 
@@ -101,10 +100,10 @@ def test_the_guarantee_states_both_parts_and_is_one_charge(fitted, tmp_path):
 @pytest.mark.parametrize("d", [2, 90])
 def test_delta_is_halved_beside_objective_perturbation_of_either_noise(d):
     planned = classifier(delta=1e-6, n_draws=1).plan(6_000, d)
-    assert planned.mechanism == "objective_perturbation" and planned.gaussian == (d == 90)
+    assert planned.mechanism == "objective_perturbation" and planned.details.gaussian == (d == 90)
     assert planned.columns.halved and planned.delta == 1e-6
     assert 0.99 < planned.guarantee.epsilon(1e-6) <= 1.0
-    assert (planned.guarantee.epsilon(0.9e-6) > 1) == planned.gaussian
+    assert (planned.guarantee.epsilon(0.9e-6) > 1) == planned.details.gaussian
 
 
 def test_a_set_carries_its_map(tmp_path):

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, RashomonTreeClassifier, exceptions
-from rashomon_explorer.mechanisms.planning.options import LEAST_HITS
-from rashomon_explorer.mechanisms.planning.trees import coldest, energy_cap, plan_trees
+from rashomon_explorer.mechanisms.select import LEAST_HITS
+from rashomon_explorer.mechanisms.sparse_trees import coldest, energy_cap, hit_rate_within
 from rashomon_explorer.sets import ReleasedTrees
 from rashomon_explorer.trees import CountedTrees, TreeClass
 from rashomon_explorer.trees.private import gibbs_draws
 from tests.estimators.traps import TrapArray
+from tests.mechanisms.builders import planned_trees
 from tests.trees.listed import errors_of, leaves_of, some_rows, whole_class
 
 N = 4000
@@ -39,12 +40,12 @@ class TestPrice:
     @pytest.mark.parametrize("ledger", [False, True])
     def test_all_draws_together_cost_no_more_than_was_asked(self, epsilon, delta, n_draws, ledger):
         public = {"log_size": 10.0, "most_leaves": 5, "psi": 0.02, "ledger": ledger}
-        bought = plan_trees(1000, **public, epsilon=epsilon, delta=delta, n_draws=n_draws)
+        bought = planned_trees(1000, **public, epsilon=epsilon, delta=delta, n_draws=n_draws)
         assert bought.guarantee.epsilon(delta) <= epsilon * (1 + 1e-12)
         # One row moves an energy by β/n either way; the rest of η is rounding.
         assert 2 * bought.beta / 1000 < bought.eta < 2 * bought.beta / 1000 * (1 + 1e-6)
         public |= {"psi": 0.5, "leaf_penalty": 0.1}  # neither changes the cost
-        other = plan_trees(1000, **public, epsilon=epsilon, delta=delta, n_draws=n_draws)
+        other = planned_trees(1000, **public, epsilon=epsilon, delta=delta, n_draws=n_draws)
         assert other.eta == bought.eta
 
     def test_rounding_is_paid_for(self):
@@ -75,23 +76,23 @@ class TestPromise:
         """Exact hit rates of small tables against the promise from the size of the class."""
         trees = whole_class(2, 3)
         public = {"log_size": math.log(len(trees)), "most_leaves": 3, "leaf_penalty": 0.01}
-        bought = plan_trees(12, **public, psi=psi, epsilon=4 * beta_n, n_draws=2, hit_rate=0.9)
+        bought = planned_trees(12, **public, psi=psi, epsilon=4 * beta_n, n_draws=2, hit_rate=0.9)
         for seed in range(6):
             X, y = some_rows(seed, m=2)
             losses = np.array([errors_of(t, X, y) / 12 + 0.01 * leaves_of(t) for t in trees])
             energy = bought.beta * np.maximum(losses - losses.min() - bought.law_psi, 0)
-            weights = np.exp(-np.minimum(energy, energy_cap(bought.log_size)))
+            weights = np.exp(-np.minimum(energy, energy_cap(bought.request.log_size)))
             inside = losses <= losses.min() + psi
             assert weights[inside].sum() / weights.sum() >= bought.hit_rate_bound
             excess = (weights * (losses - losses.min())).sum() / weights.sum()
             assert excess <= bought.excess_bound
 
     def test_the_promise_is_nearly_attained_by_a_law_with_one_good_tree(self):
-        bought = plan_trees(1000, log_size=5.0, most_leaves=3, psi=0.05, epsilon=1.0, n_draws=2)
+        bought = planned_trees(1000, log_size=5.0, most_leaves=3, psi=0.05, epsilon=1.0, n_draws=2)
         others = math.exp(5.0) - 1
         worst = 1 / (1 + others * math.exp(-bought.beta * (0.05 - bought.law_psi)))
         assert bought.hit_rate_bound == pytest.approx(worst, rel=1e-6)
-        assert bought.hit_rate(0.05) == bought.hit_rate_bound < bought.hit_rate(0.1)
+        assert hit_rate_within(bought, 0.05) == bought.hit_rate_bound < hit_rate_within(bought, 0.1)
 
     def test_one_tree_is_drawn_near_the_best(self):
         one = RashomonTreeClassifier(n_draws=1, delta=0.0).plan(10**6, 10)
@@ -136,7 +137,7 @@ class TestFit:
         """Nearly all trees have more errors than the window: they come from the class itself."""
         counted = CountedTrees(*table, max_leaves=3)
         public = {"log_size": counted.trees.log_size, "most_leaves": 3, "psi": 0.0}
-        planned = plan_trees(N, **public, epsilon=epsilon, n_draws=n_draws)
+        planned = planned_trees(N, **public, epsilon=epsilon, n_draws=n_draws)
         draws = gibbs_draws(counted, planned, np.random.default_rng(0))
         assert np.array_equal([counted.errors(tree) / N for tree in draws.trees], draws.losses)
         best = counted.least if epsilon > 1 else pytest.approx(0.5, abs=0.05)
@@ -188,7 +189,7 @@ class TestQuestions:
         asked = {"thresholds": {"age": [30, 40, 50]}, "max_leaves": 3, "n_draws": 1}
         fitted = RashomonTreeClassifier(**asked).fit(frame, y)
         assert fitted.questions_ == ("age > 30", "age > 40", "age > 50", "owns")
-        assert fitted.plan(N, 2).log_size == fitted.plan_.log_size
+        assert fitted.plan(N, 2).request.log_size == fitted.plan_.request.log_size
         assert fitted.score(frame, y) == 1
         assert fitted.rashomon_set_.scores(frame).shape == (1, N)
 
@@ -222,12 +223,12 @@ def test_only_privately_drawn_trees_are_released(fitted, table, tmp_path):
 def test_trees_have_five_leaves_or_as_many_as_can_be_counted(table):
     """From public numbers alone; who asks for more is refused, with what would fit."""
     asked = RashomonTreeClassifier(n_draws=1)
-    assert asked.plan(32_561, 12).most_leaves == 5
-    assert asked.plan(32_561, 71).most_leaves == 4
+    assert asked.plan(32_561, 12).request.most_leaves == 5
+    assert asked.plan(32_561, 71).request.most_leaves == 4
     with pytest.raises(ValueError, match="4 leaves or 41 features would fit"):
         asked.set_params(max_leaves=5).plan(32_561, 71)
-    assert asked.plan(32_561, 41).most_leaves == 5
-    assert asked.set_params(max_leaves=None).plan(245, 97).memory < 2**30
+    assert asked.plan(32_561, 41).request.most_leaves == 5
+    assert asked.set_params(max_leaves=None).plan(245, 97).details.memory < 2**30
     X, y = table
     fitted = RashomonTreeClassifier(n_draws=2, random_state=0).fit(X, y)
     five = RashomonTreeClassifier(n_draws=2, max_leaves=5, random_state=0).fit(X, y)

@@ -22,10 +22,8 @@ from rashomon_explorer import (
     plan_table,
 )
 from rashomon_explorer.data import YesNo
+from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.expected_gain import spread
 
 STRONG: dict[str, Any] = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
@@ -58,8 +56,7 @@ def test_a_warning_points_to_the_line_that_fits(model, X, labels):
 
 def test_a_cached_plan_warns_again():
     weak = RashomonClassifier(epsilon=0.01)
-    with suppress_weak_warnings():
-        planned = weak.plan(200, 8)
+    planned = quiet(RashomonClassifier(epsilon=0.01)).plan(200, 8)
     for _ in range(2):
         with pytest.warns(WeakGuaranteeWarning, match="this plan is weak: the model is expected"):
             assert weak.plan(200, 8) == planned
@@ -86,10 +83,10 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
     assert (planned.expected.share < 0.5) == weak
     assert planned.expected.low <= planned.expected.share <= planned.expected.high <= 1.1
     assert "simulated tables of this shape; no guarantee" in repr(planned)
-    assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
+    assert ("is expected to reach" in planned.weakness) == weak
     for share in (0.49, 0.5):
-        judged = replace(planned, expected=planned.expected._replace(share=share))
-        assert (weak_guarantee_reason(judged) == "") == (share == 0.5)
+        judged = replace(planned, simulation=planned.expected._replace(share=share))
+        assert (judged.weakness == "") == (share == 0.5)
     assert planned.expected.least == 0.5
     assert planned.expected == DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected
 
@@ -109,7 +106,7 @@ def test_one_tree_warns_below_half_of_the_possible_gain(rows, base_rate, weak):
     planned = tree.plan(rows)
     assert planned.expected.least == 0.5 and planned.expected.is_weak == weak
     assert tree.set_params(base_rate=1 - base_rate).plan(rows).expected == planned.expected
-    assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
+    assert ("is expected to reach" in planned.weakness) == weak
     assert ("less than 50% of the possible gain is expected" in repr(planned)) == weak
 
 
@@ -117,10 +114,10 @@ def test_one_tree_warns_below_half_of_the_possible_gain(rows, base_rate, weak):
 @pytest.mark.parametrize(("base_rate", "trees"), [(0.03, False), (0.4, True), (0.96, False)])
 def test_the_base_rate_decides_between_tree_and_linear_model(base_rate, trees):
     schema = TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(9)])
-    assert isinstance(DPClassifier(schema=schema).plan(60), TreePlan)
+    assert DPClassifier(schema=schema).plan(60).of_trees
     planned = DPClassifier(base_rate=base_rate, schema=schema).plan(100)
-    assert isinstance(planned, TreePlan) == trees
-    assert isinstance(DPClassifier(schema=schema).plan(100), TreePlan) is False
+    assert planned.of_trees == trees
+    assert not DPClassifier(schema=schema).plan(100).of_trees
 
 
 def test_a_base_rate_is_public_and_of_two_classes(X, labels):

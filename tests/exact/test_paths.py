@@ -145,16 +145,16 @@ class TestPaths:
         public = {"radius": 2.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
         planned = plan_path(5000, 4, psi, **public, n_draws=3)
         made = Constants.from_loss("logistic", n=5000, p=4, domain=Ball(2.0), row_bound=1.5)
-        moved = gradient_sensitivity(made, psi, width=planned.width)
-        assert planned.sensitivity == pytest.approx(moved)
-        h, N, beta = planned.step_size, planned.n_steps, planned.beta
-        mu = beta * planned.sensitivity * math.sqrt(3 * N * h / 2)
+        moved = gradient_sensitivity(made, psi, width=planned.details.width)
+        assert planned.details.sensitivity == pytest.approx(moved)
+        h, N, beta = planned.details.step_size, planned.details.n_steps, planned.beta
+        mu = beta * planned.details.sensitivity * math.sqrt(3 * N * h / 2)
         assert planned.guarantee.mu == exactly(mu) and mu <= gdp_mu(1.0, 1e-6)
         assert mu == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-6)
-        bend = made.M + (made.L**2 / planned.width if planned.width else 0)
+        bend = made.M + (made.L**2 / planned.details.width if planned.details.width else 0)
         noise = 4 / (beta - 4 * bend * beta**2 * N * h / (N + 1) ** 2)
         excess = noise + 2.0**2 / (2 * beta * h * N)
-        assert planned.excess_bound == exactly(excess + psi + planned.width / 2)
+        assert planned.excess_bound == exactly(excess + psi + planned.details.width / 2)
         ledger = plan_path(5000, 4, psi, **public, ledger=True)
         assert ledger.guarantee.rho <= 0.0245  # zcdp_rho(1, 1e-6)
 
@@ -197,7 +197,7 @@ def test_the_noise_on_a_minimiser_has_the_planned_length():
     problem = posed(ridge=0.5)
     sampler = localised(epsilon=40.0, failure=1e-3)
     bought = sampler.plan(problem)
-    noisy = sampler.mechanism(problem).noisy_minimiser(problem, Silent(1.0))
+    noisy = sampler.noisy_minimiser(problem, Silent(1.0))
     known = problem.minimum.theta
     # Gamma(p) times σ in a uniform direction; the solver is within its paid distance.
     length = bought.noise_scale * 2

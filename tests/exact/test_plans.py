@@ -9,14 +9,14 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, ndtri
 from scipy.stats import gamma, norm
 
+from rashomon_explorer.mechanisms import costs as pricing
 from rashomon_explorer.mechanisms import guaranteed_hit_rate, plan
+from rashomon_explorer.mechanisms.centres import plan_noisy_minimiser
 from rashomon_explorer.mechanisms.certificates import gibbs_laws, localised, paths, sensitivity
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
     plan_perturbed_objective,
 )
-from rashomon_explorer.mechanisms.planning import pricing
-from rashomon_explorer.mechanisms.planning.centres import plan_noisy_minimiser
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy import conversions as c

@@ -13,7 +13,7 @@ from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer import Explorer, drawing
 from rashomon_explorer.explorer.drawing import DrawJob, progress
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from tests.explorer.pages import press
 
 
@@ -90,7 +90,7 @@ def test_stop_ends_a_pass_over_the_rows_only_while_there_is_no_draw():
     job.latest = object()
     job._read(*chunk)
     assert job.rows_read == 3
-    state = Mock(requested_draws=2, n_drawn=0, plan=Mock(Plan, passes=41.0))
+    state = Mock(requested_draws=2, n_drawn=0, plan=Mock(Plan, passes=41.0, of_trees=False))
     assert "3 rows read. About 41 passes; rows kept in memory" in progress(job, state)
 
 

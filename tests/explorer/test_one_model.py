@@ -14,7 +14,7 @@ from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.explorer import Explorer, bundle, score
 from rashomon_explorer.explorer.paid import Tuned, paid_model
-from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.privacy import pure
 from tests.explorer.pages import set_state, unzipped
 

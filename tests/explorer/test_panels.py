@@ -15,8 +15,8 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OPENML
 from rashomon_explorer.explorer.panels.settings import MECHANISMS
 from rashomon_explorer.explorer.widgets.controls import Slider
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
+from rashomon_explorer.mechanisms.registry import SET_MECHANISMS
+from rashomon_explorer.mechanisms.request import AUTO
 from tests.explorer.pages import press, set_state
 
 
@@ -95,7 +95,7 @@ def test_selection_compares_draws_with_the_best(cancer_page):
 def test_every_table_opens_with_twenty_draws_and_one_model_is_a_goal_of_its_own(
     as_it_opens, tmp_path, cancer
 ):
-    assert set(MECHANISMS) == {AUTO, *OF_SEVERAL_MODELS}
+    assert set(MECHANISMS) == {AUTO, *SET_MECHANISMS}
     explorer = Explorer(home=tmp_path)
     assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
     explorer.session.choose(cancer)

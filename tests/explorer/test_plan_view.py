@@ -116,13 +116,13 @@ def test_an_excess_above_psi_warns_and_asks_whatever_the_mechanism(cancer_page, 
     page = cancer_page
     set_state(page, mechanism=mechanism, psi=0.02, epsilon=1.0, n_draws=4)
     plan = page.plan
-    assert plan.psi < plan.weighed_excess
+    assert plan.psi < plan.stated_excess
     quote = page.drawing.quote()
     assert "more than ψ = 0.02" in quote.weakness or "model of zeros" in quote.weakness
     assert page.draw_panel.button.button_style == ""
     page.draw_panel.button.click()
     assert page.draw_panel.question.open and page.ledger is None
-    page.state.psi = 2 * plan.weighed_excess + 1  # the control
+    page.state.psi = 2 * plan.stated_excess + 1  # the control
     assert "more than ψ" not in page.drawing.quote().weakness
 
 

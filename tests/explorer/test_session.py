@@ -40,7 +40,7 @@ def test_planning_reads_no_row_and_writes_no_file(cancer_page, cancer, tmp_path,
 def test_what_was_shown_is_what_is_drawn_and_charged(cancer_page, cancer, path):
     page, shown = cancer_page, cancer_page.plan
     page.draw()
-    assert page.state.phase == "done" and page.rashomon_set.plan is shown
+    assert page.state.phase == "done" and page.rashomon_set.plan == shown
     ledger = Ledger.open(path)
     assert page.ledger.spent() == ledger.spent() == page.state.account.spent == pytest.approx(4.0)
     assert page.guarantee.epsilon(1e-6) == pytest.approx(4.0) and not page.guarantee.reproducible

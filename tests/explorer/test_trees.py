@@ -15,7 +15,6 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import score
 from rashomon_explorer.explorer.family import names_in_words
 from rashomon_explorer.explorer.streamed_table import tree_rows
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
@@ -29,7 +28,7 @@ AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "g
 def drawn(tmp_path_factory):
     explorer = Explorer(load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
     set_state(explorer, **AS_OPENED)
-    assert isinstance(explorer.plan, TreePlan) and explorer.plan.most_leaves == 3
+    assert explorer.plan.of_trees and explorer.plan.request.most_leaves == 3
     explorer.draw()
     return explorer
 
@@ -76,7 +75,7 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
     assert page.estimator.predict(page.data.frame).shape == (len(page.rows),)
     number = page.state.in_view
     page.state.family = "linear"
-    assert not isinstance(page.plan, TreePlan)
+    assert not page.plan.of_trees
     page.session.open_saved(number)
     assert page.rashomon_set.models.trees == models.models.trees
     assert "RashomonTreeClassifier" in page.model_panel.lines()[1]  # a set brings its settings
@@ -161,13 +160,13 @@ def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(p
     assert answers.drawn_class(models) is answers.counted
     planned = models.plan
     others = [
-        {"questions": planned.questions[1:]},
-        {"most_leaves": planned.most_leaves + 1},
+        {"questions": planned.request.questions[1:]},
+        {"most_leaves": planned.request.most_leaves + 1},
         {"max_depth": 1},
         {"leaf_penalty": 0.1},
         {"costs": ((0, 1), (2, 0))},
     ]
-    for strange in (None, *(replace(planned, **other) for other in others)):
+    for strange in (None, *(planned.with_numbers(**other) for other in others)):
         with pytest.raises(DataError, match="restore leaves, depth, leaf penalty and thresholds"):
             answers.drawn_class(replace(models, planned=strange))
     page.state.leaf_penalty = 0.02
@@ -239,11 +238,11 @@ def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
 
 def test_depth_narrows_the_class_and_its_end_means_any(page):
     panel, state, dial = page.model_panel, page.state, page.model_panel.dials["max_depth"]
-    assert page.plan.log_size == pytest.approx(TreeClass(30, 3).log_size)
+    assert page.plan.request.log_size == pytest.approx(TreeClass(30, 3).log_size)
     dial.value = 2.0
     assert state.max_depth == 2 and "max_depth=2" in panel.lines()[1]
     state.max_leaves = 4
-    assert page.plan.log_size == pytest.approx(TreeClass(30, 4, 2).log_size)
+    assert page.plan.request.log_size == pytest.approx(TreeClass(30, 4, 2).log_size)
     dial.value = dial.high
     assert state.max_depth is None and "max_depth=None" in panel.lines()[1]
     state.max_leaves = 40  # beyond the slider
@@ -261,7 +260,7 @@ def test_thresholds_are_typed_into_the_one_declaration(page):
     assert state.data.schema[first.name].thresholds == (-0.1, 0.3)
     assert box.value == "-0.1, 0.3" and "29 questions" in editor.size.value
     assert page.tree_answers.questions[:2] == (f"{first.name} > -0.1", f"{first.name} > 0.3")
-    assert page.plan.log_size == pytest.approx(TreeClass(29, 3).log_size)
+    assert page.plan.request.log_size == pytest.approx(TreeClass(29, 3).log_size)
     saved = TableSchema.from_toml(page.data_panel.schema.saver.fetch().content.decode())
     assert saved[first.name].thresholds == (-0.1, 0.3)
     box.value = "0.3, 7"
@@ -285,7 +284,9 @@ def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(tmp_path):
     assert {tree.reference for tree in trees if hasattr(tree, "reference")} == {0.125}
     known = {"RashomonTreeClassifier": RashomonTreeClassifier, "explorer": page}
     fitted = eval(page.model_panel.lines()[1], known)
-    assert fitted.plan(len(page.rows)).log_size == pytest.approx(math.log(TreeClass(10, 2).size))
+    assert fitted.plan(len(page.rows)).request.log_size == pytest.approx(
+        math.log(TreeClass(10, 2).size)
+    )
 
 
 @pytest.mark.law

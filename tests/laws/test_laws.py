@@ -264,7 +264,7 @@ PROMISED = [
 @pytest.mark.parametrize(("method", "delta", "powers"), PROMISED)
 def test_promises_have_the_rates_that_are_printed(method, delta, powers):
     def promised(n, p, epsilon):
-        return MECHANISMS[method].offer(request_of("quadratic", n, p, epsilon, delta)).excess
+        return MECHANISMS[method].plan(request_of("quadratic", n, p, epsilon, delta)).excess_bound
 
     found = [
         slope_of(N, [promised(n, 8, 0.2) for n in N]),
@@ -290,7 +290,7 @@ def test_promises_on_a_population_have_the_rates_that_are_printed(method, notion
 
     def promised(n, p, epsilon):
         request = replace(request_of("quadratic", n, p, epsilon, delta), ridge=ridge)
-        return MECHANISMS[method].offer(request).plan.population_bound
+        return MECHANISMS[method].plan(request).population_bound
 
     n, p = 8_000 * 2 ** np.arange(4), 128 * 2 ** np.arange(4)
     mu = 0.01 * 2.0 ** np.arange(4)
@@ -336,10 +336,10 @@ def test_noisy_moments_are_of_second_order_where_the_best_model_is_inside():
     reached = []
     for n in N:
         request = request_of("quadratic", n, 4, 4.0, DELTA)
-        offer, posed = MECHANISMS["moments"].offer(request), TABLES["quadratic"].posed(n, 4, 0.0)
+        offer, posed = MECHANISMS["moments"].plan(request), TABLES["quadratic"].posed(n, 4, 0.0)
         rng = np.random.default_rng(0)
         drawn = np.column_stack(
-            [MECHANISMS["moments"].for_plan(offer.plan).draw(posed, rng) for _ in range(200)]
+            [MECHANISMS["moments"].model(posed, offer, rng) for _ in range(200)]
         )
         least = float(posed.value(np.full((4, 1), 0.3))[0])
         reached.append(float(posed.value(drawn).mean()) - least)

@@ -15,7 +15,7 @@ from rashomon_explorer.measures import disagreement_decomposition as decompose
 from rashomon_explorer.measures.decomposition import _hit_interval, pair_mean, pair_sums
 from rashomon_explorer.measures.multiplicity import score_variance
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 

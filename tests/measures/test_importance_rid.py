@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.measures import importance_distribution, rid
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.trees import CountedTrees
 from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class

@@ -8,7 +8,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import disagreement_decomposition as decompose
-from rashomon_explorer.mechanisms.planning.trees import energy_cap
+from rashomon_explorer.mechanisms.sparse_trees import energy_cap
 from tests.trees.listed import errors_of, leaves_of, whole_class
 
 N, PENALTY, PSI = 90, 0.01, 0.205
@@ -55,7 +55,7 @@ def exact(table, models):
     labels = np.array([models.models.__class__((tree,), 2).labels(X)[0] for tree in trees])
     excess = losses - losses.min()
     energy = planned.beta * np.maximum(excess - planned.law_psi, 0)
-    law = np.exp(-np.minimum(energy, energy_cap(planned.log_size)))
+    law = np.exp(-np.minimum(energy, energy_cap(planned.request.log_size)))
     chances = [weights @ labels / weights.sum() for weights in (law, (excess <= PSI) * 1.0)]
     total, width = (float((2 * chance * (1 - chance)).mean()) for chance in chances)
     return {"total": total, "width": width, "noise": total - width}

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import OpenRequest, Request, TreeRequest
+from rashomon_explorer.mechanisms.select import resolve_auto
+from rashomon_explorer.mechanisms.sparse_trees import plan_trees
 
 USUAL = {
     "n": 2_000, "p": 3, "psi": 0.0, "loss": "logistic", "radius": 2.0, "row_norm": 1.2,
@@ -14,6 +17,18 @@ def request_of(**changed):
     return Request(**{**USUAL, **changed})
 
 
+def resolved(mechanism, **settings):
+    """The request of open settings that the rule completes for a mechanism."""
+    return resolve_auto(MECHANISMS[mechanism], OpenRequest(**settings))
+
+
+def plan_arguments(request):
+    """Arguments of :func:`rashomon_explorer.mechanisms.plan` for a request."""
+    fields = {name: getattr(request, name) for name in Request.__dataclass_fields__}
+    del fields["in_chunks"], fields["patience"]
+    return {**fields, "ledger": request.composition}
+
+
 def by_settings(planner):
     """A planner of requests, called with the fields of a request one by one."""
 
@@ -23,6 +38,11 @@ def by_settings(planner):
         return planner(request_of(**{"delta": 0.0, **named}), **settings)
 
     return planned
+
+
+def planned_trees(n, **settings):
+    """Plan of trees from public numbers."""
+    return plan_trees(TreeRequest(n, **{"delta": 0.0, "n_draws": 1, **settings}))
 
 
 def constants_of(loss="logistic", **changed):

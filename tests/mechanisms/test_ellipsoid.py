@@ -5,35 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.special import logsumexp
 
-from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
-from rashomon_explorer.mechanisms import guaranteed_hit_rate, plan
-from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms import centres
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
+from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
-from rashomon_explorer.mechanisms.ellipsoid import exact_plan
 from rashomon_explorer.mechanisms.ellipsoid import plan as ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
-from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity
-from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
+from rashomon_explorer.mechanisms.ellipsoid.sampler import Ellipsoid
 from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
-from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import bounded_range, compose, gdp
-from rashomon_explorer.privacy.conversions import zcdp_epsilon
-from rashomon_explorer.problem.domains import Ball, CutEllipsoid
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.problem import Problem
-from tests.crossing import crossed
 from tests.mechanisms.builders import Silent, by_settings, constants_of
-from tests.mechanisms.samplers.laws import LEVEL, agreement
 
 RADIUS, ZEROS = 4.0, 0.7
 ROWS = {"n": 50_000, "p": 40, "psi": 0.05, "radius": RADIUS, "row_norm": 1.4}
@@ -50,60 +36,25 @@ def planned_ellipsoid(**changed):
     return plan_of(**{**ROWS, **BUDGET, **changed})
 
 
-def two_stages(**changed):
-    with suppress_weak_warnings():
-        return by_settings(exact_plan.plan_ellipsoid_exact)(
-            **{**MANY, **BUDGET, "epsilon": 4.0, "n_draws": 20, **changed}
-        )
-
-
 @pytest.mark.parametrize("ledger", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 0.01, 1.0])
 def test_an_ellipsoid_spends_its_budget_and_draws_cost_nothing(ridge, ledger):
     planned = planned_ellipsoid(ridge=ridge, ledger=ledger)
     paid = planned.guarantee
-    assert paid.mu == pytest.approx(math.hypot(planned.centre.mu, planned.hessian_mu), rel=1e-12)
+    assert paid.mu == pytest.approx(
+        math.hypot(planned.details.centre.mu, planned.details.hessian_mu), rel=1e-12
+    )
     assert paid.rho == pytest.approx(paid.mu**2 / 2, rel=1e-12)
     spent = replace(paid, mu=math.inf).epsilon(1e-6) if ledger else paid.epsilon(1e-6)
     assert 0.9999 < spent <= 1.0
     many = planned_ellipsoid(ridge=ridge, ledger=ledger, n_draws=1_000_000)
-    assert many.guarantee == paid and many.centre == planned.centre
-
-
-@pytest.mark.parametrize("ledger", [False, True])
-@pytest.mark.parametrize("draws", [1, 20, 1_000])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_both_stages_together_spend_the_budget(epsilon, draws, ledger):
-    planned = two_stages(epsilon=epsilon, n_draws=draws, ledger=ledger)
-    parts = [gdp(planned.centre.mu), gdp(planned.hessian_mu)]
-    parts += [bounded_range(planned.beta * planned.oscillation)] * draws
-    rho = sum(part.rho for part in parts)
-    assert planned.guarantee.rho == pytest.approx(rho, rel=1e-9)
-    assert planned.guarantee.rho == pytest.approx(compose(parts).rho, rel=1e-9)
-    spent = planned.guarantee.epsilon(1e-6)
-    assert 0.9999 * epsilon < spent <= epsilon
-    assert spent >= zcdp_epsilon(rho, 1e-6) * (1 - 1e-9)
-    assert not math.isfinite(planned.guarantee.pure_epsilon)
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_share_is_that_of_the_draws(share):
-    planned = two_stages(share=share)
-    assert planned.first_rho / planned.guarantee.rho == pytest.approx(1 - share, rel=1e-9)
-    assert planned.draw_eta == pytest.approx(planned.beta * planned.oscillation, rel=1e-12)
-    assert exact_plan.two_stages(gdp(1.0), 2.0, 3).rho == pytest.approx(0.5 + 3 * 4 / 8)
-
-
-def test_the_temperature_is_priced_on_the_whole_ball_with_the_minimums_error():
-    """min L is that of the ball: where it lies, a record moves it by as much as the ball allows."""
-    known = known_of(n=200_000, p=20, ridge=0.0)
-    assert two_stages().oscillation == known.osc + 2 * known.gap_tolerance
+    assert many.guarantee == paid and many.details.centre == planned.details.centre
 
 
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 def test_noise_is_its_sensitivity_over_its_share(ridge):
     planned, known = planned_ellipsoid(ridge=ridge), known_of(ridge=ridge)
-    centre, moved = planned.centre, data_slope(known, Ball(RADIUS))
+    centre, moved = planned.details.centre, data_slope(known, Ball(RADIUS))
     if centre.name == "gradients":
         expected = moved * math.sqrt(centre.n_steps) / centre.mu
     else:
@@ -112,7 +63,9 @@ def test_noise_is_its_sensitivity_over_its_share(ridge):
         assert centre.solver == off
     assert centre.noise == pytest.approx(expected, rel=1e-12)
     curved = math.sqrt(2) * 1.4**2 / 4 / 50_000
-    assert planned.hessian_noise == pytest.approx(curved / planned.hessian_mu, rel=1e-9)
+    assert planned.details.hessian_noise == pytest.approx(
+        curved / planned.details.hessian_mu, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.003])
@@ -156,8 +109,8 @@ def test_the_hessian_moves_by_root_two_of_the_largest_row(loss, bend):
 
 def test_the_lift_is_above_the_noises_largest_eigenvalue():
     planned = planned_ellipsoid(n=20_000, p=80, psi=0.02, ridge=0.01)
-    edge = planned.hessian_noise * (math.sqrt(2 * 80) + math.sqrt(-2 * math.log(0.05)))
-    assert edge <= planned.lift == pytest.approx(edge, rel=1e-3)
+    edge = planned.details.hessian_noise * (math.sqrt(2 * 80) + math.sqrt(-2 * math.log(0.05)))
+    assert edge <= planned.details.regularisation == pytest.approx(edge, rel=1e-3)
 
 
 @pytest.mark.parametrize(("mu", "ridge"), [(0.2, 0.0), (0.2, 0.003), (0.2, 0.3), (0.05, 0.005)])
@@ -242,86 +195,26 @@ def test_nothing_is_proved_without_reason():
 
 def test_a_hit_rate_is_guaranteed_where_it_is_proved_and_nowhere_else():
     sure = planned_ellipsoid(ridge=0.2)
-    assert sure.has_hit_rate and has_hit_rate(sure) and sure.hit_rate_bound == 0.9
+    assert sure.hit_rate is not None and sure.hit_rate_bound == 0.9
     wide = planned_ellipsoid(ridge=0.2, margin=1.0)
-    assert not wide.has_hit_rate and not has_hit_rate(wide)
+    assert wide.hit_rate is None
     unsure = planned_ellipsoid(ridge=0.003)
-    assert not unsure.has_hit_rate and weak_guarantee_reason(unsure) == ""
+    assert unsure.hit_rate is None and unsure.weakness == ""
     assert "90" not in repr(unsure)
-    few = {"n": 50_000, "p": 40, "psi": 0.02, "ridge": 0.1, "n_draws": 1}
-    sure, wide = two_stages(**few), two_stages(**few, margin=1.0)
-    assert sure.hit_rate_bound == 0.9 and sure.margin < 1
-    assert wide.margin == 1 and wide.hit_rate_bound < 0.9
 
 
-@pytest.mark.parametrize(
-    ("plan", "changes"),
-    [
-        (ellipsoid.plan_ellipsoid, {"n": 700, "p": 72, "psi": 0.02, "ridge": 0.01}),
-        (exact_plan.plan_ellipsoid_exact, {"n": 1_000, "p": 20, "epsilon": 4.0}),
-    ],
-)
-def test_a_hopeless_centre_is_said_before_anything_is_charged(plan, changes):
-    with pytest.warns(WeakGuaranteeWarning, match="centre of all draws"):
-        assert not by_settings(plan)(**{**ROWS, **BUDGET, **changes}).hit_rate_bound
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.1])
-def test_the_hit_rate_on_an_ellipsoid_is_the_best_of_two_proofs(ridge):
-    planned, known = two_stages(ridge=ridge), known_of(n=200_000, p=20, ridge=ridge)
-
-    def excess(q):
-        return centres.excess_at_most(planned.centre, known, RADIUS, planned.zero_loss, q)
-
-    tail = exact_plan.ellipsoid_hit_rate(20, planned.beta, 0.05, excess)
-    assert planned.hit_rate_bound in (tail, 0.9)
-    assert planned.hit_rate_bound >= max(tail, 0.2)
-
-
-@pytest.mark.parametrize("p", [1, 3])
-@pytest.mark.parametrize("offset", [0.0, 0.3])
-def test_a_cone_is_hit_as_often_as_is_promised(p, offset):
-    """L = ‖θ − θ*‖ on a ball around a centre off by e, which is the law's worst case but for e."""
-    beta, psi = 12.0, 1.0
-
-    def mass(low, high):
-        law = lambda r: r ** (p - 1) * math.exp(-beta * max(r + offset - psi, 0.0))  # noqa: E731
-        return quad(law, low, high, points=[psi - offset], limit=200)[0]
-
-    hits = mass(0, psi - offset) / mass(0, 40.0)
-    assert guaranteed_hit_rate(p, beta, psi - offset) == pytest.approx(hits, rel=1e-6)
-    certain = exact_plan.ellipsoid_hit_rate(p, beta, psi, lambda q: offset)
-    assert 0.95 * hits <= certain <= hits
-
-
-@pytest.mark.parametrize(
-    ("p", "steep", "share"), [(4, 30.0, 0.1), (12, 60.0, 0.3), (60, 80.0, 0.0)]
-)
-def test_nine_in_ten_draws_hit_on_the_ellipsoid_of_a_quadratic_loss(p, steep, share):
-    """The size by quadrature of heights t, density t^{p/2−1}·exp(−βψ(t − t₀)₊)."""
-    margin, top = exact_plan.expected_margin(p, steep, share), 1 - share
-
-    def shares(size):
-        law = lambda t: (t / top) ** (p / 2 - 1) * math.exp(-steep * max(t - top, 0.0))  # noqa: E731
-        inside, outside = quad(law, 0, top)[0], quad(law, top, size)[0]
-        uniform = quad(lambda t: (t / top) ** (p / 2 - 1), 0, size)[0]
-        return inside / (inside + outside), (inside + outside) / uniform
-
-    hits, accepted = shares(margin)
-    assert hits >= 0.899 and accepted >= 0.0499
-    larger = shares(1.02 * margin)
-    assert margin == exact_plan.WIDEST or larger[0] < 0.9 or larger[1] < 0.05
+def test_a_hopeless_centre_is_said_before_anything_is_charged():
+    planned = planned_ellipsoid(n=700, p=72, psi=0.02, ridge=0.01)
+    assert planned.hit_rate is None and "centre of all draws" in planned.weakness
 
 
 @pytest.mark.parametrize(
     ("plan", "changes", "match"),
     [
         (planned_ellipsoid, {"margin": 2.0}, "margin must be"),
-        (two_stages, {"margin": 0.0}, "margin"),
-        (two_stages, {"share": 1.0}, "share"),
-        *((plan, {"psi": -1.0}, "psi must be") for plan in (planned_ellipsoid, two_stages)),
-        *((plan, {"delta": 0.0}, "delta must be") for plan in (planned_ellipsoid, two_stages)),
-        *((plan, {"loss": "hinge"}, "kinks") for plan in (planned_ellipsoid, two_stages)),
+        (planned_ellipsoid, {"psi": -1.0}, "psi must be"),
+        (planned_ellipsoid, {"delta": 0.0}, "delta must be"),
+        (planned_ellipsoid, {"loss": "hinge"}, "kinks"),
     ],
 )
 def test_numbers_out_of_range_are_refused(plan, changes, match):
@@ -364,11 +257,6 @@ def planned_for(problem, psi=0.05, make=plan_of, **changes):
     public = {"radius": problem.domain.radius, "row_norm": problem.row_bound}
     public |= {"epsilon": 1.0, "delta": 1e-6, "ridge": problem.ridge, "loss": problem.loss}
     return make(problem.n, problem.p, psi, **{**public, **changes})
-
-
-def planned_exact(problem, psi=0.05, **changes):
-    changes = {"epsilon": 8.0, "delta": 1e-3, **changes}
-    return planned_for(problem, psi, by_settings(plan_ellipsoid_exact), **changes)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -434,10 +322,10 @@ def test_the_hessians_noise_has_the_law_of_the_frobenius_norm():
     planned, rng, theta = planned_for(problem), np.random.default_rng(0), np.zeros(problem.p)
     exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
     released = ellipsoids.released_hessian
-    noisy = np.array([released(problem, theta, planned, rng) for _ in range(4000)])
+    noisy = np.array([released(problem, theta, planned.details, rng) for _ in range(4000)])
     assert (noisy == noisy.swapaxes(1, 2)).all()
-    assert (noisy / planned.grid == np.round(noisy / planned.grid)).all()
-    scale = (noisy - exact).std(axis=0) / planned.hessian_noise
+    assert (noisy / planned.details.grid == np.round(noisy / planned.details.grid)).all()
+    scale = (noisy - exact).std(axis=0) / planned.details.hessian_noise
     assert scale == pytest.approx(np.where(np.eye(problem.p), 1.0, np.sqrt(0.5)), rel=0.06)
 
 
@@ -446,8 +334,8 @@ def test_a_lifted_hessian_is_mostly_at_least_the_true_one():
     planned, rng, theta = planned_for(problem), np.random.default_rng(1), np.zeros(problem.p)
     below = 0
     for _ in range(500):
-        noisy = ellipsoids.released_hessian(problem, theta, planned, rng)
-        matrix = ellipsoids.lifted(noisy, planned)
+        noisy = ellipsoids.released_hessian(problem, theta, planned.details, rng)
+        matrix = ellipsoids.regularise_hessian(noisy, planned.details, planned.ridge)
         below += np.linalg.eigvalsh(matrix - problem.hessian(theta))[0] < 0
         assert np.linalg.eigvalsh(matrix)[0] > problem.ridge
     assert below <= 0.05 * 500
@@ -455,9 +343,10 @@ def test_a_lifted_hessian_is_mostly_at_least_the_true_one():
 
 def rates(problem, planned, kind, runs, size):
     """Share of hits in each of several releases."""
-    target, found = GibbsTarget.of(problem, planned), []
+    found = []
+    many = planned.with_numbers(n_draws=size)
     for seed in range(runs):
-        draws = collect(kind(planned), target, size, np.random.default_rng(seed))
+        draws = kind().draw(problem, many, np.random.default_rng(seed))
         found.append(np.mean(draws.losses <= problem.minimum.value + planned.psi))
     return np.array(found)
 
@@ -467,21 +356,17 @@ def test_a_promised_hit_rate_is_kept(ridge):
     problem = simulated(ridge=ridge)
     planned = planned_for(problem, psi=0.02, epsilon=4.0, n_draws=100)
     # Of the releases nine in ten: all draws of one hit, as docs/planning.md says.
-    assert planned.has_hit_rate and planned.hit_rate_bound == 0.9
-    assert np.mean(rates(problem, planned, EllipsoidSampler, 10, 100) == 1) >= 0.9
-    problem = interval(d=2, n=2_000, radius=2.0)
-    planned = planned_exact(problem, psi=0.15, epsilon=20.0, n_draws=5)
-    found = rates(problem, planned, EllipsoidExactSampler, 6, 60)
-    assert planned.has_hit_rate and found.mean() >= planned.hit_rate_bound
+    assert planned.hit_rate is not None and planned.hit_rate_bound == 0.9
+    assert np.mean(rates(problem, planned, Ellipsoid, 10, 100) == 1) >= 0.9
 
 
 def test_draws_are_made_of_what_was_released_alone():
     """Given the region, and the generator's state, rows no longer matter; empty batches first."""
     problem = simulated(ridge=0.01)
     planned = planned_for(problem)
-    sampler, target = EllipsoidSampler(planned), GibbsTarget.of(problem, planned)
-    *_, region = sampler.released(target, np.random.default_rng(0))
-    batches = sampler.batches(target, np.random.default_rng(0))
+    *_, region = ellipsoids.released_region(problem, planned, np.random.default_rng(0))
+    target = GibbsTarget.of(problem, planned)
+    batches = Ellipsoid().batches(target, planned, np.random.default_rng(0))
     first = next(batches)  # so that Stop is heard
     assert first.theta.shape == (problem.p, 0) and first.region is None
     drawn = next(batch for batch in batches if batch.theta.shape[1])
@@ -491,147 +376,7 @@ def test_draws_are_made_of_what_was_released_alone():
 
 
 def test_what_the_solver_must_reach_is_among_the_assumptions():
-    planned = planned_for(simulated(ridge=0.3))
-    gradients = replace(planned, centre=replace(planned.centre, name="gradients"))
-    stated = [len(EllipsoidSampler(one).guarantee(one).assumptions) for one in (planned, gradients)]
-    assert planned.centre.name == "output" and stated[0] == stated[1] + 1
-
-
-def interval(d=1, n=60, ridge=0.0, radius=3.0):
-    """Rows without an intercept, of length 1 at most."""
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
-    labels = np.sign(rows[:, 0] + 0.4 * rng.standard_normal(n))
-    return Problem(rows, labels, intercept=False, ridge=ridge, radius=radius)
-
-
-def drawn_on(region, target, planned, monkeypatch, count=3_000, **settings):
-    monkeypatch.setattr(EllipsoidExactSampler, "released", lambda self, *_: iter([region]))
-    sampler = EllipsoidExactSampler(planned, **settings)
-    return collect(sampler, target, count, np.random.default_rng(0)).coef
-
-
-def weighted(target, points, region):
-    """Points and their probabilities by the ball's law on the ellipsoid, from the definition."""
-    excess = target.problem.value(points) - target.problem.minimum.value
-    density = np.exp(-target.beta * np.maximum(excess - target.psi, 0.0))
-    density *= region.contains(points)
-    return points, density / density.sum()
-
-
-@pytest.mark.parametrize(("centre", "level"), [(0.5, 0.8), (2.5, 0.5), (1.6, 0.02)])
-def test_on_an_interval_draws_have_the_law_of_quadrature(centre, level, monkeypatch):
-    """The best model inside, the ball cutting, and an ellipsoid beside the set."""
-    problem = interval()
-    region = CutEllipsoid(np.array([centre]), np.eye(1), level, 3.0, np.array([centre]))
-    target, reach = GibbsTarget(problem, 60.0, 0.02), math.sqrt(2 * level)
-    found = drawn_on(region, target, planned_exact(problem), monkeypatch)
-    points = np.linspace(centre - reach, min(3.0, centre + reach), 20_001)[None] * (1 - 1e-12)
-    law = weighted(target, points, region)
-    assert agreement(found, law) > LEVEL
-    flat = np.full(20_001, 1 / 20_001)
-    assert np.ptp(law[1]) < 0.2 / 20_001 or agreement(found, (points, flat)) < 1e-6
-
-
-@pytest.mark.parametrize("held", [False, True])
-def test_in_the_plane_draws_have_the_law_of_quadrature(held, monkeypatch):
-    problem = interval(d=2, radius=1.2 if held else 4.0, ridge=0.02)
-    centre = problem.minimum.theta + np.array([0.1, 0.2]) * (not held)
-    pull = problem.minimum.multiplier
-    hessian = problem.hessian(centre)
-    region = CutEllipsoid.under(centre, pull, hessian, 0.06, problem.domain.radius)
-    target = GibbsTarget(problem, 120.0, 0.02)
-    found = drawn_on(region, target, planned_exact(problem), monkeypatch, 2_000)
-    axes = [np.linspace(*ends, 401) for ends in zip(*region.ranges(np.eye(2)), strict=True)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij")).reshape(2, -1)
-    assert agreement(found, weighted(target, points, region)) > LEVEL
-
-
-def two_labels(rng):
-    """Two problems of one parameter that differ in one record's label."""
-    rows = np.array([[1.0], [-1.0], [1.0]]) * rng.choice([1.0, 0.3], (3, 1))
-    labels = rng.choice([-1.0, 1.0], 3)
-    settings = {"radius": 2.0, "intercept": False}
-    return [Problem(rows, labels * signs, **settings) for signs in ([1, 1, 1], [-1, 1, 1])]
-
-
-def log_density(problem, eta, psi, grid):
-    """Log density (K,) of one draw given the interval that the grid fills."""
-    excess = problem.value(grid[None]) - problem.minimum.value
-    energy = eta / problem.constants.charged_oscillation * np.maximum(excess - psi, 0.0)
-    return -energy - logsumexp(-energy)
-
-
-@crossed({"ends": [(-2.0, 2.0), (0.5, 2.0), (-2.0, -1.9)], "psi": [0.0, 0.1, 0.5]})
-def test_no_neighbour_tells_more_of_a_draw_than_its_bounded_range(ends, psi):
-    """The exact audit: log ratios over the whole interval, for every interval."""
-    rng, widest, eta = np.random.default_rng(0), 0.0, 1.5
-    grid = np.linspace(*ends, 2_001)
-    for _ in range(60):
-        ratio = np.subtract(*(log_density(one, eta, psi, grid) for one in two_labels(rng)))
-        widest = max(widest, float(np.ptp(ratio)) / eta)
-    assert widest <= 1 + 1e-9
-    if ends == (-2.0, 2.0) and psi == 0:
-        assert widest > 0.99  # so that half of the oscillation is refuted
-
-
-def test_the_range_on_the_ellipsoid_alone_would_be_too_small_a_price():
-    """Negative control: min L is the ball's, and moves by more than losses do on the ellipsoid."""
-    rng, most = np.random.default_rng(0), 0.0
-    for _ in range(50):
-        pair, start = two_labels(rng), rng.uniform(-2, 1.9)
-        losses = [one.value(np.linspace(start, start + 0.1, 201)[None]) for one in pair]
-        over = [np.maximum(loss - one.minimum.value - 0.1, 0.0)
-                for loss, one in zip(losses, pair, strict=True)]  # fmt: skip
-        moved = np.ptp(over[0] - over[1])
-        assert moved <= pair[0].constants.charged_oscillation
-        most = max(most, moved / np.ptp(losses[0] - losses[1]))
-    assert most > 1.5
-
-
-def test_draws_lie_on_the_ellipsoid_that_is_released_with_them():
-    problem = interval(d=3, n=4_000, ridge=0.05)
-    planned = planned_exact(problem, n_draws=200)
-    target = GibbsTarget.of(problem, planned)
-    assert target.beta == planned.beta and target.psi == planned.psi
-    found = collect(EllipsoidExactSampler(planned), target, 200, np.random.default_rng(0))
-    assert found.region.contains(found.coef.T).mean() > 0.99  # but for the grid they are put on
-    assert found.region.level == pytest.approx(planned.margin * planned.psi)
-    still = planned_exact(problem, psi=0.0, n_draws=5)
-    sampler, target = EllipsoidExactSampler(still), GibbsTarget.of(problem, still)
-    found = collect(sampler, target, 5, np.random.default_rng(0))
-    assert (found.coef == found.region.start).all()  # without width every draw is the centre
-
-
-def test_giving_up_is_an_error_that_names_what_always_answers(monkeypatch):
-    problem = interval()
-    far = CutEllipsoid(np.array([-2.9]), np.eye(1), 1e-4, 3.0, np.array([-2.9]))
-    planned, target = planned_exact(problem), GibbsTarget(problem, 1e4, 0.01)
-    with pytest.raises(SamplerError, match=r'mechanism="ellipsoid", which never gives up'):
-        drawn_on(far, target, planned, monkeypatch, 1, patience=2_000)
-    for patience, words in ((2_000, "did not give up (after 2,000 prop"), (None, "never give up")):
-        stated = EllipsoidExactSampler(planned, patience).guarantee(planned).assumptions
-        assert words in stated[-1]
-
-
-def test_another_plan_or_no_patience_is_refused():
-    other = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=50.0)
-    for kind, message in (
-        (EllipsoidSampler, "ellipsoid"),
-        (EllipsoidExactSampler, "ellipsoid_exact"),
-    ):
-        with pytest.raises(TypeError, match=f"plan_{message}"):
-            kind(other)
-    with pytest.raises(ValueError, match="patience"):
-        EllipsoidExactSampler(planned_exact(interval()), patience=0)
-
-
-def test_what_is_foretold_is_of_the_ellipsoid_and_not_of_the_ball():
-    rows = {"radius": 4.0, "row_norm": 2**0.5, "ridge": 0.01, "epsilon": 4.0, "delta": 1e-6}
-    planned = by_settings(plan_ellipsoid_exact)(50_000, 40, 0.02, **rows, n_draws=20)
-    found = preflight(planned)
-    assert found.likely and found.n_draws == 20 and found.proposals_each < 10
-    assert feasibility_suggestions(planned) == ""
-    cold = replace(planned, beta=1e9, margin=50.0)
-    assert not preflight(cold).likely
-    assert "never gives up" in feasibility_suggestions(cold)
+    requests = planned_for(simulated(ridge=0.3)).request, planned_for(simulated(ridge=0.01)).request
+    output, gradients = (Ellipsoid().plan(request) for request in requests)
+    assert (output.details.centre.name, gradients.details.centre.name) == ("output", "gradients")
+    assert len(output.guarantee.assumptions) == len(gradients.guarantee.assumptions) + 1

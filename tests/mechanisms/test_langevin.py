@@ -31,8 +31,7 @@ from rashomon_explorer.mechanisms.langevin.batch_gradients import (
     SampledDrift,
 )
 from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift, Columns, FullDrift
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped, PlannedPath
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.composition import adaptive_epsilon
@@ -272,7 +271,7 @@ ANY_PLAN = {
 def test_the_budget_is_kept(n, p, psi, max_steps, **public):
     planned = plan_path(n, p, psi, max_steps=max_steps, **public)
     assert planned.guarantee.epsilon(public["delta"]) <= public["epsilon"]
-    assert 1 <= planned.n_steps <= max_steps
+    assert 1 <= planned.details.n_steps <= max_steps
     assert planned.eta == math.inf and planned.hit_rate_bound == 0.0
 
 
@@ -465,7 +464,7 @@ def planned(psi=0.0, loss="logistic", make=plans.plan_path, seed=0, **settings):
     known = {**ROWS, "psi": psi, "epsilon": 4.0, "delta": 1e-6, "n_draws": 60, "loss": loss}
     plan = make(**{**known, **settings})
     problem = Problem(X, y, loss=loss, radius=2.0, intercept=False, ridge=plan.ridge)
-    return plan, GibbsTarget(problem, plan.beta, plan.drawn_psi, plan.threshold)
+    return plan, GibbsTarget(problem, plan.beta, plan.law_threshold, plan.details.threshold(plan))
 
 
 def clipped_plan(loss="logistic", **settings):
@@ -473,8 +472,8 @@ def clipped_plan(loss="logistic", **settings):
 
 
 PLANS = {
-    "plain": (PlannedPath, lambda **few: planned(**few, max_steps=30)),
-    "smooth": (PlannedPath, lambda **few: planned(0.05, **few, max_steps=30)),
+    "plain": (Langevin, lambda **few: planned(**few, max_steps=30)),
+    "smooth": (Langevin, lambda **few: planned(0.05, **few, max_steps=30)),
     "clipped": (LangevinClipped, lambda **few: clipped_plan(**few)),
 }
 
@@ -483,21 +482,20 @@ PLANS = {
 def test_a_plan_is_charged_for_the_schedule_that_runs(name):
     kind, make = PLANS[name]
     plan, target = make(n_draws=3)
-    sampler = kind(plan)
-    moved = sampler._drift(target).sensitivity(plan.n_steps)
-    assert moved == pytest.approx(plan.sensitivity, rel=1e-9)
-    paid = noisy_descent.guarantee(sampler._schedule(), plan.beta * moved, n_chains=3)
-    assert plan.guarantee.mu == pytest.approx(paid.mu)
-    assert sampler.guarantee(plan) == plan.guarantee  # averaging costs nothing
-    batch = last(sampler, target)
+    moved = kind()._drift(target, plan).sensitivity(plan.details.n_steps)
+    assert moved == pytest.approx(plan.details.sensitivity, rel=1e-9)
+    charged = noisy_descent.guarantee(path_schedule(plan), plan.beta * moved, n_chains=3)
+    assert plan.guarantee.mu == pytest.approx(charged.mu)
+    batch = last(kind().sampler(plan), target)
     np.testing.assert_allclose(batch.losses, target.problem.value(batch.theta))
 
 
 def test_a_plan_for_another_problem_is_refused_where_its_chains_would_not_be_stable():
     plan, target = planned(n_draws=40, max_steps=30)
-    far = replace(plan, step_size=plan.step_size * 1e4)
+    details = replace(plan.details, step_size=plan.details.step_size * 1e4)
+    far = replace(plan, details=details)
     with pytest.raises(ValueError, match="too few for the chains to be stable"):
-        list(PlannedPath(far).batches(target, np.random.default_rng(0)))
+        list(Langevin().batches(target, far, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize(
@@ -506,7 +504,7 @@ def test_a_plan_for_another_problem_is_refused_where_its_chains_would_not_be_sta
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.law)])
 def test_the_mean_excess_of_the_draws_is_below_the_bound(psi, epsilon, n_draws, seed):
     plan, target = planned(psi, seed=seed, epsilon=epsilon, n_draws=n_draws, max_steps=300)
-    rng, sampler = np.random.default_rng(seed), PlannedPath(plan)
+    rng, sampler = np.random.default_rng(seed), Langevin().sampler(plan)
     losses = np.ravel([collect(sampler, target, n_draws, rng).losses for _ in range(3)])
     excess = losses - target.problem.minimum.value
     assert excess.mean() + 4 * excess.std() / np.sqrt(len(excess)) < plan.excess_bound
@@ -522,20 +520,20 @@ def test_the_gradient_is_that_of_the_loss_with_each_rows_own_clipped(loss):
     pull = -y / (1 + np.exp(y * scores)) if loss == "logistic" else scores - y
     assert (np.abs(pull) > 0.5).any()
     by_hand = rows.T @ np.clip(pull, -0.5, 0.5) / 2_000 + 0.1 * theta
-    found = ClippedDrift(target, plan.most).run(np.random.default_rng(0))(theta)
+    found = ClippedDrift(target, plan.details.slope_bound).run(np.random.default_rng(0))(theta)
     np.testing.assert_allclose(found, plan.beta * by_hand, rtol=1e-10)
-    assert plan.sensitivity == pytest.approx(2 * 0.5 / 2_000, rel=1e-6)
+    assert plan.details.sensitivity == pytest.approx(2 * 0.5 / 2_000, rel=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_the_clipped_loss_is_within_what_is_promised(loss):
     plan, target = clipped_plan(loss)
-    batch, problem = last(LangevinClipped(plan), target, seed=2), target.problem
+    batch, problem = last(LangevinClipped().sampler(plan), target, seed=2), target.problem
     followed = Problem(
         problem.rows, problem.targets, loss=clipped(problem.loss), radius=2.0, intercept=False
     )
     values = followed.value(batch.theta)
-    assert values.mean() - followed.minimum.value <= plan.clipped_excess
+    assert values.mean() - followed.minimum.value <= plan.comparison_excess
     assert (values <= problem.value(batch.theta) + 1e-12).all()
     assert followed.minimum.value <= problem.minimum.value + 1e-9
 
@@ -543,17 +541,13 @@ def test_the_clipped_loss_is_within_what_is_promised(loss):
 def test_nothing_is_promised_of_the_loss_that_is_clipped():
     plan, _ = clipped_plan()
     assert plan.hit_rate_bound == 0 and math.isinf(plan.excess_bound)
-    assert plan.weighed_excess == plan.clipped_excess < planned()[0].excess_bound
+    assert plan.stated_excess == plan.comparison_excess < planned()[0].excess_bound
     assert "no bound is guaranteed for the loss itself" in explain(plan)
     assert "clipped loss" in str(plan) and "excess loss" not in str(plan)
     weak, _ = clipped_plan(epsilon=0.1, n_draws=2_000)
-    assert "with clipped slopes" in weak_guarantee_reason(weak) and "rows" in explain(weak)
+    assert "with clipped slopes" in weak.weakness and "rows" in explain(weak)
     request = Request(**ROWS, **BUDGET, loss="smoothed_hinge", ridge=0.0, n_draws=1)
-    with pytest.raises(ValueError, match="no form with a clipped slope"):
-        MECHANISMS["langevin_clipped"].plan_for(request)
-    for kind, other in ((LangevinClipped, planned()[0]), (PlannedPath, None)):
-        with pytest.raises(TypeError, match=r"plan_(clipped_)?path"):
-            kind(other)
+    assert "needs logistic or squared loss" in MECHANISMS["langevin_clipped"].plan(request).reason
 
 
 def lending_like(loss="logistic", n=700, p=4, seed=0, **settings):

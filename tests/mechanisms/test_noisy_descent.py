@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.mechanisms import LangevinSampler, noisy_descent, one_model, plan_path
+from rashomon_explorer.mechanisms.centres import Centre
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
 from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
 from rashomon_explorer.mechanisms.langevin.sampled_plan import LocalisedDescent, SampledDescent
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped, PlannedPath
+from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, path_guarantee
+from rashomon_explorer.mechanisms.one_model import OneModelDetails
 from rashomon_explorer.mechanisms.penalties import langevin_walk
-from rashomon_explorer.mechanisms.planning.centres import Centre
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.problem.losses import SmoothedHingeLoss
@@ -136,16 +137,17 @@ SAMPLED = SampledDescent(1.0, STEPS, 0.3, 1.3, 3.0, 1.0, gdp(1.0), 0.1, smooth=T
 LOCAL = LocalisedDescent(0.05, 1e-6, 0.0, CENTRE, 0.0, 0.0)
 
 
-def planned_path(problem, kind=PlannedPath):
+def planned_path(problem, kind=Langevin):
     """A sampler of few steps at a known temperature."""
     public = {"radius": problem.domain.radius, "row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
     shape, loss = (problem.n, problem.p), problem.loss
-    make = plan_path if kind is PlannedPath else by_settings(plan_clipped_path)
+    make = plan_path if kind is Langevin else by_settings(plan_clipped_path)
     plan = make(*shape, 0.0, loss=loss, ridge=problem.ridge, **public)
-    return kind(replace(plan, beta=BETA, step_size=SIZE, n_steps=STEPS, n_draws=1))
+    details = replace(plan.details, step_size=SIZE, n_steps=STEPS)
+    return kind().sampler(replace(plan, beta=BETA, details=details))
 
 
-def on_path(problem, stream, kind=PlannedPath):
+def on_path(problem, stream, kind=Langevin):
     target = GibbsTarget(problem, BETA, 0.0)
     return [*planned_path(problem, kind).batches(target, stream)][-1].theta[:, 0]
 
@@ -164,6 +166,11 @@ def of_centre(centre, problem, stream):
     return [*ellipsoids.centre_descent(problem, centre, stream)][-1].average[:, 0]
 
 
+def on_localised(problem, stream):
+    plan = SimpleNamespace(details=OneModelDetails(LOCAL))
+    return one_model.LocalisedGaussian().model(problem, plan, stream)
+
+
 USES = {
     "chain": on_chain,
     "chain on batches": lambda problem, stream: on_chain(
@@ -174,7 +181,7 @@ USES = {
     "clipped path": partial(on_path, kind=LangevinClipped),
     "centre": partial(of_centre, CENTRE),
     "accelerated centre": partial(of_centre, QUICK),
-    "localised": lambda problem, stream: one_model.LocalisedGaussian(LOCAL).draw(problem, stream),
+    "localised": lambda problem, stream: on_localised(problem, stream),
     "sampled": lambda problem, stream: one_model.average_of_steps(
         problem, SAMPLED, np.zeros(problem.p), stream
     ),
@@ -245,7 +252,7 @@ def recorded(monkeypatch):
             yield step
 
     for module in [*sys.modules.values()]:
-        if getattr(module, "noisy_descent", None) is descent:
+        if getattr(module, "__dict__", {}).get("noisy_descent") is descent:
             monkeypatch.setattr(module, "noisy_descent", recording)
     return steps
 
@@ -276,8 +283,8 @@ def chain_price(problem, sensitivity):
     return noisy_descent.guarantee(schedule, BETA * sensitivity)
 
 
-def path_price(problem, sensitivity, kind=PlannedPath):
-    schedule = planned_path(problem, kind)._schedule()
+def path_price(problem, sensitivity, kind=Langevin):
+    schedule = path_schedule(planned_path(problem, kind).plan)
     known = {"beta": BETA, "step_size": SIZE, "n_steps": STEPS}
     closed = path_guarantee(**known, sensitivity=sensitivity)
     claimed = noisy_descent.guarantee(schedule, BETA * sensitivity)

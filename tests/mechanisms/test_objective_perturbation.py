@@ -16,14 +16,13 @@ from rashomon_explorer.mechanisms.objective_perturbation import accounting, samp
 from rashomon_explorer.mechanisms.objective_perturbation import sampler as objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import perturbed_delta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import (
-    _beyond,
+    _mean_projection_distance,
     plan_objective_perturbation,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
-    ObjectivePerturbationSampler,
+    ObjectivePerturbation,
     SurrogateProblem,
 )
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import tradeoff
@@ -330,8 +329,8 @@ def softmax_request(classes, **changed):
 def test_one_model_of_several_classes_takes_gaussian_noise(classes, ledger):
     """Its bound is well below that of pure noise, also in a ledger of an order."""
     kind, request = MECHANISMS["objective_perturbation"], softmax_request(classes, ledger=ledger)
-    found, pure = kind.plan_for(request), kind.plan_for(replace(request, delta=0.0))
-    assert found.gaussian and kind.offer(request).applies and not pure.gaussian
+    found, pure = kind.plan(request), kind.plan(replace(request, delta=0.0))
+    assert found.details.gaussian and not pure.details.gaussian
     assert found.excess_bound < 0.8 * pure.excess_bound
     assert found.guarantee.epsilon(request.delta) <= request.epsilon
     if ledger:  # the noise for its order spends the price
@@ -346,13 +345,15 @@ def test_the_noise_of_several_models_of_three_classes_is_pure(ledger, n_draws):
     """And is not offered where a ledger adds up zCDP, in which pure DP costs more."""
     request = softmax_request(3, ledger=ledger, n_draws=n_draws)
     kind = MECHANISMS["objective_perturbation"]
-    found = kind.plan_for(request)
+    found = plan_objective_perturbation(request)
     share = found.guarantee.epsilon(0.0) / n_draws
-    assert not found.gaussian and share <= 1.0
-    jump = 2 * math.log1p(request.constants.M / (5_000 * found.tilt_ridge))
-    assert found.tilt == pytest.approx(2 * 2**0.5 / 5_000 / (0.98 * share - jump), rel=1e-8)
-    assert kind.offer(request).applies == (not ledger)
-    assert not ledger or "pure DP costs more in zCDP" in kind.offer(request).why
+    details = found.details
+    assert not details.gaussian and share <= 1.0
+    jump = 2 * math.log1p(request.constants.M / (5_000 * details.added_ridge))
+    noise = 2 * 2**0.5 / 5_000 / (0.98 * share - jump)
+    assert details.linear_noise == pytest.approx(noise, rel=1e-8)
+    reason = "pure DP costs more in zCDP, which the ledger composes" if ledger else ""
+    assert kind.why_not_compared(request) == reason
 
 
 @pytest.mark.parametrize("radius", [0.5, 20.0])  # on the sphere, and inside
@@ -398,12 +399,14 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(loss, draws, most)
     """
     norm = math.hypot(0.6, 1.0)
     shape = {"n": 2_000, "p": 3, "psi": 0.0, "radius": 2.0, "row_norm": norm}
-    planned = plan_of(**shape, epsilon=4.0, loss=loss, n_draws=draws, most=most)
+    planned = plan_of(**shape, epsilon=4.0, loss=loss, n_draws=draws, slope_bound=most)
     steepest, bend = (1.0, 0.25) if loss == "logistic" else (1 + 2 * norm, 1.0)
-    jump = math.log1p(bend * norm**2 / (2_000 * planned.tilt_ridge))
-    kept = 2 * norm * min(most, steepest) / (2_000 * planned.tilt)
+    jump = math.log1p(bend * norm**2 / (2_000 * planned.details.added_ridge))
+    kept = 2 * norm * min(most, steepest) / (2_000 * planned.details.linear_noise)
     assert kept + jump == pytest.approx(0.98 * 4.0 / draws, rel=1e-6)
-    assert 2 * planned.solver / planned.blur == pytest.approx(0.02 * 4.0 / draws, rel=1e-6)
+    assert 2 * planned.details.solver / planned.details.output_noise == pytest.approx(
+        0.02 * 4.0 / draws, rel=1e-6
+    )
     assert planned.eta * draws == pytest.approx(4.0, rel=1e-6)
     assert planned.guarantee.epsilon(0.0) <= 4.0
 
@@ -412,16 +415,18 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(loss, draws, most)
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_the_price_of_a_gaussian_draw_is_that_of_its_order_or_length(draws, loss):
     """δ of the minimiser for 49 parts of 50, and of the noise on it for one, k times."""
-    asked = {"epsilon": 3.0, "delta": 1e-5, "n_draws": draws, "gaussian": True, "most": 0.5}
+    asked = {"epsilon": 3.0, "delta": 1e-5, "n_draws": draws, "gaussian": True, "slope_bound": 0.5}
     planned = plan_of(**ROWS, **asked, loss=loss)
     bend = 0.25 if loss == "logistic" else 1.0
-    jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
-    ratio = 2 * 0.5 / (2_000 * planned.tilt)
+    jump = math.log1p(bend / (2_000 * planned.details.added_ridge))
+    ratio = 2 * 0.5 / (2_000 * planned.details.linear_noise)
     kept = 0.98 * 3.0 / draws - jump
     tails = 1 if loss == "logistic" else 2
     assert perturbed_delta(ratio, kept, jump, tails) <= 0.98 * 1e-5 / draws
     assert perturbed_delta(1.001 * ratio, kept, jump, tails) > 0.98 * 1e-5 / draws
-    hidden = gdp_delta(2 * planned.solver / planned.blur, 0.02 * 3.0 / draws)
+    hidden = gdp_delta(
+        2 * planned.details.solver / planned.details.output_noise, 0.02 * 3.0 / draws
+    )
     assert hidden <= 0.02 * 1e-5 / draws
     assert planned.guarantee.epsilon(1e-5) <= 3.0 < planned.guarantee.epsilon(0.9e-5)
     assert "at δ = 1e-05" in explain(planned)
@@ -431,12 +436,12 @@ def test_noise_is_gaussian_where_that_promises_more_and_has_a_price():
     many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6}
     best = plan_of(**many)
     pure = plan_of(**many, gaussian=False)
-    assert best.gaussian and best.followed_excess < pure.followed_excess / 1.5
-    assert not plan_of(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
-    assert not plan_of(**many, ledger="zcdp").gaussian
-    assert plan_of(**many, loss=SoftmaxLoss(3)).gaussian
+    assert best.details.gaussian and best.comparison_excess < pure.comparison_excess / 1.5
+    assert not plan_of(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).details.gaussian
+    assert not plan_of(**many, ledger="zcdp").details.gaussian
+    assert plan_of(**many, loss=SoftmaxLoss(3)).details.gaussian
     several = {"loss": SoftmaxLoss(3), "n_draws": 5}
-    assert not plan_of(**{**many, **several}).gaussian
+    assert not plan_of(**{**many, **several}).details.gaussian
     for priceless in ({"delta": 0.0}, {"ledger": "zcdp"}, several):
         with pytest.raises(ValueError, match="omit gaussian=True"):
             plan_of(**{**many, **priceless}, gaussian=True)
@@ -450,10 +455,10 @@ def test_in_a_ledger_it_costs_what_zcdp_of_its_price_does(ledger, n_draws):
     order = filter_order(1.0, 1e-6)  # of its own ε in every ledger
     told = planned.guarantee.renyi(order)
     assert 1 - 1e-6 < told / (order * zcdp_rho(1.0, 1e-6)) <= 1
-    assert planned.gaussian and planned.guarantee.epsilon(1e-6) <= 1.0
+    assert planned.details.gaussian and planned.guarantee.epsilon(1e-6) <= 1.0
     assert str(planned.guarantee).startswith("ε = 1 at δ = 1e-6 (Rényi DP), objective")
     alone = plan_of(**many, gaussian=True)
-    ratio = alone.tilt / planned.tilt
+    ratio = alone.details.linear_noise / planned.details.linear_noise
     assert ratio > (0.9 if n_draws == 1 else 1.02)  # several draws add up as squares
     if n_draws > 1:
         with pytest.raises(ValueError, match="omit gaussian=True"):
@@ -469,40 +474,46 @@ def test_in_a_ledger_the_noise_follows_from_its_order():
     assert cost_at_order(1.0, 1e-6, "zcdp") is None and cost_at_order(1.0, 0.0, True) is None
     order, price = cost_at_order(1.0, 1e-6, 8.0)
     planned = plan_of(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
-    slope = min(planned.most, 1.0)
-    ratio = 2 * slope * ROWS["row_norm"] / ROWS["n"] / planned.tilt
+    slope = min(planned.details.slope_bound, 1.0)
+    ratio = 2 * slope * ROWS["row_norm"] / ROWS["n"] / planned.details.linear_noise
     curve = planned.guarantee.curve
     assert curve.ratio == pytest.approx(ratio, rel=1e-9)
     assert replace(curve, mu=0.0).renyi(order) == pytest.approx(0.98 * price, rel=1e-6)
-    assert curve.mu == pytest.approx(2 * planned.solver / planned.blur, rel=1e-9)
+    assert curve.mu == pytest.approx(
+        2 * planned.details.solver / planned.details.output_noise, rel=1e-9
+    )
     assert order * curve.mu**2 / 2 == pytest.approx(0.02 * price, rel=1e-6)
 
 
 def test_the_promise_by_hand():
-    planned = plan_of(**ROWS, epsilon=3.0, most=math.inf)
-    own, square = planned.tilt_ridge, 4 * 5 * planned.tilt**2
+    planned = plan_of(**ROWS, epsilon=3.0, slope_bound=math.inf)
+    own, square = planned.details.added_ridge, 4 * 5 * planned.details.linear_noise**2
     by_hand = (own**2 * 4 + square) / (4 * own)
     steepest = 1 / (1 + math.exp(-2)) + own * 2
-    near = steepest * planned.solver + (0.25 + own) / 2 * 20 * planned.blur**2
-    kept_inside = steepest * (planned.blur + 20 * planned.blur**2 / 4)
-    assert planned.followed_excess == pytest.approx(by_hand + near + kept_inside, rel=1e-6)
-    assert planned.excess_bound == planned.followed_excess
+    near = (
+        steepest * planned.details.solver + (0.25 + own) / 2 * 20 * planned.details.output_noise**2
+    )
+    kept_inside = steepest * (
+        planned.details.output_noise + 20 * planned.details.output_noise**2 / 4
+    )
+    assert planned.comparison_excess == pytest.approx(by_hand + near + kept_inside, rel=1e-6)
+    assert planned.excess_bound == planned.comparison_excess
     assert 1 - planned.excess_bound / 0.02 >= planned.hit_rate_bound > 0
 
 
 def test_nothing_is_promised_of_the_loss_where_slopes_are_clipped():
     planned = plan_of(**{**ROWS, "n": 150}, epsilon=0.5)
-    assert planned.most == 0.5 and math.isinf(planned.excess_bound)
-    assert planned.hit_rate_bound == 0 and planned.by_excess
+    assert planned.details.slope_bound == 0.5 and math.isinf(planned.excess_bound)
+    assert planned.hit_rate_bound == 0 and planned.hit_rate is None
     assert "the clipped loss exceeds" in explain(planned)
     weak = plan_of(**{**ROWS, "n": 30}, epsilon=0.1)
-    assert "a model of zeros" in weak_guarantee_reason(weak)
+    assert "a model of zeros" in weak.weakness
     wide = {**ROWS, "n": 500_000, "psi": 0.3, "epsilon": 8.0}  # control: all slopes have a bound
-    assert plan_of(**wide, most=math.inf).hit_rate_bound > 0.5
-    assert plan_of(**wide, most=0.5).hit_rate_bound == 0
+    assert plan_of(**wide, slope_bound=math.inf).hit_rate_bound > 0.5
+    assert plan_of(**wide, slope_bound=0.5).hit_rate_bound == 0
     many = plan_of(**{**ROWS, "n": 200_000}, epsilon=1.0)
-    assert math.isinf(many.most) and many.hit_rate_bound > 0.85
-    assert "of the draws hit" in explain(many)
+    assert math.isinf(many.details.slope_bound) and many.hit_rate_bound > 0.85
+    assert "of the draws are within" in explain(many)
 
 
 @pytest.mark.parametrize("length", [0.2, 0.9, 1.0])
@@ -515,7 +526,7 @@ def test_noise_leaves_the_ball_by_no_more_than_is_counted(length, gaussian):
     noise *= blur if gaussian else blur * rng.standard_gamma(p, 40_000) / lengths
     noise[0] += length
     beyond = np.maximum(np.linalg.norm(noise, axis=0) - 1, 0)
-    most = _beyond(p, blur, 1.0, gaussian=gaussian)
+    most = _mean_projection_distance(p, blur, 1.0, gaussian=gaussian)
     assert beyond.mean() <= most
     assert length < 1 or beyond.mean() > 0.5 * most
 
@@ -524,15 +535,15 @@ def test_noise_leaves_the_ball_by_no_more_than_is_counted(length, gaussian):
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_excess_is_within_the_promise(most, gaussian):
     X, y = table()
-    planned = plan_of(**ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian)
+    planned = plan_of(**ROWS, epsilon=1.0, delta=1e-5, slope_bound=most, gaussian=gaussian)
     problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
-    planned = replace(planned, row_bound=problem.row_bound)
+    planned = planned.with_numbers(row_norm=problem.row_bound)
     target = GibbsTarget.of(problem, planned)
-    batches = ObjectivePerturbationSampler(planned).batches(target, np.random.default_rng(0))
+    batches = ObjectivePerturbation().batches(target, planned, np.random.default_rng(0))
     models = np.hstack([next(batches).theta for _ in range(60)])
     loss = ClippedLogisticLoss(0.5) if most == 0.5 else problem.loss
     followed = SurrogateProblem(problem, loss, 0.0)
-    assert np.mean(followed.value(models)) - followed.minimum.value <= planned.followed_excess
+    assert np.mean(followed.value(models)) - followed.minimum.value <= planned.comparison_excess
 
 
 ODD = {
@@ -555,20 +566,22 @@ def test_draws_come_on_odd_tables(name, epsilon):
 
 def on_zeros(gaussian, radius):
     """A plan, and draws for rows of zeros."""
-    asked = {"epsilon": 1.0, "delta": 1e-5, "most": math.inf, "gaussian": gaussian}
+    asked = {"epsilon": 1.0, "delta": 1e-5, "slope_bound": math.inf, "gaussian": gaussian}
     planned = plan_of(**{**ROWS, "radius": radius}, **asked)
     problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=radius, intercept=False)
     target, rng = GibbsTarget.of(problem, planned), np.random.default_rng(0)
-    return planned, ObjectivePerturbationSampler(planned).batches(target, rng)
+    return planned, ObjectivePerturbation().batches(target, planned, rng)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_rows_of_zeros_show_the_tilt_itself(gaussian):
     """θ = −b/m, and ‖b‖ is Gamma(p) times its scale, or Gaussian."""
     planned, batches = on_zeros(gaussian, radius=50.0)
-    lengths = [np.linalg.norm(next(batches).theta) * planned.tilt_ridge for _ in range(100)]
+    lengths = [
+        np.linalg.norm(next(batches).theta) * planned.details.added_ridge for _ in range(100)
+    ]
     expected = math.sqrt(9 * math.pi / 8) if gaussian else 4
-    assert np.mean(lengths) == pytest.approx(expected * planned.tilt, rel=0.2)
+    assert np.mean(lengths) == pytest.approx(expected * planned.details.linear_noise, rel=0.2)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -583,7 +596,9 @@ def test_noise_on_the_minimiser_is_independent_of_the_tilt(gaussian, monkeypatch
     monkeypatch.setattr(objective_perturbation, "perturbed_minimiser", at_zero)
     planned, batches = on_zeros(gaussian, radius=2.0)
     blurs = np.array([next(batches).theta[:, 0] for _ in range(1_000)])
-    assert_independent(np.array(tilts) / planned.tilt, blurs / planned.blur)
+    assert_independent(
+        np.array(tilts) / planned.details.linear_noise, blurs / planned.details.output_noise
+    )
 
 
 def assert_independent(tilts, blurs):

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,18 +11,20 @@ from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.mechanisms import MECHANISMS, LangevinSampler, moments, one_model, request
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.langevin import sampled_plan
-from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
-from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
-from rashomon_explorer.mechanisms.planning.centres import (
+from rashomon_explorer.mechanisms.bounds import one_model as bounds
+from rashomon_explorer.mechanisms.centres import (
     Centre,
     average_weights,
     by_gradients,
     plan_noisy_minimiser,
 )
-from rashomon_explorer.mechanisms.planning.options import cost
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
+from rashomon_explorer.mechanisms.langevin import sampled_plan
+from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
+from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.select import expected_loss
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import last_states
 from rashomon_explorer.privacy import Ledger, gdp
@@ -42,28 +45,28 @@ def test_the_best_ridge_is_found_and_counted():
     known = request_of(ridge=0.1)
 
     def made(one):
-        return 20 * (one.ridge - 0.35) ** 2 + request.own_cost(known, one.ridge), one
+        return 20 * (one.ridge - 0.35) ** 2 + bounds.own_cost(known, one.ridge), one
 
-    ridge, best = request.best_ridged(known, made)
+    ridge, best = bounds.best_ridged(known, made)
     assert best.ridge == ridge and 0.2 < ridge < 0.5
-    assert request.own_cost(known, 0.35) == pytest.approx(0.25 / 2 * 4)
-    assert request.own_cost(known, 0.1) == 0.0
+    assert bounds.own_cost(known, 0.35) == pytest.approx(0.25 / 2 * 4)
+    assert bounds.own_cost(known, 0.1) == 0.0
 
 
 def test_gaps_to_new_rows():
     known = request_of(loss="hinge", n=400)
-    gap, stable = request.generalisation_gap(known), request.stable_gap(known, 5.0)
-    assert gap == pytest.approx(2 * ROW_NORM * 2.0 / 20) == request.stable_gap(known, 0.0)
+    gap, stable = bounds.generalisation_gap(known), bounds.stable_gap(known, 5.0)
+    assert gap == pytest.approx(2 * ROW_NORM * 2.0 / 20) == bounds.stable_gap(known, 0.0)
     assert stable == pytest.approx(2 * ROW_NORM**2 / (5 * 400))
-    assert request.stable_gap(known, 5.0, 0.01) == pytest.approx(stable + 0.01 * ROW_NORM)
+    assert bounds.stable_gap(known, 5.0, 0.01) == pytest.approx(stable + 0.01 * ROW_NORM)
     two, three = (request_of(loss=SoftmaxLoss(k), p=3 * (k - 1)) for k in (2, 3))
-    assert request.generalisation_gap(three) > 2 * request.generalisation_gap(two)
+    assert bounds.generalisation_gap(three) > 2 * bounds.generalisation_gap(two)
 
 
 def test_the_gap_to_new_rows_holds_for_the_worst_model():
     """Linear losses y·θ of signs: sup over the ball of risk − mean is R|mean y|."""
     means = np.random.default_rng(0).choice([-1.0, 1.0], (4_000, 100)).mean(axis=1)
-    gap = request.generalisation_gap(request_of(loss="hinge", n=100, p=1, radius=0.5, row_norm=1.0))
+    gap = bounds.generalisation_gap(request_of(loss="hinge", n=100, p=1, radius=0.5, row_norm=1.0))
     assert 0.2 * gap < 0.5 * np.abs(means).mean() < gap
 
 
@@ -89,7 +92,7 @@ def test_a_noisy_minimisers_gap_is_that_of_the_distance_that_was_paid_for(monkey
     one = DPClassifier(mechanism="output_perturbation", epsilon=4.0, radius=4.0, random_state=0)
     one.fit(X, (X[:, 0] > 0).astype(int))
     tolerance, m = gaps[-1]  # the first ones are of simulated tables
-    assert tolerance == m * one.plan_.settings.solver**2 / 2
+    assert tolerance == m * one.plan_.details.settings.solver**2 / 2
 
 
 @crossed({"share": [0.5, 1 / 32], "bend": ["M", "m"]})
@@ -121,10 +124,10 @@ def test_the_plan_is_the_promise_of_its_path():
     assert math.sqrt(path.n_steps) * moved / path.noise == pytest.approx(mu)  # Gaussian DP
     assert path.excess < 0.6 * by_gradients(known, RADIUS, mu, 0.7).excess
     under = request_of(p=P, radius=RADIUS, row_norm=1.0, ridge=0.1)
-    offer = MECHANISMS["noisy_descent"].offer(under)
+    offer = MECHANISMS["noisy_descent"].plan(under)
     paid = one_model.affordable_mu(under)
-    assert offer.excess < by_gradients(known, RADIUS, paid, math.log(2)).excess
-    assert offer.guarantee.mu == offer.plan.settings.mu and offer.plan.ridge >= 0.1
+    assert offer.excess_bound < by_gradients(known, RADIUS, paid, math.log(2)).excess
+    assert offer.guarantee.mu == offer.details.settings.mu and offer.ridge >= 0.1
 
 
 def moments_plan(n, p, mu, radius=3.0, row_bound=1.0):
@@ -216,21 +219,22 @@ def test_the_least_of_any_quadratic_on_a_ball(seed):
 def test_models_keep_the_promise(radius):
     """On a table whose loss is all in the corner that noise can hide, and on a flat one."""
     known = request_of(n=400, loss="squared", radius=radius, row_norm=1.0)
-    offer = MECHANISMS["moments"].offer(known)
-    mechanism, rng = MECHANISMS["moments"].for_plan(offer.plan), np.random.default_rng(0)
+    offer = MECHANISMS["moments"].plan(known)
+    mechanism, rng = MECHANISMS["moments"], np.random.default_rng(0)
     for rows in (np.eye(3)[np.arange(400) % 3], np.tile([1.0, 0.0, 0.0], (400, 1))):
         posed = Problem(rows, np.full(400, 0.3), loss="squared", radius=radius, intercept=False)
-        drawn = np.column_stack([mechanism.draw(posed, rng) for _ in range(40)])
-        assert posed.value(drawn).mean() - posed.minimum.value <= offer.excess
+        drawn = np.column_stack([mechanism.model(posed, offer, rng) for _ in range(40)])
+        assert posed.value(drawn).mean() - posed.minimum.value <= offer.excess_bound
 
 
 def test_a_regression_is_made_so_where_delta_allows():
     planned = DPRegressor(radius=1.0, epsilon=4.0).plan(60_000, 2)
-    costs = {one.name: cost(one.name, one.plan) for one in planned.options if one.applies}
-    excess = next(one.excess for one in planned.options if one.name == "moments")
+    plans = {one.mechanism: one for one in planned.candidates if isinstance(one, Plan)}
+    costs = {name: expected_loss(one) for name, one in plans.items()}
+    excess = plans["moments"].excess_bound
     assert planned.mechanism == "moments"
     assert costs["moments"] == pytest.approx(excess / 3 + 0.05 * 0.5) == min(costs.values())
-    gap = cost("moments", planned, "population") - costs["moments"]
+    gap = expected_loss(planned, "population") - costs["moments"]
     assert gap == pytest.approx(planned.generalisation_gap / 3)
     assert DPRegressor(radius=1.0, epsilon=4.0, delta=0.0).plan(60_000, 2).mechanism != "moments"
 
@@ -240,18 +244,18 @@ def test_a_regression_is_made_so_where_delta_allows():
 def test_a_replaced_row_moves_a_path_by_what_its_gap_says(name, ridge):
     """Theorem F.5, coupled by the noise: the steepest row of a loss that is linear in the ball."""
     request = request_of(n=200, loss=LOSS, p=1, radius=SMALL, row_norm=1.0, ridge=ridge)
-    plan = MECHANISMS[name].plan_for(request)
-    mechanism, ends = MECHANISMS[name].for_plan(plan), []
+    plan = MECHANISMS[name].plan(request)
+    mechanism, ends = MECHANISMS[name], []
     for pull in (1.0, -1.0):
         posed = replace_loss(table(pull), LOSS, ridge=plan.ridge, radius=50.0)
-        ends.append([mechanism.draw(posed, np.random.default_rng(k))[0] for k in range(3)])
+        ends.append([mechanism.model(posed, plan, np.random.default_rng(k))[0] for k in range(3)])
     moved = np.abs(np.subtract(*ends))
     gap = plan.generalisation_gap
     assert gap == pytest.approx(plan.population_bound - plan.excess_bound)
     assert gap <= 2 / (200 * ridge) * 1.1
     assert (moved <= gap * (1 + 1e-6)).all()
     assert (moved > gap * (0.9 if name == "last_iterate" else 0.3)).all()  # control
-    kinked = MECHANISMS["localised_gaussian"].plan_for(replace(request, loss="hinge"))
+    kinked = MECHANISMS["localised_gaussian"].plan(replace(request, loss="hinge"))
     assert kinked.generalisation_gap == pytest.approx(2 * SMALL / math.sqrt(200))
 
 
@@ -312,18 +316,23 @@ LAWS = {
     "localised": lambda pull: descent_law(BOTH.then, pull, BOTH.scale),
 }
 MODELS = {
-    "pure": one_model.OutputPerturbation(NOISES["pure"]),
-    "Gaussian": one_model.OutputPerturbation(NOISES["Gaussian"]),
-    "descent": one_model.NoisyDescent(SHORT),
-    "localised": one_model.LocalisedGaussian(BOTH),
+    "pure": (one_model.OutputPerturbation(), NOISES["pure"]),
+    "Gaussian": (one_model.OutputPerturbation(), NOISES["Gaussian"]),
+    "descent": (one_model.NoisyDescent(), SHORT),
+    "localised": (one_model.LocalisedGaussian(), BOTH),
 }
+
+
+def plan_of(settings):
+    return SimpleNamespace(details=one_model.OneModelDetails(settings))
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("pull", [1.0, -1.0])
 def test_a_model_has_its_law(name, pull):
     problem, rng, law = table(pull), np.random.default_rng(0), LAWS[name](pull)
-    drawn = [MODELS[name].draw(problem, rng)[0] for _ in range(150)]
+    mechanism, settings = MODELS[name]
+    drawn = [mechanism.model(problem, plan_of(settings), rng)[0] for _ in range(150)]
     assert kstest(drawn, law.cdf).pvalue > 1e-3
     doubled = law.mean() + (np.array(drawn) - law.mean()) * 2
     assert kstest(doubled, law.cdf).pvalue < 1e-3  # control: at half of the noise it is caught
@@ -397,10 +406,13 @@ def test_start_and_steps_cost_what_is_charged_and_less_noise_costs_more():
 def test_with_kinks_a_localised_descent_promises_much_more():
     request = request_of(n=20_000, loss="hinge", ridge=0.1, epsilon=1.0, ledger=True)
     names = ("localised_gaussian", "noisy_sgd", "output_perturbation")
-    offer, *others = (MECHANISMS[name].offer(request) for name in names)
-    assert offer.plan.settings.then.rate == 1.0
-    assert offer.guarantee.mu == pytest.approx(offer.plan.settings.mu)
-    assert offer.excess < others[0].excess / 2 and offer.excess < others[1].excess / 5
+    offer, *others = (MECHANISMS[name].plan(request) for name in names)
+    assert offer.details.settings.then.rate == 1.0
+    assert offer.guarantee.mu == pytest.approx(offer.details.settings.mu)
+    assert (
+        offer.excess_bound < others[0].excess_bound / 2
+        and offer.excess_bound < others[1].excess_bound / 5
+    )
     assert any("certified" in one for one in offer.guarantee.assumptions)
 
 
@@ -409,7 +421,7 @@ STEP = sampled_plan.SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
 
 
 def offer_of(**changed):
-    return MECHANISMS["noisy_sgd"].offer(request_of(loss="hinge", row_norm=BOUND, **changed))
+    return MECHANISMS["noisy_sgd"].plan(request_of(loss="hinge", row_norm=BOUND, **changed))
 
 
 def step_law(first, rate=RATE):
@@ -444,11 +456,11 @@ def test_these_two_are_the_pair_that_is_paid_for_and_the_usual_relation_is_passe
 @pytest.mark.parametrize("ledger", [False, True, 5.0, "zcdp"])
 def test_what_is_charged_is_of_the_steps_that_run(ledger):
     offer = offer_of(ledger=ledger)
-    planned, paid = offer.plan.settings, offer.guarantee
+    planned, paid = offer.details.settings, offer.guarantee
     assert paid.epsilon(1e-5) <= 2.0 and planned.slope == pytest.approx(BOUND)
     assert paid.mu == pytest.approx(2 * math.sqrt(planned.n_steps) / planned.noise)
     if ledger == "zcdp":
-        assert planned.rate == 1.0 and "ledger without a Rényi order" in offer.why
+        assert planned.rate == 1.0 and "ledger without a Rényi order" in offer.certificate
         return
     assert planned.rate < 1 and paid.epsilon(1e-5) > (1.75 if ledger else 1.98)
     curve = paid.curve
@@ -468,7 +480,7 @@ def test_a_ledger_is_charged_the_divergence_of_the_steps_that_run(tmp_path):
     """At its one order, which is not that of the fit's own (ε, δ)."""
     ledger = Ledger.create(tmp_path / "l", epsilon=8.0, delta=1e-5)
     offer = offer_of(ledger=ledger.order)
-    planned = offer.plan.settings
+    planned = offer.details.settings
     ledger.reserve(offer.guarantee, note="steps").start()
     (entry,) = ledger.entries()
     true = planned.n_steps * exact_divergence(planned.noise, ledger.order)
@@ -502,7 +514,7 @@ def test_a_ledger_admits_as_many_fits_on_sampled_rows_as_on_all(sampled, tmp_pat
 
 
 def test_the_promise_by_hand():
-    planned = offer_of().plan.settings
+    planned = offer_of().details.settings
     size = planned.rate * 2_000
     variance = 3 * (BOUND * planned.noise / size) ** 2 + (1 - planned.rate) * BOUND**2 / size
     square = BOUND**2 + variance
@@ -547,13 +559,15 @@ def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):
     sampled = offer_of()
     monkeypatch.setattr(one_model, "find_spec", lambda name: None)
     offer = offer_of()
-    assert offer.plan.settings.rate == 1.0 and "rashomon-explorer[accounting]" in offer.why
-    assert offer.excess > sampled.excess
+    assert (
+        offer.details.settings.rate == 1.0 and "rashomon-explorer[accounting]" in offer.certificate
+    )
+    assert offer.excess_bound > sampled.excess_bound
 
 
 def last_iterate_offer(n, radius, ridge, epsilon):
     numbers = {"n": n, "radius": radius, "ridge": ridge, "epsilon": epsilon}
-    return MECHANISMS["last_iterate"].offer(request_of(**numbers, p=1, row_norm=1.0, delta=1e-3))
+    return MECHANISMS["last_iterate"].plan(request_of(**numbers, p=1, row_norm=1.0, delta=1e-3))
 
 
 def alternating(first, n, radius, ridge):
@@ -576,8 +590,8 @@ def last_law(problem, last):
 )
 def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
     offer = last_iterate_offer(n, radius, ridge, epsilon)
-    tables = [alternating(y, n, radius, offer.plan.ridge) for y in (1.0, -1.0)]
-    mu, laws = offer.guarantee.mu, [last_law(one, offer.plan.settings)[1] for one in tables]
+    tables = [alternating(y, n, radius, offer.ridge) for y in (1.0, -1.0)]
+    mu, laws = offer.guarantee.mu, [last_law(one, offer.details.settings)[1] for one in tables]
     assert all(
         chains.delta(*laws, e) <= gdp_delta(mu, e) + 1e-9 for e in np.linspace(0.0, epsilon, 9)
     )
@@ -588,9 +602,9 @@ def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
     offer = last_iterate_offer(50, 1.0, ridge, 2.0)
-    last = offer.plan.settings
+    last = offer.details.settings
     sampler = LangevinSampler(last.step_size, last.n_steps, n_chains=1, shown="last")
-    target = GibbsTarget(alternating(1.0, 50, 1.0, offer.plan.ridge), last.beta, psi=0.0)
+    target = GibbsTarget(alternating(1.0, 50, 1.0, offer.ridge), last.beta, psi=0.0)
     assert sampler.certificate(target).mu == pytest.approx(offer.guarantee.mu, rel=1e-9)
     assert math.sqrt(2 * last.step_size) == pytest.approx(last.pace * last.noise)
     assert last.step_size * last.beta == pytest.approx(last.pace)
@@ -598,10 +612,10 @@ def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
 
 def test_a_plan_draws_from_that_law():
     offer = last_iterate_offer(10, 1.0, 0.0, 2.0)
-    problem, rng = alternating(1.0, 10, 1.0, offer.plan.ridge), np.random.default_rng(0)
-    mechanism = MECHANISMS["last_iterate"].for_plan(offer.plan)
-    draws = [mechanism.draw(problem, rng)[0] for _ in range(600)]
-    places, law = last_law(problem, offer.plan.settings)
+    problem, rng = alternating(1.0, 10, 1.0, offer.ridge), np.random.default_rng(0)
+    mechanism = MECHANISMS["last_iterate"]
+    draws = [mechanism.model(problem, offer, rng)[0] for _ in range(600)]
+    places, law = last_law(problem, offer.details.settings)
     mean = float(law @ places)
     spread = math.sqrt(float(law @ (places - mean) ** 2))
     assert abs(np.mean(draws) - mean) < 4 * spread / math.sqrt(600)
@@ -614,9 +628,9 @@ SAMPLED = {"n": 96, "radius": 1.0, "row_norm": 1.0, "delta": 1e-4}
 @pytest.mark.parametrize(("ridge", "ledger"), [(0.0, False), (1.0, False), (1.0, True)])
 def test_a_last_state_on_sampled_rows_is_charged_as_the_chain_that_runs(ridge, ledger):
     asked = request_of(**SAMPLED, p=1, ridge=ridge, epsilon=2.0, ledger=ledger)
-    offer = MECHANISMS["last_sampled_state"].offer(asked)
-    planned, paid = offer.plan.settings, offer.guarantee
-    posed = alternating(1.0, 96, 1.0, offer.plan.ridge)
+    offer = MECHANISMS["last_sampled_state"].plan(asked)
+    planned, paid = offer.details.settings, offer.guarantee
+    posed = alternating(1.0, 96, 1.0, offer.ridge)
     known = last_states.chain(planned).certificate(GibbsTarget(posed, planned.beta, psi=0.0))
     assert planned.batch_size == 6 and paid.epsilon(1e-4) <= 2.0
     assert known.epsilon(1e-4) == pytest.approx(paid.epsilon(1e-4), rel=1e-4)
@@ -624,13 +638,13 @@ def test_a_last_state_on_sampled_rows_is_charged_as_the_chain_that_runs(ridge, l
     order, most = request.cost_at_order(2.0, 1e-4, True)
     spent = paid.curve.renyi(order) / most if ledger else paid.epsilon(1e-4) / 2.0
     assert 0.95 < spent <= 1  # the noise is hardly more than is needed
-    assert planned.excess <= offer.excess
+    assert planned.excess <= offer.excess_bound
 
 
 def test_a_batch_larger_than_a_simulated_table_is_all_of_it():
     """At 20,000 rows a batch has 1,250, and a simulated table 1,000."""
     planned = DPClassifier(mechanism="last_sampled_state", classes=[0, 1]).plan(20_000, 3)
-    assert planned.settings.batch_size == 1_250 and planned.settings.rate == 1 / 16
+    assert planned.details.settings.batch_size == 1_250 and planned.details.settings.rate == 1 / 16
     assert planned.guarantee.epsilon(1e-6) <= 1.0
 
 
@@ -655,9 +669,9 @@ def test_sampled_rows_never_have_the_smaller_bound(ridge):
     for n, epsilon in ((1_000, 0.5), (100_000, 4.0)):
         asked = request_of(**{**SAMPLED, "n": n}, p=8, ridge=ridge, epsilon=epsilon)
         sampled, whole = (
-            MECHANISMS[name].offer(asked) for name in ("last_sampled_state", "last_iterate")
+            MECHANISMS[name].plan(asked) for name in ("last_sampled_state", "last_iterate")
         )
-        assert sampled.excess > 1.2 * whole.excess and sampled.applies
+        assert sampled.excess_bound > 1.2 * whole.excess_bound
     assert not MECHANISMS["last_sampled_state"].traits.compared
     for change, why in (
         ({"delta": 0.0}, "delta"),
@@ -665,7 +679,7 @@ def test_sampled_rows_never_have_the_smaller_bound(ridge):
         ({"in_chunks": True}, "chunked rows are summed, not sampled"),
         ({"ledger": "zcdp"}, "in a ledger without a Rényi order"),
     ):
-        assert why in MECHANISMS["last_sampled_state"].offer(replace(asked, **change)).why
+        assert why in MECHANISMS["last_sampled_state"].plan(replace(asked, **change)).reason
 
 
 def test_the_bound_of_the_last_state_by_hand():

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from rashomon_explorer.mechanisms.base import to_public_grid
+from rashomon_explorer.mechanisms.one_model import OneModelDetails
+from rashomon_explorer.mechanisms.request import USUAL_PATIENCE
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.papers.localisation import Iterated, Localised, Regularised, RidgedProblem
 
@@ -32,17 +35,21 @@ class ByHand:
         known = problem.constants, problem.domain
         return PLANS[self.kind](*known, epsilon=self.epsilon, **dict(self.settings))
 
-    def mechanism(self, problem):
-        return self.kind(self.plan(problem))
-
     def certificate(self, problem):
-        return self.mechanism(problem).certificate(problem)
+        return localisation.if_drawn(self.plan(problem).guarantee)
+
+    def full_plan(self, problem):
+        request = SimpleNamespace(patience=USUAL_PATIENCE)
+        return SimpleNamespace(details=OneModelDetails(self.plan(problem)), request=request)
+
+    def noisy_minimiser(self, problem, rng):
+        return self.kind().noisy_minimiser(problem, self.full_plan(problem), rng)
 
     def draw(self, problem, rng):
-        mechanism = self.mechanism(problem)
+        plan = self.full_plan(problem)
         if self.kind is Regularised:
-            problem = RidgedProblem(problem, mechanism.settings.ridge)
-        return to_public_grid(mechanism.draw(problem, rng))
+            problem = RidgedProblem(problem, plan.details.settings.ridge)
+        return to_public_grid(self.kind().model(problem, plan, rng))
 
 
 def by_hand(kind, epsilon, **settings):

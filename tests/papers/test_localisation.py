@@ -13,9 +13,9 @@ from scipy.stats import gamma
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
+from rashomon_explorer.mechanisms.bounds.one_model import batch_gap, generalisation_gap
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.rejection import envelope
-from rashomon_explorer.mechanisms.request import batch_gap, generalisation_gap
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.problem.constants import Constants
@@ -121,10 +121,10 @@ def test_with_delta_the_ridge_has_the_least_bound_and_the_draw_its_cost():
     assert planned.population_bound == pytest.approx(least, rel=1e-4)
     assert planned.ridge * 4 == pytest.approx(least, rel=1e-4)
     assert planned.guarantee.epsilon(1e-4) <= 0.5
-    assert MECHANISMS["regularised"].offer(request).plan.beta == planned.beta
+    assert MECHANISMS["regularised"].plan(request).beta == planned.beta
     few = replace(request, p=1, delta=1e-14)
     pure = localisation.plan_regularised(few.constants, few.domain, epsilon=0.5)
-    assert MECHANISMS["regularised"].offer(few).plan.beta == pure.beta
+    assert MECHANISMS["regularised"].plan(few).beta == pure.beta
     theta = np.linspace(-2, 2, 40_001)
 
     def spent(beta):
@@ -200,7 +200,7 @@ def test_no_table_is_refused_for_a_kink(loss, n):
     moved = 2 * sensitivity.data_lipschitz(problems[0].constants, problems[0].domain) / (0.5 * n)
     assert plan.noise_scale == pytest.approx((moved + 2 * near) / 4.0)  # the accuracy is paid for
     for problem in problems:
-        assert np.isfinite(sampler.mechanism(problem).noisy_minimiser(problem, rng)).all()
+        assert np.isfinite(sampler.noisy_minimiser(problem, rng)).all()
         known = localisation.refined(problem, problem.minimum, tolerance)
         assert math.sqrt(2 * known.gap / problem.m) <= near * (1 + 1e-12)
     middle = envelope.round_into_domain(problem.domain, np.full(3, 0.4))
@@ -219,7 +219,7 @@ def test_no_smooth_table_is_refused():
             X[:2, 0] *= -1
             for ridge, radius in ((1e-4, 50.0), (0.5, 2.0), (50.0, 0.1)):
                 problem = Problem(X, y, loss=loss, ridge=ridge, radius=radius)
-                mechanism = localised(epsilon=8.0).mechanism(problem)
+                mechanism = localised(epsilon=8.0)
                 assert np.isfinite(mechanism.noisy_minimiser(problem, rng)).all()
 
 
@@ -375,13 +375,13 @@ def test_the_minimiser_of_the_law_is_rarely_lost():
 def test_new_rows_are_promised_more_than_by_draws_from_all_rows():
     numbers = {"n": 100_000, "p": 5, "radius": 4.0, "row_norm": 1.0, "epsilon": 1.0, "delta": 0.0}
     request, kind = request_of(**numbers, ridge=1.0), MECHANISMS["iterated_batches"]
-    offer = kind.offer(request)
+    offer = kind.plan(request)
     assert offer.guarantee.pure_epsilon == 1.0 and kind.traits.may_give_up
-    bound = offer.plan.population_bound
+    bound = offer.population_bound
     for other in ("unthresholded", "iterated", "localised"):
-        assert bound < MECHANISMS[other].offer(request).plan.population_bound / 5
-    assert offer.excess > bound  # of the rows less is known than of new ones
-    assert "see unthresholded" in kind.offer(request_of(**{**numbers, "n": 2_000})).why
+        assert bound < MECHANISMS[other].plan(request).population_bound / 5
+    assert offer.excess_bound > bound  # of the rows less is known than of new ones
+    assert "see unthresholded" in kind.plan(request_of(**{**numbers, "n": 2_000})).reason
     assert batch_gap(request, 100_000, 4.0) == generalisation_gap(request)
 
 

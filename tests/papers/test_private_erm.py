@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer.mechanisms import MECHANISMS
-from rashomon_explorer.mechanisms.planning.centres import plan_noisy_minimiser
+from rashomon_explorer.mechanisms.centres import plan_noisy_minimiser
+from rashomon_explorer.mechanisms.one_model import OneModelDetails
 from rashomon_explorer.mechanisms.selection import Exponential
 from rashomon_explorer.papers import private_erm
 from rashomon_explorer.privacy import compose, gdp
@@ -30,7 +31,9 @@ def boosting(delta, share=0.25):
     known = replace(ASKED, ridge=one.run.ridge).constants
     settings = plan_noisy_minimiser(known, RADIUS, 1.0, epsilon=1.0, mu=0.2)
     guarantee = compose([gdp(0.2), gdp(0.2), one.pick.guarantee])
-    return replace(one, run=replace(one.run, settings=settings), guarantee=guarantee)
+    return replace(
+        one, run=replace(one.run, details=OneModelDetails(settings)), guarantee=guarantee
+    )
 
 
 def table(pull, ridge):
@@ -45,8 +48,8 @@ def table(pull, ridge):
 def selected_law(planned, pull, scale=1.0, sharper=1.0):
     """Places and masses of the better of two runs, each a clipped noisy minimiser."""
     run = planned.run
-    noise = (norm if run.settings.gaussian else laplace)(
-        pull / (N * run.ridge), run.settings.scale * scale
+    noise = (norm if run.details.settings.gaussian else laplace)(
+        pull / (N * run.ridge), run.details.settings.scale * scale
     )
     edges = np.linspace(-RADIUS, RADIUS, 801)
     places = np.concatenate([[-RADIUS], (edges[1:] + edges[:-1]) / 2, [RADIUS]])
@@ -85,9 +88,10 @@ def test_a_selection_is_not_free_as_appendix_d_has_it():
 def test_a_draw_is_the_better_of_two_runs_by_the_users_objective():
     planned = boosting(1e-3)
     places, law = selected_law(planned, 1.0)
-    mechanism, problem = private_erm.Boosted(planned), table(1.0, planned.run.ridge)
+    problem = table(1.0, planned.run.ridge)
+    plan = replace(planned.run, details=OneModelDetails(planned))
     rng = np.random.default_rng(0)
-    drawn = np.array([mechanism.draw(problem, rng)[0] for _ in range(300)])
+    drawn = np.array([private_erm.Boosted().model(problem, plan, rng)[0] for _ in range(300)])
     ends = np.cumsum(law)
 
     def below(x):
@@ -127,11 +131,11 @@ def test_the_bound_fails_no_more_often_than_said_for_the_worst_runs(k):
 
 
 def test_boosting_bounds_more_than_markov_and_says_so():
-    offer = MECHANISMS["boosted"].offer(request_of(n=20_000))
-    one = MECHANISMS["noisy_descent"].offer(request_of(n=20_000))
-    planned = offer.plan.settings
-    assert one.excess < planned.excess < planned.likely < 20 * one.excess / 2
-    assert "with probability 0.95 the excess is at most" in offer.why and planned.k > 1
+    offer = MECHANISMS["boosted"].plan(request_of(n=20_000))
+    one = MECHANISMS["noisy_descent"].plan(request_of(n=20_000))
+    planned = offer.details.settings
+    assert one.excess_bound < planned.excess < planned.likely < 20 * one.excess_bound / 2
+    assert "with probability 0.95 the excess is at most" in offer.certificate and planned.k > 1
     assert private_erm.plan_boosting(request_of(n=20_000, ridge=0.2)).k == 1  # 1/0.05 of little
     with pytest.raises(ValueError, match="failure"):
         private_erm.plan_boosting(ASKED, failure=1.0)
@@ -139,10 +143,10 @@ def test_boosting_bounds_more_than_markov_and_says_so():
 
 def test_sampled_steps_of_a_smooth_loss_take_a_quarter_of_the_rows_and_promise_less():
     request = request_of(n=20_000, ridge=0.1)
-    offer = MECHANISMS["smooth_sgd"].offer(request)
-    planned, best = offer.plan.settings, MECHANISMS["noisy_descent"].offer(request)
-    assert planned.smooth and planned.rate < 1 and offer.plan.gradients == 500
-    assert best.excess < offer.excess and planned.pace <= 0.5 / request.constants.M
-    assert "kinks" in MECHANISMS["smooth_sgd"].offer(replace(request, loss="hinge")).why
-    more = MECHANISMS["smooth_sgd"].offer(replace(request, ridge=1.0))
-    assert more.excess < offer.excess / 3  # 1/m
+    offer = MECHANISMS["smooth_sgd"].plan(request)
+    planned, best = offer.details.settings, MECHANISMS["noisy_descent"].plan(request)
+    assert planned.smooth and planned.rate < 1 and offer.gradients == 500
+    assert best.excess_bound < offer.excess_bound and planned.pace <= 0.5 / request.constants.M
+    assert "kinks" in MECHANISMS["smooth_sgd"].plan(replace(request, loss="hinge")).reason
+    more = MECHANISMS["smooth_sgd"].plan(replace(request, ridge=1.0))
+    assert more.excess_bound < offer.excess_bound / 3  # 1/m

@@ -380,10 +380,10 @@ def test_planned_paths_take_the_times_of_table_1():
 
     def time(name, n, p, epsilon, ridge):
         asked = request_of(n=n, p=p, epsilon=epsilon, ridge=ridge, delta=1e-6)
-        plan = MECHANISMS[name].plan_for(asked)
+        plan = MECHANISMS[name].plan(asked)
         if name == "langevin_average":
-            return plan.step_size * plan.n_steps
-        path = plan.settings  # η = hβ and σ² = 2/(ηβ)
+            return plan.details.step_size * plan.details.n_steps
+        path = plan.details.settings  # η = hβ and σ² = 2/(ηβ)
         return path.n_steps * (path.step_size * path.noise) ** 2 / 2
 
     def slopes(name, ridge):

@@ -106,7 +106,7 @@ def test_a_released_figure_has_its_cost_and_nothing_that_only_the_curator_knows(
     cost, doubt = band_of(figure).split("<br>")
     assert cost == "released: ε = 20 at δ = 1e-6 by itself"
     assert doubt == "guaranteed hit rate ≥ 17%: weak guarantee"
-    strong = replace(models, plan=replace(models.plan, hit_rate_bound=0.2)).release()
+    strong = replace(models, plan=replace(models.plan, hit_rate=0.2)).release()
     assert "<br>" not in band_of(make(strong))
     assert "of all 12 draws (guaranteed hit rate ≥ " in title_of(figure)
     part = title_of(make(released[:5]))

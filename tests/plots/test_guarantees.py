@@ -11,9 +11,9 @@ from rashomon_explorer import plots
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.mechanisms import bounds
 from rashomon_explorer.mechanisms.bounds.law import quadratic_law
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.exact import hit_rate_at
+from rashomon_explorer.mechanisms.planner import plan
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.plots.budget import budget_bar
 from rashomon_explorer.plots.guarantees import excess_table
@@ -129,7 +129,7 @@ BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "n_draw
 
 
 def _planned_for(name, psi=0.01):
-    return MECHANISMS[name].plan_for(Request(psi=psi, **ROWS, **BUDGET))
+    return MECHANISMS[name].plan(Request(psi=psi, **ROWS, **BUDGET))
 
 
 def test_guarantees_of_draws_at_psi_zero_are_those_of_their_gamma_law(models):
@@ -153,9 +153,7 @@ def test_guarantees_of_draws_at_psi_zero_are_those_of_their_gamma_law(models):
     assert "not of" not in title_of(plots.plot_bounds(drawn))
 
 
-@pytest.mark.parametrize(
-    "name", ["langevin", "langevin_average", "langevin_clipped", "ellipsoid", "ellipsoid_exact"]
-)
+@pytest.mark.parametrize("name", ["langevin", "langevin_average", "langevin_clipped", "ellipsoid"])
 @pytest.mark.parametrize("show", [plots.list_guarantees, plots.plot_guarantee])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name, show):
     with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):
@@ -166,8 +164,7 @@ TABLE = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
 
 
 def _planned(epsilon, n_draws, **options):
-    with suppress_weak_warnings():
-        return plan(**TABLE, epsilon=epsilon, n_draws=n_draws, **options)
+    return plan(**TABLE, epsilon=epsilon, n_draws=n_draws, **options)
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +177,8 @@ def planned():
 def test_the_guarantee_at_another_cost_and_number_is_that_of_its_plan(planned, epsilon, n_draws):
     once, found = _planned(epsilon, n_draws), guarantee_at(planned, epsilon, n_draws)
     assert found <= once.hit_rate_bound + 2e-3  # other certificates prove more, never less
-    if once.by_bounded_range:
-        assert found == pytest.approx(once.hit_rate_at(once.eta), abs=2e-3)
+    if once.certified_by_bounded_range:
+        assert found == pytest.approx(hit_rate_at(once, once.eta), abs=2e-3)
 
 
 def test_the_curves_hold_the_same_guarantees_and_the_plan_stands_on_its_own(planned):
@@ -207,8 +204,7 @@ def test_as_many_draws_as_have_a_guarantee_and_no_more(planned, epsilon, promise
 
 def test_of_guaranteed_excesses_the_smaller_is_better():
     clf = RashomonClassifier(epsilon=4.0, delta=1e-6, n_draws=5, mechanism="langevin_clipped")
-    with suppress_weak_warnings():
-        cold = clf.plan(50_000, 10)
+    cold = clf.plan(50_000, 10)
     at = [guarantee_at(cold, 4.0, count) for count in (1, 5, 20, 100)]
     assert np.all(np.diff(at) > 0)
     middle = draws_at(cold, 4.0, (at[1] + at[2]) / 2)

@@ -1,7 +1,5 @@
 """The numbers behind the figures."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +9,10 @@ from hypothesis import strategies as st
 from rashomon_explorer import plots
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.planning.options import plan_candidates
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
+from rashomon_explorer.mechanisms.planner import plan
+from rashomon_explorer.mechanisms.plans import Rejected, unplanned
+from rashomon_explorer.mechanisms.registry import SET_MECHANISMS
+from rashomon_explorer.mechanisms.select import compare
 from rashomon_explorer.plots.coefficients import coefficients_table, spread_table
 from rashomon_explorer.plots.guarantees import excess_table
 from rashomon_explorer.plots.importance import importance_table
@@ -28,18 +27,16 @@ from rashomon_explorer.plots.text import rounded_bounds
 def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make, ridge):
     asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "ridge": ridge}
     planned = make(50_000, 11, 0.02, n_draws=5, **asked)
-    offers, table = plan_candidates(planned), options_table(planned)
-    assert len(table) == len(offers) == len(OF_SEVERAL_MODELS) - 1
-    # With a ridge exact draws are planned by a better certificate than that of any ridge.
-    better = make is plan and ridge > 0
-    assert sum("this plan" in name for name in table.index) == (not better)
+    offers, table = compare(planned.request), options_table(planned)
+    assert len(table) == len(offers) == len(SET_MECHANISMS) - 1
+    assert sum("this plan" in name for name in table.index) == 1
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
-        assert row["reason"] == offer.why
-        assert (row["within ψ"] == "not applicable") is (not offer.applies)
-        assert (row["privacy cost"] == "–") is (not offer.applies)
+        rejected = isinstance(offer, Rejected)
+        assert row["reason"] == (offer.reason if rejected else offer.certificate)
+        assert (row["within ψ"] == "not applicable") is rejected
+        assert (row["privacy cost"] == "–") is rejected
     # A plan that does not record what it was made from has no candidates.
-    assert options_table(replace(planned, radius=None)).empty
-    assert options_table(replace(planned, oscillation=1.0)).empty
+    assert options_table(unplanned((5, 11), 0.02, "logistic", planned.guarantee)).empty
 
 
 LABELS = [1, 1.5, "1", "1.0", "a", "", None, float("nan"), False, 7, 2.0, "no value", b"x"]

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.privacy import (
     affordable_repeated_eta,
     best_attack,

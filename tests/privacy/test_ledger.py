@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
+from rashomon_explorer.mechanisms.costs import affordable_eta
 from rashomon_explorer.privacy import BudgetExceededError, Ledger, LedgerError, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry, incremental_charge

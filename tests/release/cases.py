@@ -1,11 +1,11 @@
 """Small sets of public models, and records at the ends of what is allowed."""
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.sets import ReleasedSet
@@ -32,7 +32,7 @@ def models_of(link="logistic", coef=None, n_draws=3, n_features=2, seed=0):
     if coef is None:
         coef = np.random.default_rng(seed).normal(size=(n_draws, outputs * (n_features + 1)))
     loss = {"logistic": "logistic", "softmax": "softmax", "identity": "squared"}.get(link, "hinge")
-    bought = plan(10, 3, 0.05, loss="logistic", radius=4.0, row_norm=B, epsilon=1.0)
+    bought = plan(10, 6, 0.05, loss="logistic", radius=4.0, row_norm=B, epsilon=1.0)
     return ReleasedSet(
         coef=np.asarray(coef, dtype=float),
         feature_names=(*(f"x{i}" for i in range(n_features)), "intercept"),
@@ -40,7 +40,7 @@ def models_of(link="logistic", coef=None, n_draws=3, n_features=2, seed=0):
         row_norm=B,
         target_bounds=(-2.0, 4.0),
         classes={"softmax": (0, 1, 2), "identity": ()}.get(link, (0, 1)),
-        plan=replace(bought, loss=loss),
+        plan=bought.with_numbers(loss=loss),
         guarantee=pure(1.0),
     )
 

@@ -26,7 +26,7 @@ NO_NOISE = {"mu": 1e7, "ledger": None}
 def _models(loss, start, ridge=0.0, radius=4.0, psi=0.02):
     """One public draw, at which the steps start."""
     models = models_of(LINKS[loss], coef=[start], n_features=len(start) - 1)
-    return replace(models, plan=replace(models.plan, radius=radius, ridge=ridge, psi=psi))
+    return replace(models, plan=models.plan.with_numbers(radius=radius, ridge=ridge, psi=psi))
 
 
 def _population(loss, width=4, n_rows=3_000):

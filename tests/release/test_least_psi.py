@@ -32,7 +32,7 @@ def _values(models, query, *columns):
 
 def _models(loss="logistic", radius=4.0, ridge=0.0, psi=0.05, n_features=2):
     models = models_of(LINEAR[loss][0], n_features=n_features)
-    return replace(models, plan=replace(models.plan, radius=radius, ridge=ridge, psi=psi))
+    return replace(models, plan=models.plan.with_numbers(radius=radius, ridge=ridge, psi=psi))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_an_unfitted_estimator_answers_without_a_draw_and_before_a_row_is_read(t
 
 def test_rounded_counts_are_refused(trees):
     questions = tuple((f"x{j}", None) for j in range(60))
-    many = replace(trees.planned, questions=questions, most_leaves=12, max_depth=4)
+    many = trees.planned.with_numbers(questions=questions, most_leaves=12, max_depth=4)
     public = PublicShape(replace(trees, planned=many), 1_000, True)
     with pytest.raises(ValueError, match="no sensitivity is proved for rounded counts"):
         LeastPsi(n_trees=[9]).check(public)

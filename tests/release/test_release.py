@@ -387,7 +387,7 @@ def test_a_hopeless_answer_is_told_before_a_charge(name, tmp_path):
     """Whatever the kind of answer: refused or warned about, and with a filter nothing is spent."""
     ledger = Ledger.create(tmp_path / "data.ledger")
     query = ASKED[name]()
-    models = replace(MODELS, plan=replace(MODELS.plan, radius=4.0))
+    models = replace(MODELS, plan=MODELS.plan.with_numbers(radius=4.0))
     delta = 0.0 if query.noise_kind is GumbelNoise else 1e-7
     settings = {"queries": [query], "delta": delta, "categories": ("a", "b")}
     with warnings.catch_warnings():

@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
-from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planner import explain
 from rashomon_explorer.plots import plot_tree_use
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report import report
@@ -38,7 +38,7 @@ def test_its_lines_make_such_trees_again(tree_release, tree_models, tree_rows, t
     assert names["models"].plan == tree_models.plan
     clf = RashomonTreeClassifier(**{**TREES, "costs": {1: 3}}).fit(*tree_rows)
     text = read(report(clf.rashomon_set_.release(), tmp_path / "c.html", interactive=False))
-    assert clf.plan_.costs == ((0, 1), (3, 0))
+    assert clf.plan_.request.costs == ((0, 1), (3, 0))
     assert "0, 1; 3, 0" in text and "costs=[[0, 1], [3, 0]]" in text
 
 

@@ -16,7 +16,7 @@ from rashomon_explorer.exceptions import (
     SamplerError,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import PerturbedObjectiveFunction
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.lower_bounds import excess_bound
@@ -138,7 +138,7 @@ def _mechanisms():
         request = Request(**{**known, "n": N, "p": 4 * loss.outputs, "loss": loss})
         tried = [name for name, one in MECHANISMS.items() if one.traits.compared]
         tried += ["last_iterate"]
-        names = [name for name in tried if not MECHANISMS[name].unsuited(request)]
+        names = [name for name in tried if not get_mechanism(name).why_unsupported(request)]
         names = [name for name in names if name != "noisy_sgd"]
         for name in (*names, "localised"):
             quick = name == "moments" or (kind == "two" and name != "noisy_descent")
@@ -157,7 +157,7 @@ def test_the_model_of_chunks_is_that_of_the_table(kind, mechanism):
         for name in ("encoded_coef_", "encoded_intercept_"):
             values = [getattr(model, name) for model in (found, whole)]
             np.testing.assert_allclose(*values, rtol=1e-12, atol=1e-12)
-    assert found.plan_ == whole.plan_
+    assert found.plan_.with_numbers(in_chunks=False) == whole.plan_
     assert set(whole.guarantee_.assumptions) <= set(found.guarantee_.assumptions)
     rows = chunk_rows(X, labelled=False)
     np.testing.assert_array_equal(found.predict(rows), found.predict(X))
@@ -193,20 +193,19 @@ def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused():
     alone = {"rows": 300, "workers": ThreadWorkers(1)}  # thousands of steps
     table = replace(chunk_rows(X, SIGNS), **alone)
     whole, many = (Problem(*rows, loss="hinge") for rows in ((X, SIGNS), (table,)))
-    offer = kind.offer(_request(ledger=True, in_chunks=True))
-    assert offer.plan.settings.rate == 1.0
-    assert "chunked rows are summed, not sampled" in offer.why
-    one = kind.for_plan(offer.plan)
-    drawn = [one.draw(problem, np.random.default_rng(0)) for problem in (whole, many)]
+    offer = kind.plan(_request(ledger=True, in_chunks=True))
+    assert offer.details.settings.rate == 1.0
+    assert "chunked rows are summed, not sampled" in offer.certificate
+    drawn = [kind.model(problem, offer, np.random.default_rng(0)) for problem in (whole, many)]
     np.testing.assert_allclose(*drawn, rtol=1e-9)
     pytest.importorskip("dp_accounting")
     for ledger in (False, True):
-        assert kind.offer(_request(ledger=ledger)).plan.settings.rate < 1.0
+        assert kind.plan(_request(ledger=ledger)).details.settings.rate < 1.0
     settings = {**BUDGET, "classes": [0, 1], "loss": "hinge"}
     fitted = rx.DPClassifier(**settings, mechanism="noisy_sgd").fit(
         replace(chunk_rows(X, LABELS), **alone)
     )
-    assert fitted.plan_.settings.rate == 1.0
+    assert fitted.plan_.details.settings.rate == 1.0
     batches = rx.DPClassifier(**settings, mechanism="iterated_batches", ridge=10.0)
     with pytest.raises(SamplerError, match=r"chunked rows are summed.*Nothing was charged"):
         batches.fit(chunked(X, LABELS))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.problem.minimisation import Minimum
 from rashomon_explorer.sets import RashomonSet
 

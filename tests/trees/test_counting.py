@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.mechanisms.planning.trees import plan_trees
 from rashomon_explorer.sets.models.trees import Leaf
 from rashomon_explorer.trees import CountedTrees, TreeClass, best_avoiding, counting, flip_psi
 from rashomon_explorer.trees import law as trees_law
@@ -22,6 +21,7 @@ from rashomon_explorer.trees.law import (
 )
 from rashomon_explorer.trees.private import gibbs_draws
 from rashomon_explorer.trees.sampling import Walks
+from tests.mechanisms.builders import planned_trees
 from tests.trees.listed import (
     CLASSES,
     THREE,
@@ -311,7 +311,7 @@ def test_nothing_private_comes_of_it():
     X, y = some_rows(0)
     counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
     public = {"log_size": counted.trees.log_size, "most_leaves": 3}
-    planned = plan_trees(12, **public, psi=0.0, epsilon=1.0)
+    planned = planned_trees(12, **public, psi=0.0, epsilon=1.0)
     with pytest.raises(ValueError, match="depends on no row"):
         gibbs_draws(counted, planned, np.random.default_rng(0))
     with pytest.raises(DataError, match="majority labels"):

@@ -51,7 +51,7 @@ def test_no_more_memory_is_taken_than_was_said_beforehand(shape):
 
 
 def test_limits_of_the_process_count_where_nothing_was_said(monkeypatch):
-    limit = MemoryLimit("ulimit -v", 2**30, 2**30 - 2**25, own=True)
+    limit = MemoryLimit("ulimit -v", 2**30, 2**30 - 2**25, is_process=True)
     monkeypatch.setattr(tree_class, "memory_limits", lambda: [limit])
     with pytest.raises(DataError, match=r"0\.0312 GiB are left under ulimit -v"):
         CountedTrees(X, Y, max_leaves=3)

@@ -18,10 +18,8 @@ from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PL
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import coefficients, guarantees, importance, prices
 from rashomon_explorer.plots.budget import HEIGHT
 from rashomon_explorer.plots.penalties import drawn_table, plot_drawn_penalties
@@ -142,7 +140,7 @@ def aggregates(card: FigureCard) -> FigureCall | str:
 
 @wraps(audit_tuning)
 def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
-    with warnings.catch_warnings(), suppress_weak_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # the page marks it as not private
         return audit_tuning(search, X, y)
 
@@ -183,7 +181,7 @@ def distribution(card: FigureCard) -> FigureCall | str:
     if family.trees_in(models) is None and session.exact.why_not:
         return session.exact.why_not
     planned: Any = getattr(models, "planned", None)
-    if family.trees_in(models) is not None and not (planned and planned.questions):
+    if family.trees_in(models) is not None and not (planned and planned.request.questions):
         return "The class of these imported trees is unknown."
     rows = min(importance.RESAMPLED_ROWS, len(session.picked.people))
     words = f"{rows:,} rows each, {importance.MODELS_OF_A_TABLE} models within ψ of each"
@@ -392,14 +390,14 @@ def bounds(card: FigureCard) -> FigureCall | str:
     if planned is None:
         return NO_DATA if state.data is None else NO_PLAN
     plan = Argument.known(planned, where)
-    if isinstance(planned, TreePlan):
+    if planned.of_trees:
         changes = {"plot": plot_tree_guarantee, "tabulate": tree_guarantee_table}
         return card.build({"planned": plan}, **changes)
     if models is not None and not models.as_drawn and state.view != "release":
         return "Guarantees are for all draws,<br>and some of them were selected."
     if math.isnan(planned.beta):
         return "These models were not drawn privately:<br>no bound is guaranteed."
-    if not planned.of_exact_draws:
+    if not planned.has_gibbs_law:
         return (
             "This bound holds for exact draws only;<br>see <b>Plan</b> for this mechanism's "
             "guarantee."

@@ -20,9 +20,10 @@ from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, OfferButton, Slider
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
-from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.mechanisms.improvements import Improvement, Suggestion
+from rashomon_explorer.mechanisms.planner import next_improvements
+from rashomon_explorer.mechanisms.registry import mechanism_traits
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots.text import cost_text, number, sentence
 
 _OF_A_PATH = "For less loss than the zero model"
@@ -49,33 +50,35 @@ class SuggestionButtons:
     def refresh(self) -> None:
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
-        better = None if silent else suggestions.next_improvement(state.plan)
-        texts = [] if silent or better is not None else suggestions.improvement_messages(state.plan)
-        display(self.widget, better is not None or bool(texts))
-        self._before.value = "".join(map(escape, texts))
+        listed = [] if silent else next_improvements(state.plan)
+        improvement = next((one for one in listed if one.changes), None)
+        display(self.widget, bool(listed))
+        self._before.value = "".join(escape(str(one)) for one in listed if not one.changes)
         self._after.value, self.buttons = "", ()
-        if better is not None:
-            self._offer(better)
+        if improvement is not None:
+            self._show(improvement)
         self._row.children = self.buttons
         display(self._row, bool(self.buttons))
 
-    def _offer(self, better: suggestions.Improvement) -> None:
-        settable = [s for s in better.remedies if self._is_settable(s)]
-        unsettable = " or ".join(s.words for s in better.remedies if s not in settable)
-        goal = f"{_OF_A_PATH} it takes about" if better.about else f"For {better.goal} it takes"
-        self._before.value = escape(f"{goal}:" if settable else f"{goal} {unsettable}.")
-        self._after.value = escape(f"or {unsettable}") if settable and unsettable else ""
-        self.buttons = tuple(self._button(s, better) for s in settable)
+    def _show(self, improvement: Improvement) -> None:
+        settable = [change for change in improvement.changes if self._is_settable(change)]
+        others = " or ".join(
+            change.words for change in improvement.changes if change not in settable
+        )
+        goal = f"For {improvement.goal} it takes"
+        if improvement.approximate:
+            goal = f"{_OF_A_PATH} it takes about"
+        self._before.value = escape(f"{goal}:" if settable else f"{goal} {others}.")
+        self._after.value = escape(f"or {others}") if settable and others else ""
+        self.buttons = tuple(self._button(change, improvement) for change in settable)
 
-    def _is_settable(self, suggestion: suggestions.Suggestion) -> bool:
+    def _is_settable(self, suggestion: Suggestion) -> bool:
         dial = self._dials.get(suggestion.setting)
         within = dial is not None and dial.low <= suggestion.value <= dial.high
         return suggestion.setting in SETTINGS and within
 
-    def _button(
-        self, suggestion: suggestions.Suggestion, improvement: suggestions.Improvement
-    ) -> ipywidgets.Button:
-        goal = "" if improvement.about else f" for {improvement.goal}"
+    def _button(self, suggestion: Suggestion, improvement: Improvement) -> ipywidgets.Button:
+        goal = "" if improvement.approximate else f" for {improvement.goal}"
         button = basic.Button(
             description=suggestion.words.split(" for ")[0].split(" with ")[0],
             tooltip=f"Set {suggestion.words}{goal}",

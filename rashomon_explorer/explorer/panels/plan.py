@@ -18,11 +18,8 @@ from rashomon_explorer.explorer.panels.card import Panel, column, region, styled
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import MenuEntries
-from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import improvement_messages
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.planner import explain, improvement_messages
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
@@ -142,10 +139,12 @@ class PlanPanel(Panel):
     def _list(self) -> str:
         """Candidates of the planner for the current plan, the best first."""
         plan = self.state.plan
-        if isinstance(plan, TreePlan):
+        if plan is None:
+            return ""
+        if plan.of_trees:
             return f'<p class="rx-note">{_TREES}</p>'
-        offers = None if plan is None else options_table(plan)
-        return "" if offers is None or offers.empty else _listed(offers)
+        offers = options_table(plan)
+        return "" if offers.empty else _listed(offers)
 
     def _price(self) -> list[str]:
         state, plan = self.state, self.state.plan
@@ -171,7 +170,7 @@ class PlanPanel(Panel):
         return [fact("Over the budget", f"by {text.cost_text(-left)}", shortage, kind="rx-over")]
 
     def _advice(self) -> str:
-        why = weak_guarantee_reason(self.state.plan)
+        why = self.state.plan.weakness
         if not why:
             return ""
         # Folded: Draw is always visible, with the same message and the suggestions.
@@ -184,7 +183,7 @@ class PlanPanel(Panel):
 def _lead(plan: Plan) -> str:
     """Show the guaranteed hit rate, or the excess-loss bound if there is none."""
     rows = f"for any {plan.n:,} rows"
-    if has_hit_rate(plan):
+    if plan.hit_rate is not None:
         share = f"share of draws within ψ, {rows}"
         return fact("Guaranteed hit rate", text.guaranteed_hits(plan), share, kind="rx-lead")
     name, bound = excess_fact(plan)
@@ -192,11 +191,7 @@ def _lead(plan: Plan) -> str:
 
 
 def excess_fact(plan: Plan) -> tuple[str, str]:
-    bound = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
-    if plan.centre_excess is not None:
-        return "Expected excess loss of the centre", bound
-    clipped = "" if math.isfinite(plan.excess_bound) else ", slopes clipped"
-    return f"Expected excess loss{clipped}", bound
+    return plan.excess_name, text.at_most(plan.stated_excess)
 
 
 def _law(plan: Plan) -> list[str]:
@@ -204,7 +199,7 @@ def _law(plan: Plan) -> list[str]:
     around = plan.centre_excess is not None
     cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta, 4)]
     facts = [fact("Inverse temperature β", beta) for beta in cold]
-    return [*facts, fact(*excess_fact(plan))] if has_hit_rate(plan) else facts
+    return [*facts, fact(*excess_fact(plan))] if plan.hit_rate is not None else facts
 
 
 _SCALED = "the privacy cost includes centres and spreads; coefficients are in these units"
@@ -212,8 +207,8 @@ _SCALED = "the privacy cost includes centres and spreads; coefficients are in th
 
 def _feasibility_text(plan: Plan) -> list[str]:
     """Return the result of the feasibility check on simulated rows; takes a moment."""
-    result = None if isinstance(plan, TreePlan) else preflight(plan)
-    return [] if result is None else [f"{result.in_words} {feasibility_suggestions(plan)}".rstrip()]
+    found = None if plan.of_trees else preflight(plan)
+    return [] if found is None else [f"{found.in_words} {feasibility_suggestions(plan)}".rstrip()]
 
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
@@ -323,7 +318,7 @@ def _facts_of_others(models: PredictorSet) -> list[str]:
 
 
 def _promised(models: RashomonSet) -> str:
-    if not has_hit_rate(models.plan) or models.psi == models.plan.psi:
+    if models.plan.hit_rate is None or models.psi == models.plan.psi:
         return guaranteed(models.plan)
     return f"{guaranteed_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
 

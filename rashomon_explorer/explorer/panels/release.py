@@ -22,7 +22,6 @@ from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, number, percent, plural, sentence
 from rashomon_explorer.sets import RashomonSet
 
@@ -274,10 +273,7 @@ class TakePanel(Panel):
                     f"{contents.table}-release.zip", bundle(contents, pictures), _ZIP
                 )
 
-            with suppress_weak_warnings():
-                light_figures = {
-                    name: in_light(figure) for name, figure in figures(contents).items()
-                }
+            light_figures = {name: in_light(figure) for name, figure in figures(contents).items()}
             return ToPicture(light_figures, finish)
 
         return make
@@ -318,7 +314,7 @@ class TakePanel(Panel):
             from rashomon_explorer.explorer.bundle import described
             from rashomon_explorer.report import curator_report
 
-            with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
+            with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "report.html"
                 if audit is not None:
                     (audit.at(psi) if audit.kind == "exact" else audit).report(path)

@@ -22,10 +22,7 @@ from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Slider, Step
-from rashomon_explorer.mechanisms.planning import options, weakness
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots import text
 from rashomon_explorer.problem.losses import get_loss
 
@@ -122,7 +119,6 @@ MECHANISMS: Mapping[str, str] = {
     "langevin_clipped": "One good model from few rows; always finishes.",
     "objective_perturbation": "One good model; always finishes.",
     "ellipsoid": "One cost for any number of draws; always finishes.",
-    "ellipsoid_exact": "From the set near a private centre; for many columns.",
     "langevin": "Chains in the set.",
     "hit_and_run": "",
 }
@@ -155,14 +151,14 @@ class MechanismPicker:
         state = self.state
         if state.no_plan:
             return f"This mechanism is unavailable: {state.no_plan}"
-        if state.plan is None or isinstance(state.plan, TreePlan):
+        if state.plan is None or state.plan.of_trees:
             return ""
         if state.uncharged:
             return f"Nothing is charged and nothing can be released: {state.uncharged}."
-        mechanism, why = state.plan.mechanism or state.mechanism, state.plan.why
+        mechanism, why = state.plan.mechanism or state.mechanism, state.plan.reason
         if state.mechanism == AUTO:
             return f"Selected: {mechanism.replace('_', ' ')}. {text.sentence(why)}"
-        if has_hit_rate(state.plan):
+        if state.plan.hit_rate is not None:
             hits = text.guaranteed_hits(state.plan)
             return f"{MECHANISMS[mechanism]} Guaranteed hit rate: {hits}."
         name, bound = excess_fact(state.plan)
@@ -399,7 +395,7 @@ def _model_line(state: ExplorerState) -> str:
         return escape(" · ".join([f"trees of at most {state.max_leaves} {leaves}", *draws]))
     values = {name: getattr(state, name) for name in ("radius", "ridge")}
     regularised = [
-        f"{name} {value if value == options.AUTO else text.number(value)}"
+        f"{name} {value if value == AUTO else text.number(value)}"
         for name, value in values.items()
         if value != 0.0
     ]
@@ -417,7 +413,7 @@ def _plan_line(state: ExplorerState) -> str:
     if state.uncharged:
         return "nothing is charged, nothing can be released"
     mechanism = (state.plan.mechanism or state.mechanism).replace("_", " ")
-    if not weakness.has_hit_rate(state.plan):
-        excess = text.at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
+    if state.plan.hit_rate is None:
+        excess = text.at_most(state.plan.stated_excess)
         return f"{escape(mechanism)} · excess loss <b>{escape(excess)}</b>"
     return f"{escape(mechanism)} · hit rate <b>{escape(text.guaranteed_hits(state.plan))}</b>"

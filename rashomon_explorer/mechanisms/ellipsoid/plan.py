@@ -1,16 +1,16 @@
 """Plan of draws from a private ellipsoid."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from scipy.optimize import minimize_scalar
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_share
-from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
+from rashomon_explorer.mechanisms import centres
+from rashomon_explorer.mechanisms.bounds.one_model import generalisation_gap
+from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.problem.constants import Constants
@@ -81,88 +81,66 @@ _LOOSE = 2.0
 _GRID = 2.0**-16  # of σ: unit to which the Hessian is rounded
 
 
-@dataclass(frozen=True, repr=False)
-class EllipsoidPlan(Plan):
-    """Plan of a private ellipsoid and of draws from it, from public numbers."""
+@dataclass(frozen=True)
+class EllipsoidDetails(Details):
+    """Centre, noise and size of a private ellipsoid, in public numbers."""
 
     centre: centres.Centre
     hessian_mu: float
     hessian_noise: float
-    lift: float
+    regularisation: float
+    """Added to the noisy Hessian, so that it is positive definite."""
     margin: float
-    mechanism: str = field(default="ellipsoid", kw_only=True, compare=False)
-
-    @property
-    def has_hit_rate(self) -> bool:
-        """Whether a hit rate is proved."""
-        return self.hit_rate_bound > 0
-
-    @property
-    def centre_excess(self) -> float:
-        """Bound on the expected excess loss of the centre."""
-        return self.centre.excess
-
-    @property
-    def steps(self) -> float:
-        """Steps of the centre; 0 if it is a noisy minimum."""
-        return float(self.centre.n_steps)
 
     @property
     def grid(self) -> float:
         """Unit to which the noisy Hessian is rounded."""
         return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
 
-    def _guaranteed(self) -> list[Fact]:
+    def bounds(self, plan: Plan) -> list[Fact]:
+        """State the bound of the centre's loss."""
         excess = f"exceeds the least by ≤ {rounded_up(self.centre.excess)} on average"
-        others = (fact for fact in super()._guaranteed() if fact[0] != "excess loss")
-        return [*others, ("centre's loss", excess)]
+        return [("centre's loss", excess)]
 
-    def _technical(self) -> list[Fact]:
+    def facts(self, plan: Plan) -> list[Fact]:
+        """List how the centre is found, and the size."""
         steps = f"mean of {self.centre.n_steps} noisy gradient steps"
         how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
         return [
             ("centre", how.get(self.centre.name, "noisy minimiser")),
-            ("size", f"quadratic excess ≤ {self.margin * self.psi:.3g}"),
+            ("size", f"quadratic excess ≤ {self.margin * plan.psi:.3g}"),
         ]
 
 
-def plan_ellipsoid(request: Request, margin: float | None = None) -> EllipsoidPlan:
+def plan_ellipsoid(request: Request, margin: float | None = None) -> Plan:
     """Plan centre, noise and size of a private ellipsoid; reads no row (docs/theory.md §13)."""
     request.check()
     if margin is not None:
         check_share(margin=margin)
-    check_has_hessian(request)
-    planned = ellipsoid_for(request, _SAFE * request.gaussian_mu, margin)
-    warn_if_weak(planned, "this plan")
-    return planned
-
-
-def check_has_hessian(request: Request) -> None:
-    """Raise an error if the loss has kinks."""
     if not math.isfinite(request.constants.M):
-        raise ValueError(f"{request.loss_function.name} loss has kinks, and no Hessian: smooth it")
-
-
-def ellipsoid_for(request: Request, mu: float, margin: float | None) -> EllipsoidPlan:
-    """Plan of an ellipsoid at μ-GDP, without checks and warnings."""
+        raise ValueError(f"{request.loss_name} loss has kinks, and no Hessian: smooth it")
     constants, psi = request.constants, request.psi
+    mu = _SAFE * request.gaussian_mu
     centre, hessian_mu = _shared(constants, psi, request.radius, mu, request.zero_loss)
     proved = _proved(request, centre)
     size = _margin(psi, centre, proved) if margin is None else float(margin)
     guarantee = ellipsoid_guarantee(centre, hessian_mu)
-    return EllipsoidPlan(
-        **request.plan_fields,
-        eta=math.inf,
-        beta=math.inf,
-        hit_rate_bound=WANTED if 0 < size <= proved else 0.0,
-        excess_bound=math.inf,
+    return Plan(
+        request=request,
+        mechanism="ellipsoid",
         guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
+        hit_rate=WANTED if 0 < size <= proved else None,
         certificate="ellipsoid",
-        centre=centre,
-        hessian_mu=hessian_mu,
-        hessian_noise=hessian_sensitivity(constants) / hessian_mu,
-        lift=_lift(constants, hessian_mu),
-        margin=size,
+        centre_excess=centre.excess,
+        generalisation_gap=generalisation_gap(request),
+        steps=float(centre.n_steps),
+        details=EllipsoidDetails(
+            centre=centre,
+            hessian_mu=hessian_mu,
+            hessian_noise=hessian_sensitivity(constants) / hessian_mu,
+            regularisation=_regularisation(constants, hessian_mu),
+            margin=size,
+        ),
     )
 
 
@@ -186,7 +164,7 @@ def hessian_sensitivity(constants: Constants) -> float:
     return math.sqrt(2) * largest / constants.n
 
 
-def _lift(constants: Constants, mu: float) -> float:
+def _regularisation(constants: Constants, mu: float) -> float:
     """Bound on the noise's largest eigenvalue, except for half of the hit rate's failures."""
     sigma = hessian_sensitivity(constants) / mu
     beyond = math.sqrt(-2 * math.log((1 - WANTED) / 2))
@@ -201,7 +179,7 @@ def _shared(
     def doubt(share: float) -> tuple[float, centres.Centre, float]:
         centre = centres.best_centre(constants, radius, mu * math.sqrt(share), zero_loss)
         rest = mu * math.sqrt(1 - share)
-        lift = _lift(constants, rest)
+        lift = _regularisation(constants, rest)
         flattest = min(2 * lift * radius**2, psi * lift / (lift + constants.m))
         return centre.excess + flattest, centre, rest
 

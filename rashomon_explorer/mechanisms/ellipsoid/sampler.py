@@ -3,16 +3,24 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, to_public_grid
-from rashomon_explorer.mechanisms.ellipsoid import exact_plan
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, plan_ellipsoid
+from rashomon_explorer.mechanisms.base import (
+    Batch,
+    Mechanism,
+    Traits,
+    hits_sentence,
+    to_public_grid,
+)
+from rashomon_explorer.mechanisms.centres import Centre, average_weights
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidDetails, plan_ellipsoid
+from rashomon_explorer.mechanisms.improvements import CENTRE, Improvement
 from rashomon_explorer.mechanisms.noisy_descent import (
     Schedule,
     Step,
@@ -20,13 +28,9 @@ from rashomon_explorer.mechanisms.noisy_descent import (
     noisy_descent,
     watched,
 )
-from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.rejection.candidates import accept
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import CutEllipsoid
@@ -122,7 +126,7 @@ def refined(
 
 
 def released_hessian(
-    problem: Problem, theta: FloatArray, planned: EllipsoidPlan, rng: np.random.Generator
+    problem: Problem, theta: FloatArray, planned: EllipsoidDetails, rng: np.random.Generator
 ) -> FloatArray:
     """Hessian (p, p) of the rows' mean loss at a released model, with symmetric Gaussian noise."""
     exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
@@ -131,10 +135,11 @@ def released_hessian(
     return np.asarray(np.round(noisy / planned.grid) * planned.grid + 0.0)
 
 
-def lifted(noisy: FloatArray, planned: EllipsoidPlan) -> FloatArray:
+def regularise_hessian(noisy: FloatArray, planned: EllipsoidDetails, ridge: float) -> FloatArray:
     """Matrix A = H̃ + sI + mI, with the eigenvalues of H̃ + sI raised to at least s/1000."""
     values, vectors = np.linalg.eigh(noisy)
-    eigenvalues = np.maximum(values + planned.lift, planned.lift / 1000) + planned.ridge
+    added = planned.regularisation
+    eigenvalues = np.maximum(values + added, added / 1000) + ridge
     matrix = (vectors * eigenvalues) @ vectors.T
     return np.asarray((matrix + matrix.T) / 2)
 
@@ -150,8 +155,7 @@ ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs
 """Assumption of a guarantee with Gaussian noise."""
 
 
-@dataclass(frozen=True)
-class EllipsoidSampler(Mechanism):
+class Ellipsoid(Mechanism):
     """Models near a private centre, in the metric of a private Hessian."""
 
     name: ClassVar[str] = "ellipsoid"
@@ -163,153 +167,85 @@ class EllipsoidSampler(Mechanism):
         unplanned="uniform models of a released ellipsoid, which have no temperature",
         compared=True,
         around_centre=True,
-        looseness=30.0,
+        bound_slack=30.0,
     )
 
-    plan: Plan
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.plan, EllipsoidPlan):
-            raise TypeError("an ellipsoid needs an EllipsoidPlan: make it with plan_ellipsoid")
-
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline pure DP, and losses without a Hessian."""
         if not request.delta > 0:
             return "needs delta > 0"
         return "" if math.isfinite(request.constants.M) else "the loss has kinks, and no Hessian"
 
-    @classmethod
-    def plan_for(cls, request: Request) -> EllipsoidPlan:
-        """See :func:`plan_ellipsoid`."""
-        return plan_ellipsoid(request)
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan centre and Hessian; draws have no further cost."""
+        planned = plan_ellipsoid(request)
+        solved = planned.details.centre.name == "output"
+        stated = (ROUNDING, CERTIFIED) if solved else (ROUNDING,)
+        assumptions = (*planned.guarantee.assumptions, *stated)
+        return replace(planned, guarantee=replace(planned.guarantee, assumptions=assumptions))
 
-    @classmethod
-    def proof(cls, planned: EllipsoidPlan) -> str:
-        """Return what is charged."""
-        return "a centre and its Hessian are accounted for"
-
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's guarantee, of centre and Hessian; draws have no further cost."""
-        guarantee = plan.guarantee
-        solved = isinstance(plan, EllipsoidPlan) and plan.centre.name == "output"
-        return replace(
-            guarantee,
-            assumptions=(*guarantee.assumptions, ROUNDING, *([CERTIFIED] if solved else [])),
+    def explain(self, plan: Plan) -> list[str]:
+        """Say what the ellipsoid costs, how its centre is found, and how many draws hit."""
+        rule = ", by the ledger's composition rule" if plan.ledger else ""
+        total = rounded_up(plan.guarantee.epsilon(plan.delta))
+        margin = plan.details.margin
+        reach = f"Models are uniform where the quadratic excess is at most {margin:.2f}·ψ"
+        hits = (
+            f"{reach}. No hit rate is guaranteed; a private query estimates it at a privacy cost."
         )
+        if plan.hit_rate is not None:
+            hits = f"{reach}. {hits_sentence(plan)}"
+        return [
+            f"A centre and its curvature cost ε = {total} once, at δ = {plan.delta:g}{rule}: "
+            f"{plan.n_draws:,} models of the ellipsoid around it, or any other number, cost no "
+            "more.",
+            _centre_sentence(plan),
+            hits,
+        ]
 
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+    def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
+        """List what lowers the bound of the centre."""
+        return [CENTRE]
+
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches until the ellipsoid is released, then its models without end."""
         none = np.empty((target.problem.p, 0))
         region = None
-        for region in self.released(target, rng):
+        for region in released_region(target.problem, plan, rng):
             yield Batch(none, np.empty(0), evaluated=int(region is None), region=region)
             pause()  # lets a dashboard's event loop run
         assert region is not None
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, 16, 1024))
-        for theta in region.batches(min(size, self.plan.n_draws), rng):
+        for theta in region.batches(min(size, plan.n_draws), rng):
             losses = target.problem.value(theta) if theta.shape[1] else np.empty(0)
             yield Batch(theta, losses, evaluated=theta.shape[1], region=region)
             pause()
 
-    def released(
-        self, target: GibbsTarget, rng: np.random.Generator
-    ) -> Iterator[CutEllipsoid | None]:
-        """Yield None while running, and the released ellipsoid at the end."""
-        assert isinstance(self.plan, EllipsoidPlan)
-        centre: ReleasedCentre | None = None
-        for found in released_centre(target.problem, self.plan.centre, rng):
-            centre = found
-            yield None
-        assert centre is not None
-        noisy = released_hessian(target.problem, centre.theta, self.plan, rng)
-        matrix, level = lifted(noisy, self.plan), self.plan.margin * self.plan.psi
-        radius = float(target.problem.domain.radius)
-        yield CutEllipsoid.under(centre.theta, centre.multiplier, matrix, level, radius)
+
+def released_region(
+    problem: Problem, plan: Plan, rng: np.random.Generator
+) -> Iterator[CutEllipsoid | None]:
+    """Yield None while running, and the released ellipsoid at the end."""
+    details = plan.details
+    centre: ReleasedCentre | None = None
+    for released in released_centre(problem, details.centre, rng):
+        centre = released
+        yield None
+    assert centre is not None
+    noisy = released_hessian(problem, centre.theta, details, rng)
+    matrix, level = regularise_hessian(noisy, details, plan.ridge), details.margin * plan.psi
+    radius = float(problem.domain.radius)
+    yield CutEllipsoid.under(centre.theta, centre.multiplier, matrix, level, radius)
 
 
-@dataclass(frozen=True)
-class EllipsoidExactSampler(EllipsoidSampler):
-    """Exact draws from the thresholded Gibbs law on a released ellipsoid."""
-
-    name: ClassVar[str] = "ellipsoid_exact"
-    summary: ClassVar[str] = "an exact draw on a private ellipsoid"
-    traits: ClassVar[Traits] = Traits(
-        independent=True,
-        unplanned="exact draws on a released ellipsoid, which is a part of the ball",
-        may_give_up=True,
-        compared=True,
-        around_centre=True,
-        looseness=30.0,
-    )
-
-    patience: int | None = 5_000_000
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.plan, exact_plan.EllipsoidExactPlan):
-            raise TypeError("two stages need an EllipsoidExactPlan: use plan_ellipsoid_exact")
-        if self.patience is not None and not self.patience >= 1:
-            raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
-
-    @classmethod
-    def plan_for(cls, request: Request) -> exact_plan.EllipsoidExactPlan:
-        """See :func:`plan_ellipsoid_exact`."""
-        return exact_plan.plan_ellipsoid_exact(request)
-
-    @classmethod
-    def proof(cls, planned: EllipsoidPlan) -> str:
-        """Return what is charged."""
-        return "an ellipsoid and each draw on it are accounted for"
-
-    @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Create the mechanism for this plan, with the caller's patience."""
-        return cls(plan, patience)
-
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's guarantee, of the ellipsoid and of the draws; they may give up."""
-        guarantee = plan.guarantee
-        stated = (ROUNDING, CERTIFIED, self._giving_up(plan.p))
-        return replace(guarantee, assumptions=(*guarantee.assumptions, *stated))
-
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Yield empty batches until the ellipsoid is released, then draws on it without end."""
-        none = np.empty((target.problem.p, 0))
-        region = None
-        for region in self.released(target, rng):
-            yield Batch(none, np.empty(0), evaluated=0, region=region)
-            pause()  # lets a dashboard's event loop run
-        assert region is not None
-        size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, 16, 1024))
-        refused, patience = 0, patience_for(target.problem.p, self.patience or 2**62)
-        for theta in region.batches(size, rng):
-            losses = target.problem.value(theta) if theta.shape[1] else np.empty(0)
-            # A model may lie below the numerical minimum, by no more than its certified gap.
-            excess = np.maximum(losses - target.problem.minimum.value, 0.0)
-            keep = accept(-target.energy(excess), rng)
-            if region.level == 0:  # at ψ = 0 the ellipsoid is a single model, and so is the law
-                keep[:] = True
-            refused = 0 if keep.any() else refused + len(losses)
-            if self.patience is not None and refused > patience:
-                raise SamplerError(_hopeless(target, refused))
-            yield Batch(theta[:, keep], losses[keep], evaluated=len(losses), region=region)
-            pause()
-
-    def _giving_up(self, p: int) -> str:
-        if self.patience is None:
-            return "draws on the ellipsoid never give up; their running time has no bound"
-        return (
-            f"draws on the ellipsoid did not give up (after {patience_for(p, self.patience):,} "
-            "proposals; no useful bound on the probability is known)"
-        )
-
-
-def _hopeless(target: GibbsTarget, refused: int) -> str:
+def _centre_sentence(plan: Plan) -> str:
+    centre = plan.details.centre
+    descriptions = {
+        "gradients": f"the weighted mean of {centre.n_steps:,} noisy gradient steps",
+        "accelerated": f"the weighted mean of {centre.n_steps:,} accelerated noisy gradient steps",
+        "output": "the minimiser with noise",
+    }
     return (
-        f"none of {refused:,} models of the ellipsoid was accepted (n={target.problem.n}, "
-        f"p={target.problem.p}, β={target.beta:.3g}, ψ={target.psi:.3g}): the private centre is "
-        'too far from the best model here. Use mechanism="ellipsoid", which never gives up, more '
-        "ridge, a larger ε or a smaller radius. The privacy cost of this run stays spent."
+        f"The centre is {descriptions[centre.name]}; its loss exceeds the least by at most "
+        f"{rounded_up(centre.excess)} on average."
     )

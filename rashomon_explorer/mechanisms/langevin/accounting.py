@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from rashomon_explorer.mechanisms.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 

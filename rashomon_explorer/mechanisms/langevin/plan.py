@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,20 +11,20 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
+from rashomon_explorer.mechanisms.bounds.one_model import generalisation_gap
+from rashomon_explorer.mechanisms.centres import furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.noisy_descent import (
     last_iterate_guarantee,
     least_square,
     path_guarantee,
 )
-from rashomon_explorer.mechanisms.planning.centres import furthest_start
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
+from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss
+from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped
 from rashomon_explorer.problem.thresholds import NoThreshold, SmoothThreshold, Threshold
 
 _WIDTHS = range(-3, 12)  # candidates for the width: powers of 2, times ψ
@@ -32,44 +32,31 @@ _WORTHWHILE = 0.1  # share of p/β that steps of finite size may add to the boun
 _SAFE = 1 - 1e-9  # of the time: keeps the charge within the budget despite rounding
 
 
-@dataclass(frozen=True, repr=False)
-class PathPlan(Plan):
-    """Plan of noisy gradient chains for a privacy budget, from public numbers."""
+@dataclass(frozen=True)
+class PathDetails(Details):
+    """Steps of noisy gradient chains, in public numbers."""
 
     width: float
     sensitivity: float
     step_size: float
     n_steps: int
-    mechanism: str = field(default="langevin", kw_only=True, compare=False)
+    slope_bound: float = math.inf
+    """Largest slope of a row's loss that the chains follow; infinite unless slopes are clipped."""
 
-    @property
-    def along_path(self) -> bool:
-        """True: every draw is a chain's time average."""
-        return True
-
-    @property
-    def steps(self) -> float:
-        """Steps of each chain."""
-        return float(self.n_steps)
-
-    @property
-    def repeats(self) -> int:
-        """One chain for each draw."""
-        return self.n_draws
-
-    @property
-    def by_excess(self) -> bool:
-        """Whether Markov's inequality on the expected excess proves no hit rate."""
-        return self.hit_rate_bound == 0
-
-    @property
-    def threshold(self) -> Threshold:
+    def threshold(self, plan: Plan) -> Threshold:
         """Smooth threshold, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()
 
-    def _technical(self) -> list[Fact]:
-        steps = f"{self.n_steps:,} of size {self.step_size:.3g} on average"
-        return [*super()._technical(), ("steps", steps)]
+    def bounds(self, plan: Plan) -> list[Fact]:
+        """State the bound of the clipped loss."""
+        if math.isinf(self.slope_bound):
+            return []
+        excess = rounded_up(plan.comparison_excess)
+        return [("clipped loss", f"exceeds its least by ≤ {excess} on average")]
+
+    def facts(self, plan: Plan) -> list[Fact]:
+        """List the steps."""
+        return [("steps", f"{self.n_steps:,} of size {self.step_size:.3g} on average")]
 
 
 def plan_path(
@@ -87,7 +74,8 @@ def plan_path(
     width: float | None = None,
     max_steps: int = 2_000,
     ledger: bool | str = False,
-) -> PathPlan:
+    in_chunks: bool = False,
+) -> Plan:
     """Choose β, step and time of Langevin chains for a total budget; reads no row.
 
     Let T = Nh. A draw is the average of a chain's states with weights that increase with time. Its
@@ -122,58 +110,61 @@ def plan_path(
     ValueError
         If a parameter is out of range, ψ = 0 has a width, or the loss has kinks.
 
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If the excess bound is no better than the loss of the model of zeros.
-
     Examples
     --------
     >>> planned = plan_path(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0, delta=1e-6)
-    >>> round(planned.beta), planned.n_steps, round(planned.excess_bound, 4)
+    >>> round(planned.beta), planned.details.n_steps, round(planned.excess_bound, 4)
     (7213, 327, 0.0035)
     """
-    check_nonnegative(psi=psi)
-    check_count(n_draws=n_draws, max_steps=max_steps)
+    request = Request(
+        n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger, in_chunks
+    )
+    return plan_for_request(request, width=width, max_steps=max_steps)
+
+
+def plan_for_request(
+    request: Request, *, width: float | None = None, max_steps: int = 2_000
+) -> Plan:
+    """Plan the chains of a request; see :func:`plan_path`."""
+    psi, n_draws, constants = request.psi, request.n_draws, request.constants
+    request.check()
+    check_count(max_steps=max_steps)
     if width is not None and (
         not (math.isfinite(width) and width >= 0) or (width > 0) != (psi > 0)
     ):
         raise ValueError(f"width must be finite, and > 0 exactly if psi is, got {width!r}")
-    loss = get_loss(loss)
-    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
-    constants = request.constants
     if not math.isfinite(constants.M):
-        raise ValueError(f"{loss.name} loss has kinks, and no largest stable step: smooth it")
+        raise ValueError(
+            f"{request.loss_name} loss has kinks, and no largest stable step: smooth it"
+        )
     widths = [psi * 2.0**k for k in _WIDTHS] if width is None and psi > 0 else [width or 0.0]
     mu = request.gaussian_mu
     path = min(
-        (_Path.of(constants, psi, s, radius, mu, n_draws, max_steps) for s in widths),
+        (
+            _Path.for_width(constants, psi, s, request.radius, mu, n_draws, max_steps)
+            for s in widths
+        ),
         key=lambda path: path.excess,
     )
-    planned = PathPlan(
-        **request.plan_fields,
-        eta=math.inf,
+    guarantee = path_guarantee(
         beta=path.beta,
-        hit_rate_bound=0.0,
-        excess_bound=path.excess,
-        guarantee=replace(
-            path_guarantee(
-                beta=path.beta,
-                sensitivity=path.sensitivity,
-                step_size=path.step_size,
-                n_steps=path.n_steps,
-                n_chains=n_draws,
-            ),
-            requested=(epsilon, delta),
-        ),
-        width=path.width,
         sensitivity=path.sensitivity,
         step_size=path.step_size,
         n_steps=path.n_steps,
-        certificate="path",
+        n_chains=n_draws,
     )
-    warn_if_weak(planned, "this plan")
-    return planned
+    return Plan(
+        request=request,
+        mechanism="langevin",
+        guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
+        excess_bound=path.excess,
+        certificate="path",
+        beta=path.beta,
+        generalisation_gap=generalisation_gap(request),
+        steps=float(path.n_steps),
+        repeats=n_draws,
+        details=PathDetails(path.width, path.sensitivity, path.step_size, path.n_steps),
+    )
 
 
 @dataclass(frozen=True)
@@ -188,7 +179,7 @@ class _Path:
     excess: float
 
     @classmethod
-    def of(
+    def for_width(
         cls,
         constants: Constants,
         psi: float,
@@ -211,47 +202,24 @@ class _Path:
         return cls(width, sensitivity, beta, scaled_time / beta**2 / n_steps, n_steps, excess)
 
 
-@dataclass(frozen=True, repr=False)
-class ClippedPathPlan(PathPlan):
-    """Plan of chains that follow a clipped loss, from public numbers."""
-
-    most: float = field(default=MOST_PULL, kw_only=True)
-    clipped_excess: float = field(default=math.inf, kw_only=True)
-    mechanism: str = field(default="langevin_clipped", kw_only=True, compare=False)
-
-    @property
-    def weighed_excess(self) -> float:
-        """Excess bound of the clipped loss."""
-        return self.clipped_excess
-
-    @property
-    def threshold(self) -> Threshold:
-        """No threshold: draws are at ψ = 0."""
-        return NoThreshold()
-
-    def _guaranteed(self) -> list[Fact]:
-        text = f"exceeds its least by ≤ {rounded_up(self.clipped_excess)} on average"
-        return [*super()._guaranteed(), ("clipped loss", text)]
-
-
-def plan_clipped_path(request: Request, most: float = MOST_PULL) -> ClippedPathPlan:
+def plan_clipped_path(request: Request, slope_bound: float = MOST_PULL) -> Plan:
     """Plan averages of chains on the loss with clipped slopes, at ψ = 0; reads no row."""
     check_nonnegative(psi=request.psi)
-    unclipped = request.loss_function
-    followed = clipped(unclipped, most)
-    if followed is None:
-        raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
-    at_minimum = {**request.numbers, "psi": 0.0}
-    with suppress_weak_warnings():
-        path = plan_path(**{**at_minimum, "loss": followed})
-        plain = plan_path(**at_minimum)
-    settings = {one.name: getattr(path, one.name) for one in fields(path)}
-    settings |= {"psi": request.psi, "law_psi": 0.0, "excess_bound": math.inf}
-    settings |= {name: getattr(plain, name) for name in ("loss", "oscillation", "zero_loss")}
-    settings |= {"mechanism": "langevin_clipped", "certificate": "clipped path"}
-    planned = ClippedPathPlan(**settings, most=most, clipped_excess=path.excess_bound)
-    warn_if_weak(planned, "this plan")
-    return planned
+    surrogate = clipped(request.loss_function, slope_bound)
+    if surrogate is None:
+        raise ValueError(f"{request.loss_name} loss has no form with a clipped slope")
+    path = plan_for_request(replace(request, psi=0.0, loss=surrogate))
+    return replace(
+        path,
+        request=request,
+        mechanism="langevin_clipped",
+        excess_bound=math.inf,
+        comparison_excess=path.excess_bound,
+        certificate="clipped path",
+        law_psi=0.0,
+        generalisation_gap=generalisation_gap(request),
+        details=replace(path.details, slope_bound=slope_bound),
+    )
 
 
 _STEPS = tuple(sorted({round(2000 ** (k / 17)) for k in range(18)}))

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rashomon_explorer.mechanisms.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.mechanisms.certificates import sensitivity
-from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.tradeoff import PoissonSampled

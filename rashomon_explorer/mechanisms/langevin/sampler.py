@@ -10,9 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, cost_sentence, hits_sentence
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
+from rashomon_explorer.mechanisms.improvements import Improvement, path_improvements
 from rashomon_explorer.mechanisms.langevin import batch_gradients, gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.noisy_descent import (
@@ -23,7 +25,7 @@ from rashomon_explorer.mechanisms.noisy_descent import (
     noisy_descent,
     watched,
 )
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
@@ -275,137 +277,132 @@ class LangevinSampler:
 _SECONDS_BETWEEN_LOOKS = 0.1  # between checks of the Stop button
 
 
-@dataclass(frozen=True)
-class PlannedPath(Mechanism):
+class Langevin(Mechanism):
     """Weighted average of each of the plan's chains; the privacy cost covers all their states."""
 
     name: ClassVar[str] = "langevin"
     summary: ClassVar[str] = "the average of a Langevin chain"
-    traits: ClassVar[Traits] = Traits(independent=True, looseness=30.0)
+    traits: ClassVar[Traits] = Traits(independent=True, bound_slack=30.0)
 
-    plan: Plan
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.plan, plans.PathPlan):
-            raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
-
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline pure DP, and losses with kinks."""
         return request.why_no_descent
 
-    @classmethod
-    def plan_for(cls, request: Request) -> plans.PathPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Plan along the smooth threshold; see :func:`plan_path`."""
-        return plans.plan_path(**request.numbers)
+        return plans.plan_for_request(request)
 
-    @classmethod
-    def proof(cls, planned: plans.PathPlan) -> str:
-        """Return what is charged."""
-        return "every state is accounted for"
+    def explain(self, plan: Plan) -> list[str]:
+        """Say what chains cost, their steps, and what is guaranteed of their averages."""
+        excess = rounded_up(plan.excess_bound)
+        return [
+            cost_sentence(plan, "chain"),
+            _steps_sentence(plan),
+            "A draw is an average of a chain's states, and its loss exceeds the least by at most "
+            f"{excess} in expectation. {hits_sentence(plan)}",
+        ]
 
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's guarantee, which covers all states of all its chains."""
-        return plan.guarantee
+    def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
+        """List what lowers the excess bound."""
+        return path_improvements(plan)
 
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches, so that a caller may stop, and all chains at the end."""
-        assert isinstance(self.plan, plans.PathPlan)
         last_batch = time.perf_counter()
-        for step in watched(self.steps(target, rng), target.problem, self._schedule()):
+        for step in watched(self.steps(target, plan, rng), target.problem, path_schedule(plan)):
             if time.perf_counter() - last_batch > _SECONDS_BETWEEN_LOOKS:
                 yield Batch(step.average[:, :0], np.empty(0), evaluated=0)
                 last_batch = time.perf_counter()
-        evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
+        evaluated = plan.n_draws * (plan.details.n_steps + 1)
         losses = target.problem.value(step.average)
         yield Batch(step.average, losses, evaluated=evaluated)
 
-    def steps(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Step]:
+    def steps(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Step]:
         """Yield the steps of all chains, each with its average."""
-        drift = self._drift(target)
-        _check_stable(drift, self.plan)
-        start = drift.project(np.zeros((drift.p, self.plan.n_draws)))
-        return noisy_descent(drift.run(rng), drift.project, start, self._schedule(), rng)
+        drift = self._drift(target, plan)
+        _check_stable(drift, plan)
+        start = drift.project(np.zeros((drift.p, plan.n_draws)))
+        return noisy_descent(drift.run(rng), drift.project, start, path_schedule(plan), rng)
 
-    def _schedule(self) -> Schedule:
-        assert isinstance(self.plan, plans.PathPlan)
-        size = self.plan.step_size
-        return Schedule.accelerated(size, chain_noise(size), self.plan.n_steps)
-
-    def _drift(self, target: GibbsTarget) -> gradients.Drift:
+    def _drift(self, target: GibbsTarget, plan: Plan) -> gradients.Drift:
         """Gradient that the chains follow."""
         return batch_gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
-def _check_stable(drift: gradients.Drift, planned: Plan) -> None:
-    assert isinstance(planned, plans.PathPlan)
-    smoothness = 2 / (drift.beta * drift.largest_step)
-    reached = drift.beta * planned.step_size * planned.n_steps
-    if not accelerated_share(smoothness, reached, planned.n_steps) < 1:
-        raise ValueError(
-            f"{planned.n_steps} steps of {planned.step_size:.3g} are too few for the chains to be "
-            "stable on this target: plan for its own n, p, loss, radius and row_norm"
-        )
-
-
-@dataclass(frozen=True)
-class LangevinAverageSampler(PlannedPath):
-    """Averages of chains that follow exp(−βL), for any ψ of the set; they always end.
-
-    Parameters
-    ----------
-    plan : PathPlan
-        Plan of this mechanism.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
-    >>> asked = RashomonClassifier(mechanism="langevin_average", epsilon=4.0, delta=1e-6, n_draws=1)
-    >>> fitted = asked.fit(X, y)
-    >>> fitted.plan_.psi, fitted.plan_.drawn_psi
-    (0.02, 0.0)
-    """
+class LangevinAverage(Langevin):
+    """Averages of chains that follow exp(−βL), for any ψ of the set; they always end."""
 
     name: ClassVar[str] = "langevin_average"
     summary: ClassVar[str] = "the average of a Langevin chain at ψ = 0"
-    traits: ClassVar[Traits] = Traits(independent=True, compared=True, looseness=30.0)
+    traits: ClassVar[Traits] = Traits(independent=True, compared=True, bound_slack=30.0)
 
-    @classmethod
-    def plan_for(cls, request: Request) -> plans.PathPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """Plan at ψ = 0; Markov's inequality on the expected excess gives the hit rate at ψ."""
-        planned = plans.plan_path(**{**request.numbers, "psi": 0.0})
-        within = max(0.0, 1 - planned.excess_bound / request.psi) if request.psi else 0.0
-        at_psi = replace(planned, psi=request.psi, law_psi=0.0, hit_rate_bound=within)
-        return replace(at_psi, mechanism=cls.name)
+        planned = plans.plan_for_request(replace(request, psi=0.0))
+        within = 1 - planned.excess_bound / request.psi if request.psi else 0.0
+        return replace(
+            planned,
+            request=request,
+            mechanism=self.name,
+            law_psi=0.0,
+            hit_rate=within if within > 0 else None,
+        )
 
 
-@dataclass(frozen=True)
-class LangevinClipped(PlannedPath):
+class LangevinClipped(Langevin):
     """Averages of chains that follow the loss with clipped slopes; they always end."""
 
     name: ClassVar[str] = "langevin_clipped"
     summary: ClassVar[str] = "the average of a Langevin chain with clipped slopes"
     traits: ClassVar[Traits] = Traits(
-        independent=True, compared=True, looseness=30.0, bias=0.0015, regression_bias=0.1
+        independent=True, compared=True, bound_slack=30.0, bias=0.0015, regression_bias=0.1
     )
 
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline losses without a clipped form."""
         if clipped(request.loss_function) is None:
             return "needs logistic or squared loss"
-        return super().unsuited(request)
+        return super().why_unsupported(request)
 
-    @classmethod
-    def plan_for(cls, request: Request) -> plans.ClippedPathPlan:
+    def plan_supported(self, request: Request) -> Plan:
         """See :func:`plan_clipped_path`; only the clipped loss has a bound."""
         return plans.plan_clipped_path(request)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.plan, plans.ClippedPathPlan):
-            raise TypeError("these chains need a ClippedPathPlan: make it with plan_clipped_path")
+    def explain(self, plan: Plan) -> list[str]:
+        """Say what chains cost, their steps, and what is guaranteed of the clipped loss."""
+        clipped_bound = (
+            f"The slope of each row is clipped to {plan.details.slope_bound:g}, which keeps the "
+            f"noise small. The clipped loss of a draw exceeds its least by at most "
+            f"{rounded_up(plan.comparison_excess)} in expectation; no bound is guaranteed for the "
+            f"loss itself or for the hit rate."
+        )
+        return [cost_sentence(plan, "chain"), _steps_sentence(plan), clipped_bound]
 
-    def _drift(self, target: GibbsTarget) -> gradients.Drift:
-        assert isinstance(self.plan, plans.ClippedPathPlan)
-        return gradients.ClippedDrift(target, self.plan.most)
+    def _drift(self, target: GibbsTarget, plan: Plan) -> gradients.Drift:
+        return gradients.ClippedDrift(target, plan.details.slope_bound)
+
+
+def path_schedule(plan: Plan) -> Schedule:
+    """Schedule of the accelerated steps of a plan."""
+    size = plan.details.step_size
+    return Schedule.accelerated(size, chain_noise(size), plan.details.n_steps)
+
+
+def _check_stable(drift: gradients.Drift, plan: Plan) -> None:
+    smoothness = 2 / (drift.beta * drift.largest_step)
+    n_steps, step_size = plan.details.n_steps, plan.details.step_size
+    if not accelerated_share(smoothness, drift.beta * step_size * n_steps, n_steps) < 1:
+        raise ValueError(
+            f"{n_steps} steps of {step_size:.3g} are too few for the chains to be stable on this "
+            "target: plan for its own n, p, loss, radius and row_norm"
+        )
+
+
+def _steps_sentence(plan: Plan) -> str:
+    details = plan.details
+    return (
+        f"Each of {details.n_steps:,} steps, of h = {details.step_size:.3g} on average, adds "
+        f"noise at β = {plan.beta:,.0f}, a time of {details.n_steps * details.step_size:.3g}; one "
+        f"record moves the gradient by at most {rounded_up(details.sensitivity)}, and every state "
+        "is accounted for."
+    )

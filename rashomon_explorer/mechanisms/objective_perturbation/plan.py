@@ -1,70 +1,55 @@
 """Plans of objective perturbation, from public numbers only."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, rounded_up
+from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
 from rashomon_explorer.mechanisms.objective_perturbation import accounting
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
+from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee, approximate
 from rashomon_explorer.problem.losses import MOST_PULL, clipped
 
 _RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times a reference ridge
 _SAFE = 1 - 1e-9  # of ε: keeps the cost of all draws within the budget despite rounding
-# Bias of clipping in units of an excess bound: .0015 times 30 (`planning.options.cost`).
-_WORTH_FOLLOWING = 0.045
+# Bias of clipping in units of an excess bound: .0015 times 30 (`select.expected_loss`).
+_CLIPPING_PENALTY = 0.045
 
 
-@dataclass(frozen=True, repr=False)
-class ObjectivePerturbationPlan(Plan):
-    """Plan of minimisers of a perturbed objective, from public numbers."""
+@dataclass(frozen=True)
+class PerturbationDetails(Details):
+    """Noise and ridge of a perturbed objective, in public numbers."""
 
-    most: float = field(default=math.inf, kw_only=True)
-    tilt_ridge: float = field(default=0.0, kw_only=True)
-    gaussian: bool = field(default=False, kw_only=True)
-    tilt: float = field(default=0.0, kw_only=True)
-    solver: float = field(default=0.0, kw_only=True)
-    blur: float = field(default=0.0, kw_only=True)
-    followed_excess: float = field(default=math.inf, kw_only=True)
-    mechanism: str = field(default="objective_perturbation", kw_only=True, compare=False)
+    slope_bound: float = math.inf
+    """Largest slope of a row's loss; infinite unless slopes are clipped."""
+    added_ridge: float = 0.0
+    """Ridge of the perturbed objective."""
+    gaussian: bool = False
+    linear_noise: float = 0.0
+    """Scale of the random linear term."""
+    solver: float = 0.0
+    """Distance to the exact minimiser that the solver must certify."""
+    output_noise: float = 0.0
+    """Scale of the noise that hides this distance."""
 
-    @property
-    def weighed_excess(self) -> float:
-        """Excess bound of the loss that is minimised, clipped or not."""
-        return self.followed_excess
+    def bounds(self, plan: Plan) -> list[Fact]:
+        """State the bound of the clipped loss."""
+        if math.isinf(self.slope_bound):
+            return []
+        excess = rounded_up(plan.comparison_excess)
+        return [("clipped loss", f"exceeds its least by ≤ {excess} on average")]
 
-    @property
-    def repeats(self) -> int:
-        """A minimum for each draw."""
-        return self.n_draws
-
-    @property
-    def _stability(self) -> tuple[float, float]:
-        return self.tilt_ridge, 2 * self.solver
-
-    @property
-    def by_excess(self) -> bool:
-        """Whether no hit rate is guaranteed: the excess is too large, or slopes are clipped."""
-        return self.hit_rate_bound == 0
-
-    def _guaranteed(self) -> list[Fact]:
-        clipped = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
-        return [
-            *super()._guaranteed(),
-            *([] if math.isinf(self.most) else [("clipped loss", clipped)]),
-        ]
-
-    def _technical(self) -> list[Fact]:
-        noise = f"linear term of scale {self.tilt:.3g}, ridge of {self.tilt_ridge:.3g}"
-        return [*super()._technical(), ("perturbation", noise)]
+    def facts(self, plan: Plan) -> list[Fact]:
+        """List scale and ridge."""
+        noise = f"linear term of scale {self.linear_noise:.3g}, ridge of {self.added_ridge:.3g}"
+        return [("perturbation", noise)]
 
 
 def plan_objective_perturbation(
-    request: Request, *, most: float | None = None, gaussian: bool | None = None
-) -> ObjectivePerturbationPlan:
+    request: Request, *, slope_bound: float | None = None, gaussian: bool | None = None
+) -> Plan:
     """Plan draws that are each the minimiser of a perturbed objective; reads no row.
 
     The ridge minimises the bound for models of length ρ = min(R, √(2L(0)/E‖b‖)), at which the
@@ -76,28 +61,25 @@ def plan_objective_perturbation(
     validation.check_epsilon(epsilon)
     validation.check_delta(delta)
     share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
-    slope, strength, how = _best(request, _candidate_costs(request, share, gaussian), most)
-    hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
-    planned = ObjectivePerturbationPlan(
-        **request.plan_fields,
-        eta=share,
-        beta=math.inf,
-        hit_rate_bound=hits,
-        excess_bound=how.excess if math.isinf(slope) else math.inf,
-        guarantee=_total_guarantee(how, share, delta, n_draws, (epsilon, delta)),
+    slope, ridge, noise = _best(request, _candidate_costs(request, share, gaussian), slope_bound)
+    is_clipped = math.isfinite(slope)
+    within = 1 - noise.excess / psi if psi > 0 and not is_clipped else 0.0
+    return Plan(
+        request=request,
+        mechanism="objective_perturbation",
+        guarantee=_total_guarantee(noise, share, delta, n_draws, (epsilon, delta)),
+        excess_bound=math.inf if is_clipped else noise.excess,
+        comparison_excess=noise.excess,
+        hit_rate=within if within > 0 else None,
         certificate="objective perturbation",
+        eta=share,
         law_psi=0.0,
-        most=slope,
-        tilt_ridge=strength,
-        gaussian=how.gaussian,
-        tilt=how.scale,
-        solver=how.solver,
-        blur=how.blur,
-        followed_excess=how.excess,
+        generalisation_gap=stable_gap(request, ridge, 2 * noise.solver),
+        repeats=n_draws,
+        details=PerturbationDetails(
+            slope, ridge, noise.gaussian, noise.scale, noise.solver, noise.blur
+        ),
     )
-    warn_if_weak(planned, "this plan")
-    warn_large_delta(delta, request.n)
-    return planned
 
 
 @dataclass(frozen=True)
@@ -170,7 +152,9 @@ def _best(request: Request, prices: tuple[_DrawCost, ...], most: float | None) -
             f"no ridge makes a draw affordable at epsilon={rounded_up(prices[0].epsilon)} each: "
             "use a larger epsilon, fewer draws or more rows"
         )
-    return min(candidates, key=lambda one: one[2].excess + _WORTH_FOLLOWING * math.isfinite(one[0]))
+    return min(
+        candidates, key=lambda one: one[2].excess + _CLIPPING_PENALTY * math.isfinite(one[0])
+    )
 
 
 def _ridged(
@@ -212,11 +196,15 @@ def _ridged(
     how = plan_at(own, radius)
     assert how is not None  # the privacy cost is that of the shorter length
     steepest = replace(request, ridge=ridge + own).constants.L
-    blur_excess = steepest * _beyond(request.p, how.blur, radius, gaussian=how.gaussian)
+    blur_excess = steepest * _mean_projection_distance(
+        request.p, how.blur, radius, gaussian=how.gaussian
+    )
     return ridge + own, replace(how, excess=how.excess + blur_excess)
 
 
-def _beyond(p: int, blur: float, radius: float, *, gaussian: bool = False) -> float:
+def _mean_projection_distance(
+    p: int, blur: float, radius: float, *, gaussian: bool = False
+) -> float:
     """Bound E dist(θ + ξ, ball) ≤ E(u·ξ)₊ + E‖ξ‖²/(2R), for θ in the ball and u = θ/‖θ‖."""
     if gaussian:
         return blur / math.sqrt(2 * math.pi) + p * blur**2 / (2 * radius)

@@ -2,24 +2,24 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, cast
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, hits_sentence
 from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED
 from rashomon_explorer.mechanisms.objective_perturbation import plan as plans
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.request import Offer, Request
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, clipped, get_loss
+from rashomon_explorer.problem.losses import Loss, clipped
 from rashomon_explorer.problem.minimisation import Evaluation, MinimisedObjective, minimise_on_ball
 from rashomon_explorer.problem.problem import Problem
 
@@ -115,8 +115,7 @@ def radial_noise(
 ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floating-point.md)"
 
 
-@dataclass(frozen=True)
-class ObjectivePerturbationSampler(Mechanism):
+class ObjectivePerturbation(Mechanism):
     """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, plus a little noise."""
 
     name: ClassVar[str] = "objective_perturbation"
@@ -125,74 +124,71 @@ class ObjectivePerturbationSampler(Mechanism):
         independent=True,
         unplanned="minimisers of perturbed objectives, which have no temperature",
         compared=True,
-        looseness=60.0,
+        bound_slack=60.0,
+        several_scores=(2.0, 4.0),
     )
 
-    plan: Plan
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.plan, plans.ObjectivePerturbationPlan):
-            raise TypeError(
-                "plan must be an ObjectivePerturbationPlan, as plan_objective_perturbation returns"
-            )
-
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def why_unsupported(self, request: Request) -> str:
         """Decline losses with kinks."""
         if math.isfinite(request.constants.M):
             return ""
         return "the loss has kinks, where the perturbation has no density"
 
-    @classmethod
-    def plan_for(cls, request: Request) -> plans.ObjectivePerturbationPlan:
-        """See :func:`plan_objective_perturbation`."""
-        return plans.plan_objective_perturbation(request)
-
-    @classmethod
-    def offer(cls, request: Request) -> Offer:
-        """Decline also if a ledger adds up its zCDP, or if no ridge makes a draw affordable."""
-        several = get_loss(request.loss).outputs > 1 and request.n_draws > 1
+    def why_not_compared(self, request: Request) -> str:
+        """Decline ledgers that add up the zCDP of pure draws."""
+        several = request.outputs > 1 and request.n_draws > 1
         counted = request.cost_at_order is not None and not several
-        if request.ledger and request.delta > 0 and not counted and not cls.unsuited(request):
-            return cls.declined("pure DP costs more in zCDP, which the ledger composes")
-        try:
-            return super().offer(request)
-        except ValueError:
-            return cls.declined("needs a larger epsilon, fewer draws or more rows")
+        if request.ledger and request.delta > 0 and not counted:
+            return "pure DP costs more in zCDP, which the ledger composes"
+        return ""
 
-    @classmethod
-    def proof(cls, planned: plans.ObjectivePerturbationPlan) -> str:
-        """Noise of the plan."""
-        return "Gaussian noise" if planned.gaussian else "pure DP"
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan, with the assumption that the solver is accurate enough."""
+        planned = plans.plan_objective_perturbation(request)
+        assumptions = (*planned.guarantee.assumptions, ROUNDING, CERTIFIED)
+        return replace(planned, guarantee=replace(planned.guarantee, assumptions=assumptions))
 
-    @classmethod
-    def looseness(cls, loss: Loss, *, compared: bool = False) -> float:
-        """Factor of its excess bound; smaller with several scores per row."""
-        usual = super().looseness(loss)
-        return usual if loss.outputs == 1 else usual / (4 if compared else 2)
+    def explain(self, plan: Plan) -> list[str]:
+        """Say what a model costs, how it is perturbed, and what is guaranteed."""
+        details = plan.details
+        each = f", {rounded_up(plan.eta)} each" if plan.n_draws > 1 else ""
+        draws = "models cost" if plan.n_draws > 1 else "model costs"
+        total = rounded_up(plan.guarantee.epsilon(plan.delta))
+        at = f" at δ = {plan.delta:g}" if details.gaussian else ""
+        pure = "" if details.gaussian else "pure "
+        lines = [
+            f"{plan.n_draws:,} {draws} {pure}ε = {total}{at}{each}; the mechanism always returns "
+            "a model.",
+            f"A model minimises the loss with a random linear term of scale "
+            f"{details.linear_noise:.3g} and a ridge of {details.added_ridge:.3g}.",
+        ]
+        subject = "the loss"
+        if math.isfinite(details.slope_bound):
+            subject = "the clipped loss"
+            lines.append(f"The slope of each row is clipped to {details.slope_bound:g}.")
+        bound = (
+            f"On average {subject} exceeds its least by at most "
+            f"{rounded_up(plan.comparison_excess)}."
+        )
+        return [*lines, f"{bound} {hits_sentence(plan)}"]
 
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's guarantee; it assumes that the solver is accurate enough."""
-        guarantee = plan.guarantee
-        return replace(guarantee, assumptions=(*guarantee.assumptions, ROUNDING, CERTIFIED))
-
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of one draw without end."""
-        planned = self.plan
-        assert isinstance(planned, plans.ObjectivePerturbationPlan)
-        problem = SurrogateProblem(target.problem, _followed(target, planned), planned.tilt_ridge)
+        details = plan.details
+        surrogate = _surrogate_loss(target, details.slope_bound)
+        problem = SurrogateProblem(target.problem, surrogate, details.added_ridge)
         while True:
-            tilt = radial_noise(problem.p, planned.tilt, rng, gaussian=planned.gaussian)
-            blur = radial_noise(problem.p, planned.blur, rng, gaussian=planned.gaussian)
-            near = perturbed_minimiser(problem, tilt, planned.solver) + blur
+            linear = radial_noise(problem.p, details.linear_noise, rng, gaussian=details.gaussian)
+            blur = radial_noise(problem.p, details.output_noise, rng, gaussian=details.gaussian)
+            near = perturbed_minimiser(problem, linear, details.solver) + blur
             theta = problem.domain.project(near[:, None])
             yield Batch(theta, target.problem.value(theta), evaluated=1)
             pause()
 
 
-def _followed(target: GibbsTarget, planned: plans.ObjectivePerturbationPlan) -> Loss:
-    unclipped = target.problem.loss
-    found = unclipped if math.isinf(planned.most) else clipped(unclipped, planned.most)
-    if found is None:
-        raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
-    return found
+def _surrogate_loss(target: GibbsTarget, slope_bound: float) -> Loss:
+    loss = target.problem.loss
+    surrogate = loss if math.isinf(slope_bound) else clipped(loss, slope_bound)
+    if surrogate is None:
+        raise ValueError(f"{loss.name} loss has no form with a clipped slope")
+    return surrogate

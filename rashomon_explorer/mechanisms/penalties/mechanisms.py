@@ -8,8 +8,6 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.penalties import plan, stationary
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 NAMES = (*plan.MECHANISMS, *stationary.STATIONARY, "regularised")
 """All mechanisms of the paper by name; the last one is refused with a reason."""
@@ -88,9 +86,9 @@ def _walked(
 def warn_if_nearly_uniform(planned: plan.PenaltyPlan) -> None:
     """Warn about a plan whose draw may be no better than a uniform choice, with suggestions."""
     message = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
-    if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
+    if planned.refit is not None and (why := planned.refit.weakness):
         message = f"{message + '. ' if message else ''}The refit: {why}"
-    if message and not weak_warnings_suppressed():
+    if message:
         warnings.warn(
             f"this plan has a weak guarantee: {message}",
             WeakGuaranteeWarning,

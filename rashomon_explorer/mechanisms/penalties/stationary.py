@@ -9,10 +9,10 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.costs import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.penalties import plan
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, approximate, compose, gdp
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_rho
 

@@ -14,13 +14,10 @@ from scipy.stats import rankdata
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.weakness import GAINS, ExpectedGain
+from rashomon_explorer.mechanisms.plans import GAINS, ExpectedGain, Plan
+from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.mechanisms.simulated_tables import SEED, TYPICAL_KINDS, targets_of_strength
-from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 
@@ -139,9 +136,8 @@ def _simulate(
         ridge=planned.ridge,
         scale=scale,
     )
-    mechanism = MECHANISMS[planned.mechanism].for_plan(planned)
     with watch_chains(None):  # chains on simulated rows are none of the table's
-        drawn = collect(mechanism, GibbsTarget.of(problem, planned), 1, rng)
+        drawn = MECHANISMS[planned.mechanism].draw(problem, planned, rng)
     theta = drawn.coef.reshape(planned.outputs, -1)
     theta = theta if scale is None else scale.original(theta)
     free = _without_privacy(loss, rows[fit], targets[fit])

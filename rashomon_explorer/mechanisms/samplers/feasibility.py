@@ -13,10 +13,9 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin, duration_text
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.simulated_tables import KINDS, SEED, Columns, signs, simulated
+from rashomon_explorer.mechanisms.simulated_tables import KINDS, SEED, Columns, simulated
 from rashomon_explorer.mechanisms.target import GibbsTarget
 
 RARE = (0.1, 0.03)
@@ -88,12 +87,16 @@ def preflight(planned: Plan, *, rare: bool = True) -> Feasibility | None:
 
     ``rare``: with few positive rows, too. Automatic selection has a margin instead.
     """
-    law = None if planned.along_path else planned.law
+    law = planned.law if planned.has_gibbs_law else None
     if law is None or not 0 < planned.beta < math.inf:
         return None
-    two_stages = isinstance(planned, EllipsoidExactPlan)
-    found = _on_ellipsoid(planned) if two_stages else _tried(law, float(planned.beta), rare=rare)
+    found = _tried(_bare(law), float(planned.beta), rare=rare)
     return None if found is None else replace(found, n_draws=planned.n_draws)
+
+
+def _bare(law: Request) -> Request:
+    """Public numbers on which a trial depends, for every budget and number of draws."""
+    return replace(law, epsilon=1.0, delta=0.0, n_draws=1, ledger=False, in_chunks=False)
 
 
 def is_infeasible(planned: Plan) -> bool:
@@ -102,10 +105,11 @@ def is_infeasible(planned: Plan) -> bool:
     if worst is None or worst.likely:
         return False
     law = planned.law
-    if law is None or isinstance(planned, EllipsoidExactPlan):
+    if law is None:
         return True
     trials = (
-        [_tried_on(law, float(planned.beta), one, rate) for one in KINDS] for rate in _rates(law)
+        [_tried_on(_bare(law), float(planned.beta), one, rate) for one in KINDS]
+        for rate in _rates(law)
     )
     return any(all(one is not None and not one.likely for one in kinds) for kinds in trials)
 
@@ -119,10 +123,9 @@ def _rates(law: Request) -> tuple[float | None, ...]:
 def feasibility_suggestions(planned: Plan) -> str:
     """Suggest single changes that make exact draws succeed on simulated rows, with numbers."""
     law, found = planned.law, preflight(planned)
+    law = None if law is None else _bare(law)
     if law is None or found is None or found.likely:
         return ""
-    if isinstance(planned, EllipsoidExactPlan):
-        return 'mechanism="ellipsoid" never gives up.'
     # β·osc determines the cost of a draw: a smaller ball has a larger β at the same cost.
     eta = float(planned.beta) * law.constants.charged_oscillation
     columns = [replace(law, p=(k + 1) * law.loss_function.outputs) for k in _FEWER_COLUMNS]
@@ -180,8 +183,8 @@ def _tried(law: Request, beta: float, *, rare: bool = True) -> Feasibility | Non
 def _tried_on(
     law: Request, beta: float, columns: Columns, rate: float | None = None
 ) -> Feasibility | None:
+    from rashomon_explorer.mechanisms.exact import patience_for
     from rashomon_explorer.mechanisms.rejection.candidates import Candidates  # slow to import
-    from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 
     problem = simulated(law, columns, rate)
     try:
@@ -213,35 +216,6 @@ def _tried_on(
     )
 
 
-@lru_cache(maxsize=64)
-def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
-    """Try both stages: release an ellipsoid, and estimate the acceptance rate on it."""
-    from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler  # slow to import
-    from rashomon_explorer.mechanisms.samplers.exponential import patience_for
-
-    law = planned.law
-    assert law is not None
-    problem, rng = simulated(law, signs), generator([SEED])
-    target = GibbsTarget(problem, planned.beta, planned.psi)
-    try:
-        *_, region = EllipsoidSampler(planned).released(target, rng)
-        assert region is not None
-        started = time.perf_counter()
-        theta = region.uniform(_MOST_LOOKS // 2, rng)
-        chances = np.exp(-target.energy(np.maximum(target.excess(theta), 0.0)))
-    except SamplerError:  # a minimum that cannot be certified
-        return None
-    spent = (time.perf_counter() - started) * law.n / problem.n
-    return Feasibility(
-        n_simulated=problem.n,
-        proposed=theta.shape[1],
-        accepted=float(chances.sum()),
-        patience=patience_for(law.p),
-        seconds_each=spent / theta.shape[1],
-        n_draws=planned.n_draws,
-    )
-
-
 def _about(proposals: float) -> str:
     if math.isinf(proposals):
         return "infinitely many"
@@ -261,7 +235,7 @@ def is_tried(planned: Plan) -> bool:
     """Whether `infeasibility_message` runs the sampler on simulated rows, which is slow."""
     wide = planned.loss == "logistic" and planned.radius is not None and planned.radius > WIDEST
     may_stay_away = planned.p > ALWAYS_CAME or wide or planned.loss not in _SMOOTH
-    return may_stay_away and not planned.along_path
+    return may_stay_away and planned.has_gibbs_law
 
 
 def is_likely(planned: Plan) -> bool:
@@ -272,7 +246,7 @@ def is_likely(planned: Plan) -> bool:
 
 def is_hopeless(planned: Plan) -> bool:
     """Whether exact draws are too uncertain for automatic selection; makes no suggestions."""
-    found = None if planned.along_path else preflight(planned, rare=False)
+    found = preflight(planned, rare=False)
     return found is not None and not found.sure
 
 

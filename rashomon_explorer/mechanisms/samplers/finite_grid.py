@@ -13,12 +13,10 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Traits
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
-from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
+from rashomon_explorer.mechanisms.exact import Exact, plan_law
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.mechanisms.target import GibbsTarget
 
 MOST_POINTS = 2**22  # with 40 bits per weight, sums of weights stay below 2⁶³
 _PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings per radius: 2 thousand to 36 thousand points
@@ -72,7 +70,7 @@ class GridTarget(Protocol):
 
 
 @dataclass(frozen=True)
-class FiniteGridSampler(GibbsMechanism):
+class FiniteGridSampler:
     """The exponential mechanism on a public grid Γ, thresholded at the grid's own minimum.
 
     A point θ of Γ is drawn with probability ∝ exp(−β·energy(L(θ) − min_Γ L − ψ)). This needs no
@@ -124,22 +122,9 @@ class FiniteGridSampler(GibbsMechanism):
     """
 
     name: ClassVar[str] = "finite_grid"
-    summary: ClassVar[str] = "an exact draw from a public grid"
-    traits: ClassVar[Traits] = Traits(
-        independent=True,
-        unplanned="guaranteed for draws from the ball; these are exact on a grid in it",
-        uniform_on="grid",
-    )
 
     spacing: float | None = None
     most_points: int = 2**18
-
-    @classmethod
-    def unsuited(cls, request: Request) -> str:
-        """Decline more than three parameters."""
-        few = max(_PER_RADIUS)
-        many = f"supports at most {few} parameters, got {request.p} (an intercept counts)"
-        return many if request.p > few else super().unsuited(request)
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -147,23 +132,6 @@ class FiniteGridSampler(GibbsMechanism):
             check_positive(spacing=self.spacing)
         if not 1 <= self.most_points <= MOST_POINTS:
             raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
-
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """Each draw is η-bounded-range with η = β·osc, for every ψ.
-
-        No other certificate of a plan holds on a grid.
-
-        Raises
-        ------
-        SamplerError
-            If the plan has more than three parameters.
-        """
-        _check_few(plan.p)
-        guarantee = draws_guarantee(plan.eta, plan.n_draws, ledger=plan.ledger)
-        guarantee = with_scaling_cost(plan.columns, guarantee)
-        return replace(
-            guarantee, assumptions=(*guarantee.assumptions, "draws on a grid never give up")
-        )
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of independent exact draws; empty while the grid is evaluated.
@@ -240,3 +208,33 @@ def _checked(losses: FloatArray, block: FloatArray) -> FloatArray:
             "whole domain"
         )
     return losses
+
+
+class FiniteGrid(Exact):
+    """Exact draws from the exponential mechanism on a public grid of at most three parameters."""
+
+    name: ClassVar[str] = "finite_grid"
+    summary: ClassVar[str] = "an exact draw from a public grid"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        unplanned="guaranteed for draws from the ball; these are exact on a grid in it",
+        uniform_on="grid",
+    )
+
+    def why_unsupported(self, request: Request) -> str:
+        """Decline more than three parameters."""
+        few = max(_PER_RADIUS)
+        if request.p <= few:
+            return ""
+        return f"supports at most {few} parameters, got {request.p} (an intercept counts)"
+
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan by bounded range: no other certificate holds on a grid."""
+        planned = plan_law(request)
+        stated = (*planned.guarantee.assumptions, "draws on a grid never give up")
+        guarantee = replace(planned.guarantee, assumptions=stated)
+        return replace(planned, mechanism=self.name, guarantee=guarantee)
+
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield batches of draws from the default grid."""
+        return FiniteGridSampler().batches(target, rng)

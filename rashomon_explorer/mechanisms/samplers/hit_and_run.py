@@ -14,12 +14,11 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.progress import ChainLooks, ChainState, tally
 from rashomon_explorer._utils.threads import one_blas_thread, pause
 from rashomon_explorer.mechanisms.base import Batch, Traits
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.exact import Exact, plan_law
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.domains import inner
 from rashomon_explorer.problem.losses.scores import ScoreRisk
@@ -35,7 +34,7 @@ _LEAST_BEND = 1e-3  # at the ends of an interval: below it e⁻ˣ − 1 + x lose
 
 
 @dataclass(frozen=True)
-class HitAndRunSampler(GibbsMechanism):
+class HitAndRunSampler:
     """Markov chains whose stationary law is uniform on G = {θ in C : L(θ) ≤ min L + ψ}.
 
     Each step draws a uniform direction in the whitened space and a uniform point of the set on
@@ -59,28 +58,10 @@ class HitAndRunSampler(GibbsMechanism):
     """
 
     name: ClassVar[str] = "hit_and_run"
-    summary: ClassVar[str] = "a uniform model of the set, for the curator only"
 
     n_chains: int = 32
     burn_in: int | None = None
     thin: int | None = None
-
-    traits: ClassVar[Traits] = Traits(
-        n_chains=n_chains,
-        unplanned="guaranteed for private draws; hit-and-run never leaves the set",
-        uniform_on="ball",
-        stays_inside=True,
-        curator_only=True,
-    )
-
-    @classmethod
-    def plan_for(cls, request: Request) -> Plan:
-        """Plan the law, without a privacy guarantee."""
-        return replace(super().plan_for(request), guarantee=_NO_GUARANTEE)
-
-    def guarantee(self, plan: Plan) -> Guarantee:
-        """No guarantee: the chain reads the rows without noise."""
-        return _NO_GUARANTEE
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of ``n_chains`` states, ``thin`` steps apart; empty during burn-in."""
@@ -98,6 +79,28 @@ class HitAndRunSampler(GibbsMechanism):
             evaluated = sum(walk.move(steps, rng) for steps in strides)
             losses = target.problem.value(walk.theta)
             yield Batch(walk.theta.copy(), losses, evaluated + self.n_chains)
+
+
+class HitAndRun(Exact):
+    """Uniform draws from the Rashomon set by hit-and-run, for the curator only."""
+
+    name: ClassVar[str] = "hit_and_run"
+    summary: ClassVar[str] = "a uniform model of the set, for the curator only"
+    traits: ClassVar[Traits] = Traits(
+        n_chains=HitAndRunSampler.n_chains,
+        unplanned="guaranteed for private draws; hit-and-run never leaves the set",
+        uniform_on="ball",
+        stays_inside=True,
+        curator_only=True,
+    )
+
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan the law, without a privacy guarantee."""
+        return replace(plan_law(request), mechanism=self.name, guarantee=_NO_GUARANTEE)
+
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield batches of states of all chains."""
+        return HitAndRunSampler().batches(target, rng)
 
 
 class Intervals:

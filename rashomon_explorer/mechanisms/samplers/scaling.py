@@ -8,7 +8,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.mechanisms.base import to_public_grid
-from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
 from rashomon_explorer.rows import ChunkedRows
 
 _BLOCK = 4096

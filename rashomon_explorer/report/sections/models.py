@@ -7,7 +7,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import coefficient_spread, draws_in_range, exact_coefficient_ranges
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent, plural, sentence
 from rashomon_explorer.privacy.audit import binomial_interval
@@ -105,7 +105,7 @@ def the_set_curator(material: Curator) -> list[Block]:
     blocks += [Words(sentence(note), "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
         blocks.append(figure(material, "losses"))
-        if models.as_drawn and models.plan.of_exact_draws:
+        if models.as_drawn and models.plan.has_gibbs_law:
             blocks.append(figure(material, "bounds"))
     elif not isinstance(models, RashomonSet):
         drawn = _DRAWN if models.independent else _OTHERS

@@ -11,13 +11,9 @@ from rashomon_explorer.mechanisms.certificates.catalogue import (
     gibbs_certificates,
     path_certificates,
 )
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
-from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
-from rashomon_explorer.mechanisms.planning import advice, weakness
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planner import explain
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots.budget import charges_table, plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.prices import options_table
@@ -124,12 +120,8 @@ def _budget(budget: Budget | None) -> str:
 
 def plan_section(material: Any) -> list[Block]:
     planned = _planned(material)
-    blocks: list[Block] = [Words(line) for line in advice.explain(planned).splitlines()]
-    doubt = (
-        weakness.weak_guarantee_reason(planned)
-        if material.models.as_drawn and material.models.guarantee.holds
-        else ""
-    )
+    blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
+    doubt = planned.weakness if material.models.as_drawn and material.models.guarantee.holds else ""
     if doubt:
         blocks.insert(0, Words(f"Weak guarantee: {doubt}.", "warning"))
     if not material.models.guarantee.holds:
@@ -142,21 +134,24 @@ def plan_section(material: Any) -> list[Block]:
 def certificates_section(material: Any) -> list[Block]:
     """List every certificate of these draws: its bound, or why it does not apply."""
     planned = _planned(material)
-    if not isinstance(planned, Plan):
+    if planned.of_trees:
         raise Skip(model_kind(material.models).no_certificates)
     if material.constants is None or material.domain is None:
         raise Skip(
             "the public constants were not given: problem= for the curator, constants= and "
             "domain= for a release"
         )
-    if isinstance(planned, EllipsoidPlan):
+    if planned.centre_excess is not None:
         raise Skip("certificates apply to draws on the whole ball, not on an ellipsoid")
-    if isinstance(planned, ObjectivePerturbationPlan):
-        raise Skip("certificates apply to exact draws, and these draws use objective perturbation")
-    if isinstance(planned, ClippedPathPlan):
+    if math.isfinite(getattr(planned.details, "slope_bound", math.inf)) and planned.steps:
         raise Skip("the constants are those of the loss, and these chains use clipped gradients")
+    along_path = planned.certificate == "path"
+    traits = mechanism_traits(planned.mechanism)
+    if not along_path and not (traits.planned_law or traits.uniform_on):
+        name = planned.mechanism.replace("_", " ")
+        raise Skip(f"certificates apply to exact draws, and these draws use {name}")
     mechanism = getattr(material.models, "mechanism", "") if isinstance(material, Curator) else ""
-    if mechanism and not mechanism_traits(mechanism).planned_law and not planned.along_path:
+    if mechanism and not mechanism_traits(mechanism).planned_law and not along_path:
         raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
     certificates = _found(planned, material.constants, material.domain)
     costs = [certificate.epsilon(planned.delta) for certificate in certificates]
@@ -170,13 +165,13 @@ def certificates_section(material: Any) -> list[Block]:
         index=pd.Index([certificate.name for certificate in certificates], name="certificate"),
     )
     note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
-    what = "noisy paths" if planned.along_path else "exact draws"
+    what = "noisy paths" if along_path else "exact draws"
     return [Table(frame, f"Certificates of {what} at these settings, the best first", note)]
 
 
 def alternatives_section(material: Any) -> list[Block]:
     planned = _planned(material)
-    if not isinstance(planned, Plan):
+    if planned.of_trees:
         raise Skip(model_kind(material.models).no_candidates)
     frame = options_table(planned)
     if frame.empty:
@@ -189,15 +184,19 @@ def alternatives_section(material: Any) -> list[Block]:
 
 
 def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certificate, ...]:
-    law: dict[str, Any] = {"psi": planned.drawn_psi, "beta": planned.beta, "delta": planned.delta}
-    if not isinstance(planned, PathPlan):
+    law: dict[str, Any] = {
+        "psi": planned.law_threshold,
+        "beta": planned.beta,
+        "delta": planned.delta,
+    }
+    if planned.certificate != "path":
         return gibbs_certificates(constants, domain, n_draws=planned.n_draws, **law)
     every = path_certificates(
         constants,
         domain,
-        step_size=planned.step_size,
-        n_steps=planned.n_steps,
-        threshold=planned.threshold,
+        step_size=planned.details.step_size,
+        n_steps=planned.details.n_steps,
+        threshold=planned.details.threshold(planned),
         n_chains=planned.n_draws,
         **law,
     )
@@ -206,9 +205,9 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
     return tuple(certificate for certificate in every if certificate.name == "path")
 
 
-def _planned(material: Any) -> Plan | TreePlan:
+def _planned(material: Any) -> Plan:
     planned = getattr(material.models, "plan", None)
-    if not isinstance(planned, Plan | TreePlan) or math.isnan(planned.beta):
+    if not isinstance(planned, Plan) or math.isnan(planned.beta):
         raise Skip(
             "these models were not drawn by an estimator: they have no plan and no guarantee"
         )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.measures import ambiguity, coefficient_spread
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Words, figure
@@ -59,7 +58,7 @@ def _proved(models: Any, planned: Any) -> str:
     """State the guarantee of a draw, which is known before a row is read."""
     if planned is None or not models.as_drawn:
         return "Nothing is proved of how good these models are."
-    if has_hit_rate(planned):
+    if planned.hit_rate is not None:
         return (
             f"Each was within ψ = {text.number(planned.psi)} of the least loss with probability "
             f"{text.guaranteed_hits(planned)}, whatever the rows are."

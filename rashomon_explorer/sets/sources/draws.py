@@ -17,7 +17,7 @@ from rashomon_explorer.sets.models.fitted import FittedModels
 
 if TYPE_CHECKING:
     from rashomon_explorer.mechanisms.base import Draws
-    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.mechanisms.plans import Plan
     from rashomon_explorer.privacy.guarantee import Guarantee
     from rashomon_explorer.problem.problem import Problem
 
@@ -132,23 +132,9 @@ def plan_without_budget(
     shape: tuple[int, ...], psi: float, loss: str, n: int = 1, oscillation: float = math.inf
 ) -> Plan:
     """Plan that states that there is no budget and no guarantee, for (n_draws, p) parameters."""
-    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.mechanisms.plans import unplanned
 
-    return Plan(
-        n=n,
-        p=shape[1],
-        psi=psi,
-        loss=loss,
-        epsilon=math.inf,
-        delta=0.0,
-        n_draws=shape[0],
-        eta=math.inf,
-        beta=math.nan,
-        oscillation=oscillation,
-        hit_rate_bound=0.0,
-        excess_bound=math.inf,
-        guarantee=_UNKNOWN,
-    )
+    return unplanned(shape, psi, loss, _UNKNOWN, n, oscillation)
 
 
 def linear_set(models: Any) -> RashomonSet:

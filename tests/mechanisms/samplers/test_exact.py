@@ -38,7 +38,7 @@ from tests.mechanisms.samplers.laws import (
     uniform_target,
 )
 
-EXPONENTIAL = "rashomon_explorer.mechanisms.samplers.exponential"
+EXPONENTIAL = "rashomon_explorer.mechanisms.exact"
 LENS = Intersection(envelope.Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))
 LINE = Intersection(envelope.Shifted(Ball(0.7), (0.2,)), Ball(0.8))  # from −0.8 to 0.5
 NARROW = SmoothedHingeLoss(0.3)  # chains seldom come to so steep an edge

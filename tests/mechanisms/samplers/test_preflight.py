@@ -10,19 +10,20 @@ from sklearn.base import clone
 
 from rashomon_explorer import DPClassifier, Ledger, PrivateSearch, RashomonClassifier
 from rashomon_explorer.estimators import feasibility as beforehand
-from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
+from rashomon_explorer.exceptions import (
+    HopelessDrawWarning,
+    SamplerError,
+    SlowDrawWarning,
+    WeakGuaranteeWarning,
+)
 from rashomon_explorer.mechanisms import plan, plan_path, simulated_tables
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.plans import unplanned
 from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight
+from rashomon_explorer.privacy import pure
 
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with suppress_weak_warnings():
-        yield
 
 
 def _plan(n, p, psi=0.02, **settings):
@@ -31,7 +32,6 @@ def _plan(n, p, psi=0.02, **settings):
 
 def foretold(monkeypatch, **changed):
     """Let every trial find this, and suggestions be short."""
-    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     found = replace(preflight(_plan(500, 18)), **changed)
     for room in (beforehand, feasibility):
         monkeypatch.setattr(room, "preflight", lambda planned, **_: found)
@@ -47,7 +47,7 @@ def test_small_problems_are_likely_and_hopeless_ones_are_not():
     assert feasibility.feasibility_suggestions(_plan(10_000, 3)) == ""
     assert "about one in 10^23 proposals" in replace(found, accepted=1e-23, proposed=1).in_words
     assert preflight(plan_path(5_000, 11, 0.02, **ROWS)) is None
-    assert preflight(replace(_plan(5_000, 11), radius=None)) is None
+    assert preflight(unplanned((5, 11), 0.02, "logistic", pure(1.0))) is None
 
 
 @pytest.mark.law
@@ -111,6 +111,7 @@ def test_a_fit_warns_before_it_charges(monkeypatch):
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", WeakGuaranteeWarning)
         beforehand.check_feasibility(_plan(500, 18), "langevin", "auto")
         beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
         monkeypatch.undo()
@@ -148,7 +149,7 @@ def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely(
     wide = RashomonClassifier(**settings, radius=64.0, n_draws=1).plan(4_000, 18)
     assert wide.radius == 64.0 and is_infeasible(wide)
     planned = RashomonClassifier(**settings).plan(4_000, 18)
-    assert preflight(planned).likely and "draws are expected to fail" in planned.why
+    assert preflight(planned).likely and "draws are expected to fail" in planned.reason
     clf = RashomonClassifier(**settings, n_draws=1, radius=2 * planned.radius)
     assert not preflight(clf.plan(4_000, 18)).likely
 
@@ -157,7 +158,7 @@ def test_a_named_mechanism_is_tried_with_few_positive_rows():
     """14,558 rows of which 89 % are of one class: every draw of the widest ball failed."""
     settings = {"mechanism": "unthresholded", "family": "linear", "standardize": None}
     planned = DPClassifier(**settings, row_norm=1.4).plan(14_558, 9)
-    assert planned.radius == 16.0 and "draws are expected to fail" in planned.why
+    assert planned.radius == 16.0 and "draws are expected to fail" in planned.reason
     wide = DPClassifier(**settings, row_norm=1.4, radius=32.0).plan(14_558, 9)
     assert not preflight(wide).likely and "exact draws failed" in preflight(wide).in_words
     assert preflight(wide, rare=False).likely  # the control: as many rows of both classes

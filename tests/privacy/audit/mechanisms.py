@@ -9,24 +9,23 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoid
-from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
+from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.langevin import sampler as langevin
 from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
-from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
+from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import GridWalkSampler
-from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
+from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball, CutEllipsoid
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.mechanisms.builders import by_settings
@@ -67,7 +66,7 @@ def _independent(sampler, loss="logistic", psi=0.01, n_runs=20_000, bold=ETA / 3
         target = GibbsTarget(problem_of(records, loss), bought.beta, psi)
         return collect(sampler, target, size, rng).coef
 
-    claim = sampler.guarantee(bought)
+    claim = sampler.guarantee(bought) if hasattr(sampler, "guarantee") else bought.guarantee
     return Case(mechanism, claim, BoundedRange(bold), n_runs=n_runs)
 
 
@@ -154,30 +153,28 @@ def _path_score(sampler, first, second):
     return score
 
 
-def _planned_path(kind=langevin.PlannedPath, make=plan_path):
+def _planned_path(kind=langevin.Langevin, make=plan_path):
     """A plan's chains; the average of each, rounded, for the price of its path."""
     bought = make(1, 1, 0.0, **STRONG, loss="squared")
 
     def mechanism(records, rng, size):
-        many = replace(bought, n_draws=size)
-        target = GibbsTarget(problem_of(records, "squared"), many.beta, many.psi, many.threshold)
-        return collect(kind(many), target, size, rng).coef
+        many = bought.with_numbers(n_draws=size)
+        return kind().draw(problem_of(records, "squared"), many, rng).coef
 
-    claim = kind(bought).guarantee(bought)
+    claim = bought.guarantee
     return Case(mechanism, claim, replace(claim, mu=claim.mu / 4, rho=claim.rho / 16))
 
 
 def _tilted(n_runs=800, **noise):
     """A minimiser under a random tilt, slopes clipped; half of its price is too bold a claim."""
     asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, **noise}
-    bought = by_settings(plan_objective_perturbation)(1, 1, 0.0, **asked, most=0.5)
-    sampler = ObjectivePerturbationSampler(bought)
+    bought = by_settings(plan_objective_perturbation)(1, 1, 0.0, **asked, slope_bound=0.5)
 
     def mechanism(records, rng, size):
-        target = GibbsTarget.of(problem_of(records, "squared"), bought)
-        return collect(sampler, target, size, rng).coef
+        many = bought.with_numbers(n_draws=size)
+        return ObjectivePerturbation().draw(problem_of(records, "squared"), many, rng).coef
 
-    claim = sampler.guarantee(bought)
+    claim = bought.guarantee
     return Case(mechanism, claim, pure(bought.epsilon / 8), n_runs=n_runs)
 
 
@@ -185,54 +182,14 @@ def _ellipsoid(n_runs=1500):
     """Centre and curvature as the sampler releases them, one run a call."""
     known = {"loss": "smoothed_hinge", "ridge": 1.0}
     bought = by_settings(plan_ellipsoid)(1, 1, 0.5, **STRONG, **known)
-    sampler = ellipsoid.EllipsoidSampler(bought)
 
     def mechanism(records, rng, size):
-        target = GibbsTarget.of(problem_of(records, "smoothed_hinge", ridge=1.0), bought)
-        last = (list(sampler.released(target, rng))[-1] for _ in range(size))
+        problem = problem_of(records, "smoothed_hinge", ridge=1.0)
+        last = (list(ellipsoid.released_region(problem, bought, rng))[-1] for _ in range(size))
         return np.array([[*region.start, *region.matrix[0]] for region in last])
 
-    claim = sampler.guarantee(bought)
+    claim = bought.guarantee
     return Case(mechanism, claim, bolder(claim, 4), n_runs=n_runs)
-
-
-def _two_stages(n_runs=1500):
-    """Centre, curvature and a draw on their ellipsoid; the bold claim leaves stage one out."""
-    known = {"loss": "smoothed_hinge", "ridge": 1.0, "share": 0.05}
-    bought = by_settings(plan_ellipsoid_exact)(1, 1, 0.5, **STRONG, **known)
-    sampler = ellipsoid.EllipsoidExactSampler(bought)
-
-    def outcome(target, rng):
-        batch = next(one for one in sampler.batches(target, rng) if len(one.losses))
-        return [*batch.region.start, *batch.region.matrix[0], batch.theta[0, 0]]
-
-    def mechanism(records, rng, size):
-        target = GibbsTarget.of(problem_of(records, "smoothed_hinge", ridge=1.0), bought)
-        return np.array([outcome(target, rng) for _ in range(size)])
-
-    claim = sampler.guarantee(bought)
-    rest = replace(claim, rho=claim.rho - bought.first_rho)
-    return Case(mechanism, claim, rest, n_runs=n_runs)
-
-
-class _OnKnown(ellipsoid.EllipsoidExactSampler):
-    """The second stage alone, on half of the ball."""
-
-    def released(self, target, rng):
-        yield CutEllipsoid(np.array([0.5]), np.eye(1), 0.125, 1.0, np.array([0.5]))
-
-
-def _second_stage():
-    """Draws given the ellipsoid, which differ most where the losses do."""
-    bought = by_settings(plan_ellipsoid_exact)(1, 1, 0.01, **STRONG, share=0.5)
-    # On half of the ball half of its oscillation can be seen.
-    bought = replace(bought, beta=2 * ETA / bought.oscillation)
-
-    def mechanism(records, rng, size):
-        target = GibbsTarget(problem_of(records, "logistic"), bought.beta, 0.01)
-        return collect(_OnKnown(bought), target, size, rng).coef
-
-    return Case(mechanism, bounded_range(2 * ETA), BoundedRange(ETA / 3))
 
 
 def _noisy_steps(make, n_steps=None):
@@ -263,12 +220,13 @@ def _noisy_steps(make, n_steps=None):
 def _hessian(mu=2.0):
     """Rows at a right angle, which move the Hessian as far as any can."""
     bought = by_settings(plan_ellipsoid)(1, 2, 0.5, **STRONG, loss="squared")
-    scale = bought.hessian_noise * bought.hessian_mu / mu
-    bought = replace(bought, hessian_noise=scale, hessian_mu=mu)
+    details = bought.details
+    scale = details.hessian_noise * details.hessian_mu / mu
+    details = replace(details, hessian_noise=scale, hessian_mu=mu)
 
     def mechanism(row, rng, size):
         problem = Problem([row], [1.0], loss="squared", radius=1.0, intercept=False)
-        released = partial(ellipsoid.released_hessian, problem, np.zeros(2), bought, rng)
+        released = partial(ellipsoid.released_hessian, problem, np.zeros(2), details, rng)
         return np.array([released() for _ in range(size)])
 
     def score(matrices):
@@ -301,11 +259,11 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         loss: (lambda loss=loss: _independent(ExactSampler(), loss))
         for loss in ("logistic", "squared", "smoothed_hinge")
     },
-    "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
+    "unthresholded": {"logistic": lambda: _independent(ExactSampler(), psi=0.0)},
     "langevin_clipped": {
         "plan": lambda: _planned_path(langevin.LangevinClipped, by_settings(plan_clipped_path))
     },
-    "langevin_average": {"plan": lambda: _planned_path(langevin.LangevinAverageSampler)},
+    "langevin_average": {"plan": lambda: _planned_path(langevin.LangevinAverage)},
     "objective_perturbation": {
         "squared": _tilted,
         "gaussian": lambda: _tilted(delta=1e-3, gaussian=True),
@@ -323,7 +281,6 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         "hessian": _hessian,
         "output": _output,
     },
-    "ellipsoid_exact": {"whole": _two_stages, "second stage": _second_stage},
     "iterated": {"": lambda: _one_model(iterated(8.0, n_stages=2), ridge=1.0)},
     "localised": {"": lambda: _one_model(localised(8.0), ridge=1.0)},
     "regularised": {"": lambda: _one_model(regularised(8.0))},

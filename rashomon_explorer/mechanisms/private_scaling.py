@@ -47,7 +47,7 @@ class ColumnsPlan:
     row_norm: float
     epsilon: float
     delta: float
-    ledger: bool | float | str = False
+    ledger: bool | str = False
     pure: bool = False
     halved: bool = False
 

@@ -81,7 +81,7 @@ class CostTable:
     domain: Domain
     psi: float  # Rashomon threshold
     delta: float  # total δ
-    ledger: bool | str  # as in :func:`rashomon_explorer.mechanisms.planning.plan`
+    ledger: bool | str  # as in :func:`rashomon_explorer.mechanisms.plans`
     best: bool  # whether every certificate of a Gibbs law may be used, or bounded range only
 
     def guarantee(self, beta: float, n_draws: int) -> tuple[str, Guarantee]:

@@ -1,0 +1,282 @@
+"""Exact draws from the exponential mechanism by rejection."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.exceptions import EnvelopeError, SamplerError
+from rashomon_explorer.mechanisms.base import (
+    Batch,
+    Mechanism,
+    Traits,
+    cost_sentence,
+    excess_sentence,
+    hits_sentence,
+)
+from rashomon_explorer.mechanisms.bounds import hit_rate
+from rashomon_explorer.mechanisms.bounds.law import convex_law
+from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
+from rashomon_explorer.mechanisms.costs import CostTable, draws_guarantee
+from rashomon_explorer.mechanisms.improvements import Improvement, law_improvements
+from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
+from rashomon_explorer.mechanisms.request import GDP, USUAL_PATIENCE, ZCDP, Request
+from rashomon_explorer.mechanisms.target import GibbsTarget
+
+_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two checks of the Stop button
+_FEWEST, _MOST = 16, 1024
+_MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
+_WORTH_SAYING = 1e-6  # larger bounds on the probability of giving up are not reported
+
+
+@dataclass(frozen=True)
+class ExactSampler:
+    """Rejection sampler with certified envelopes: every draw has exactly the target's law.
+
+    A model is proposed under a plane, a bowl or a radial envelope below the loss, whichever has
+    the least mass, from a one-dimensional table above its density or in closed form. It is thinned
+    first by tests that read no rows (the domain, the other bounds, and the depth below the boundary
+    when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh, Thakurta and
+    Upadhyay (2023) then holds for the code that runs, without the error of a chain, on every
+    convex domain.
+
+    Parameters
+    ----------
+    patience : int or None, default=5_000_000
+        Rejected proposals in a row after which the sampler gives up. Beyond 64 parameters it is
+        2·10¹⁰/p², but at least 50,000, because a proposal costs p² operations. With None the
+        sampler never gives up, and may never end.
+    spread : float, optional
+        Public upper bound on max − min of the loss over the domain, a ball. With it the guarantee
+        states a bound on the probability of giving up, for all rows.
+
+    Notes
+    -----
+    The running time and the acceptance rate depend on the rows: curator information. So does
+    giving up, which others see as an error. If its probability is at most ζ for every table, the
+    draws, with the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
+    """
+
+    name: ClassVar[str] = "exact"
+
+    patience: int | None = USUAL_PATIENCE
+    spread: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the patience."""
+        if self.patience is not None and not self.patience >= 1:
+            raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
+
+    def giving_up(self, p: int, beta: float, psi: float, n_draws: int) -> float:
+        """Upper bound on the probability of giving up on draws of a law, for all rows.
+
+        It is 0 for infinite patience, and 1 if ``spread`` is not known.
+        """
+        if self.patience is None:
+            return 0.0
+        if self.spread is None:
+            return 1.0
+        acceptance = hit_rate.least_acceptance(p, beta, psi, self.spread)
+        judged = self.rejections(p) - MOST_AHEAD
+        return hit_rate.giving_up_probability(acceptance, max(0, judged), n_draws)
+
+    def rejections(self, p: int) -> int:
+        """Rejected proposals in a row that are allowed; only for a sampler that gives up."""
+        return patience_for(p, 2**62 if self.patience is None else self.patience)
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield batches of independent exact draws without end.
+
+        Raises
+        ------
+        SamplerError
+            If ``patience`` proposals in a row are rejected, which depends on the rows; the
+            message suggests changes.
+        EnvelopeError
+            If a loss is found below its certified bound, which would make draws inexact.
+        """
+        candidates = Candidates(target)
+        size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
+        refused, patience = 0, self.rejections(target.problem.p)
+        while True:
+            theta, floor, proposed = candidates.take(size, rng)
+            losses = target.problem.value(theta)
+            keep = _thin(target, losses, floor, rng)
+            refused = 0 if keep.any() else refused + proposed
+            if self.patience is not None and refused > patience:
+                raise SamplerError(_hopeless(target, patience))
+            yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
+            pause()  # lets a dashboard's event loop run
+
+
+def patience_for(p: int, most: int = USUAL_PATIENCE) -> int:
+    """Rejected proposals in a row after which the sampler gives up, from public numbers."""
+    return min(most, max(_LEAST_PATIENCE, _MOST_WORK // p**2))
+
+
+def _thin(
+    target: GibbsTarget, losses: FloatArray, floor: FloatArray, rng: np.random.Generator
+) -> Mask:
+    # A model may lie below the numerical minimum, by no more than its certified gap.
+    excess = np.maximum(losses - target.problem.minimum.value, 0.0)
+    if (floor > excess).any():
+        raise EnvelopeError(
+            "a loss lies below its certified bound: the draws would not be exact; please report "
+            "the problem's n, p and settings"
+        )
+    return accept(target.energy(floor) - target.energy(excess), rng)
+
+
+def _hopeless(target: GibbsTarget, patience: int) -> str:
+    return (
+        f"none of {patience:,} proposals was accepted (n={target.problem.n}, p={target.problem.p}, "
+        f"β={target.beta:.3g}, ψ={target.psi:.3g}): exact rejection is infeasible here. Use fewer "
+        f"columns, more ridge (now {target.problem.ridge:g}), or a smaller radius (now "
+        f"{math.floor(target.problem.domain.radius * 1000) / 1000:g}). The privacy cost of this "
+        f"run stays spent."
+    )
+
+
+def plan_law(
+    request: Request, *, certificate: str = "oscillation", beta: float | None = None
+) -> Plan:
+    """Plan exact draws at the lowest temperature that the budget allows, or at ``beta``."""
+    table = CostTable(
+        request.constants,
+        request.domain,
+        request.psi,
+        request.delta,
+        request.composition,
+        certificate == "best",
+    )
+    if beta is None:
+        beta = table.coldest(request.epsilon, request.n_draws)
+    name, guarantee = table.guarantee(beta, request.n_draws)
+    law = convex_law(p=request.p, beta=beta, psi=request.psi)
+    # Draws at ψ = 0 under a ridge are stable.
+    gap = stable_gap(request, 0.0 if request.psi else request.ridge)
+    return Plan(
+        request=request,
+        mechanism="exact",
+        guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
+        excess_bound=law.mean,
+        hit_rate=law.hit_rate if request.psi > 0 else None,
+        certificate=name,
+        eta=beta * request.oscillation,
+        beta=beta,
+        generalisation_gap=gap,
+    )
+
+
+class Exact(Mechanism):
+    """Exact draws from the thresholded Gibbs law on the ball, by rejection (docs/theory.md §2)."""
+
+    name: ClassVar[str] = "exact"
+    summary: ClassVar[str] = "an exact draw from the thresholded law"
+    traits: ClassVar[Traits] = Traits(
+        independent=True, planned_law=True, uniform_on="ball", may_give_up=True, compared=True
+    )
+
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan by the best certificate that applies, or by bounded range."""
+        # A certificate improves only with a ridge and δ; a ledger without an order leaves no δ.
+        gains = request.ridge > 0 and request.delta > 0 and request.ledger not in (ZCDP, GDP)
+        return assuming_draws(plan_law(request, certificate="best" if gains else "oscillation"))
+
+    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield batches of independent exact draws without end."""
+        return _sampler(plan).batches(target, rng)
+
+    def explain(self, plan: Plan) -> list[str]:
+        """Say what draws cost, at which temperature, and how many of them hit the set."""
+        hits = "No hit rate can be guaranteed: the set has no width because ψ = 0."
+        if plan.psi > 0:
+            hits = (
+                f"{hits_sentence(plan)[:-1]}, for any {plan.n:,} rows: "
+                f"the bound depends on p = {plan.p} and βψ only."
+            )
+        return [
+            cost_sentence(plan, "exact draw"),
+            _temperature_sentence(plan),
+            hits,
+            excess_sentence(plan),
+        ]
+
+    def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
+        """List what the next hit rate needs."""
+        return law_improvements(plan, ridge=ridge)
+
+
+class Unthresholded(Exact):
+    """Exact draws from exp(−βL), the exponential mechanism, for any ψ (docs/theory.md §2)."""
+
+    name: ClassVar[str] = "unthresholded"
+    summary: ClassVar[str] = "an exact draw at ψ = 0"
+    traits: ClassVar[Traits] = Traits(
+        independent=True, planned_law=True, may_give_up=True, compared=True
+    )
+
+    def plan_supported(self, request: Request) -> Plan:
+        """Plan at ψ = 0, with the hit rate in the set at ψ."""
+        planned = super().plan_supported(replace(request, psi=0.0))
+        within = hit_rate.unthresholded_hit_rate(request.p, planned.beta, request.psi)
+        return replace(
+            planned,
+            request=request,
+            mechanism=self.name,
+            law_psi=0.0,
+            hit_rate=within if request.psi > 0 else None,
+        )
+
+
+def _sampler(plan: Plan) -> ExactSampler:
+    """Sampler with the plan's patience; the loss varies by at most L times the diameter."""
+    request = plan.request
+    return ExactSampler(request.patience, request.constants.L * 2 * request.radius)
+
+
+def assuming_draws(plan: Plan) -> Plan:
+    """Plan whose guarantee states how likely its draws may give up."""
+    assumptions = (*plan.guarantee.assumptions, _giving_up_assumption(_sampler(plan), plan))
+    return replace(plan, guarantee=replace(plan.guarantee, assumptions=assumptions))
+
+
+def _giving_up_assumption(sampler: ExactSampler, plan: Plan) -> str:
+    if sampler.patience is None:
+        return "exact draws never give up; their running time has no bound"
+    after = f"exact draws did not give up (after {sampler.rejections(plan.p):,} proposals; "
+    bound = sampler.giving_up(plan.p, plan.beta, plan.law_threshold, plan.n_draws)
+    if bound > _WORTH_SAYING:
+        return after + "no useful bound on the probability is known)"
+    power = math.ceil(math.log10(bound)) if bound > 0 else -300
+    return after + f"probability at most 1e{max(power, -300)}, for all rows)"
+
+
+def _temperature_sentence(plan: Plan) -> str:
+    eta, moved = rounded_up(plan.eta), rounded_up(plan.oscillation)
+    start = f"One record moves the difference of two models' losses by at most {moved}"
+    if plan.certified_by_bounded_range:
+        return f"{start}, so that β = {plan.beta:,.0f} makes a draw {eta}-bounded-range."
+    return (
+        f"{start}, which makes a draw {eta}-bounded-range at β = {plan.beta:,.0f}; "
+        f"the certificate “{plan.certificate}” proves a lower cost."
+    )
+
+
+def cost_and_hit_rate(plan: Plan, eta: float) -> tuple[float, float]:
+    """Total ε and guaranteed hit rate of each of as many draws at another bounded range."""
+    total = draws_guarantee(eta, plan.n_draws, ledger=plan.ledger).epsilon(plan.delta)
+    return total, hit_rate_at(plan, eta)
+
+
+def hit_rate_at(plan: Plan, eta: float) -> float:
+    """Guaranteed hit rate of a draw at another bounded range."""
+    unthresholded = plan.law_psi == 0
+    bound = hit_rate.unthresholded_hit_rate if unthresholded else hit_rate.guaranteed_hit_rate
+    return bound(plan.p, eta / plan.oscillation, plan.psi)

@@ -1,1 +1,0 @@
-"""Plans: choose a mechanism and its parameters for a privacy budget, from public numbers only."""
