@@ -120,7 +120,7 @@ class Request:
         """Raise an error for a number out of range."""
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-        check_nonnegative(psi=self.psi)
+        check_nonnegative(psi=self.psi, ridge=self.ridge)
         check_count(n_draws=self.n_draws)
         self.constants  # noqa: B018  # those of absurd rows or models are refused
 
@@ -162,9 +162,13 @@ class Request:
     @cached_property
     def constants(self) -> Constants:
         """Public constants of the loss on the domain."""
+        return self.data_constants.with_ridge(self.ridge, self.radius)
+
+    @cached_property
+    def data_constants(self) -> Constants:
+        """Constants of the loss without its ridge."""
         loss: Any = self.loss_function  # hashable, as every loss
-        data = _data_constants(loss, self.n, self.p, self.radius, self.row_norm)
-        return data.with_ridge(self.ridge, self.radius)
+        return _data_constants(loss, self.n, self.p, self.radius, self.row_norm)
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """Public constants of a problem, known before any row is read."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.problem.domains import Domain
@@ -85,12 +85,14 @@ class Constants:
             m=0.0,
             osc=float(loss.oscillation(reach)) / n,
         )
+        check_nonnegative(ridge=ridge)
         return data.with_ridge(ridge, domain.radius)
 
     def with_ridge(self, ridge: float, radius: float) -> "Constants":
         """Constants of the loss with a ridge, on models of length up to ``radius``."""
-        check_nonnegative(ridge=ridge)
-        return replace(self, L=self.L + ridge * radius, M=self.M + ridge, m=self.m + ridge)
+        return Constants(
+            self.n, self.p, self.L + ridge * radius, self.M + ridge, self.m + ridge, self.osc
+        )
 
 
 def row_bound(row_norm: float, intercept: bool) -> float:

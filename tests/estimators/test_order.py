@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor, TableSchema
+from rashomon_explorer import (
+    DPClassifier,
+    Ledger,
+    RashomonClassifier,
+    RashomonRegressor,
+    TableSchema,
+)
 from rashomon_explorer.data import Numeric, YesNo
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError, SamplerError
 from rashomon_explorer.mechanisms.base import Batch
@@ -187,3 +193,16 @@ def test_searches_charge_every_fit_of_every_worker_until_the_budget_ends(X, labe
     with pytest.raises(BudgetExceededError):
         cross_val_score(search.best_estimator_, X, labels, cv=3, error_score="raise")
     assert len(ledger.entries()) == 5
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "smoothed_hinge"])
+@pytest.mark.parametrize("standardize", [None, "private"])
+def test_a_new_ledger_shows_no_more_than_the_epsilon_of_a_fit(loss, standardize, tmp_path):
+    """Whatever the ledger's budget is, and by the mechanism that is taken without a ledger."""
+    for budget in (0.5, 8.0):
+        ledger = Ledger.create(tmp_path / f"{budget}.ledger", epsilon=budget, delta=1e-6)
+        settings = {"epsilon": 0.5, "loss": loss, "standardize": standardize, "classes": [0, 1]}
+        planned = DPClassifier(**settings, ledger=ledger).plan(4_000, 4)
+        assert planned.mechanism == DPClassifier(**settings).plan(4_000, 4).mechanism
+        ledger.reserve(planned.guarantee, note="a fit").start()
+        assert 0.45 < ledger.spent() <= 0.5

@@ -162,6 +162,7 @@ def _ridged(
 ) -> tuple[float, accounting.PerturbedObjective] | None:
     """Ridge of the least bound for models of length ρ, and the noise and bound for the ball."""
     followed, ridge, radius = request.loss_function, request.ridge, request.radius
+    data = request.data_constants
     slope = accounting.row_slope(followed, request.domain, request.row_norm)
     monotone = followed.task == "classification"
     least = (
@@ -176,7 +177,7 @@ def _ridged(
 
     def plan_at(own: float, length: float) -> accounting.PerturbedObjective | None:
         return accounting.plan_perturbed_objective(
-            replace(request, ridge=ridge + own).constants,
+            data.with_ridge(ridge + own, radius),
             length,
             slope,
             own=own,
@@ -195,7 +196,7 @@ def _ridged(
     own = min(good)[1]
     how = plan_at(own, radius)
     assert how is not None  # the privacy cost is that of the shorter length
-    steepest = replace(request, ridge=ridge + own).constants.L
+    steepest = data.with_ridge(ridge + own, radius).L
     blur_excess = steepest * _mean_projection_distance(
         request.p, how.blur, radius, gaussian=how.gaussian
     )

@@ -666,3 +666,17 @@ def test_estimators_pass_patience_on_and_say_it(tmp_path):
     (entry,) = ledger.entries()
     assert entry.parameters["patience"] == 5_000_000
     assert any("for all rows" in one for one in entry.guarantee.assumptions)
+
+
+def test_an_explanation_says_what_a_ledger_costs():
+    public = {"n": 2_000, "p": 9, "psi": 0.0, "row_norm": 1.5, "radius": 32.0, "n_draws": 1}
+    charged, alone = (
+        select.select(
+            **public, epsilon=2.0, delta=1e-6, mechanism="objective_perturbation", ledger=ledger
+        )
+        for ledger in (True, False)
+    )
+    bounds = f"is {rounded_up(charged.stated_excess)};", f"give {rounded_up(alone.stated_excess)}."
+    assert "composition rule costs accuracy" in explain(charged)
+    assert all(bound in explain(charged) for bound in bounds)
+    assert "ledger" not in explain(alone)
