@@ -12,7 +12,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import hit_rate_text
-from rashomon_explorer.mechanisms import centres
+from rashomon_explorer.mechanisms import centres, ellipsoid
 from rashomon_explorer.mechanisms.base import (
     Batch,
     Mechanism,
@@ -21,9 +21,8 @@ from rashomon_explorer.mechanisms.base import (
     excess_sentence,
 )
 from rashomon_explorer.mechanisms.bounds.one_model import added, best_ridged, own_cost, stable_gap
-from rashomon_explorer.mechanisms.ellipsoid import sampler
+from rashomon_explorer.mechanisms.centres import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin import sampled_plan
-from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, Step, noisy_descent, watched
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.plans import MINIMUM_PASSES, Details, Plan
@@ -205,7 +204,7 @@ class NoisyDescent(DescentMechanism):
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        *_, last = sampler.released_centre(problem, plan.details.settings, rng)
+        *_, last = ellipsoid.released_centre(problem, plan.details.settings, rng)
         assert last is not None  # the centre is the last item
         return last.theta
 
@@ -353,7 +352,7 @@ class OutputPerturbation(OneModelMechanism):
             request,
             best,
             proof=proof,
-            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, ellipsoid.CERTIFIED)),
             excess=excess,
             ridge=ridge,
             gap=stable_gap(request, ridge, 2 * best.solver),
@@ -391,7 +390,7 @@ class LocalisedGaussian(OneModelMechanism):
             request,
             planned,
             proof=f"Gaussian DP of the minimiser and of every state of {steps} steps",
-            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, ellipsoid.CERTIFIED)),
             excess=excess,
             ridge=ridge,
             gap=gap,
@@ -403,7 +402,7 @@ class LocalisedGaussian(OneModelMechanism):
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
         if not isinstance(planned.then, centres.Centre):
             return average_of_steps(problem, planned.then, start, rng)
-        for step in sampler.centre_descent(problem, planned.then, rng, start):
+        for step in ellipsoid.centre_descent(problem, planned.then, rng, start):
             average = step.average
         return average[:, 0]
 
@@ -413,5 +412,5 @@ def noisy_minimiser(
 ) -> FloatArray:
     """Minimiser (p,), certified to a distance, plus noise; projected onto the ball."""
     noise = radial_noise(problem.p, scale, rng, gaussian=gaussian)
-    noisy = sampler.certified_minimiser(problem, solver) + noise
+    noisy = ellipsoid.certified_minimiser(problem, solver) + noise
     return np.asarray(problem.domain.project(noisy[:, None])[:, 0])

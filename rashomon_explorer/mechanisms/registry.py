@@ -5,7 +5,7 @@ from importlib.metadata import entry_points
 
 from rashomon_explorer._utils.imports import load_extensions
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
-from rashomon_explorer.mechanisms.ellipsoid.sampler import Ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid import Ellipsoid
 from rashomon_explorer.mechanisms.exact import Exact, Unthresholded
 from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinAverage, LangevinClipped
 from rashomon_explorer.mechanisms.moments import Moments

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.base import Traits
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.bounds.one_model import batch_gap, own_cost
 from rashomon_explorer.mechanisms.certificates import sensitivity
-from rashomon_explorer.mechanisms.ellipsoid.sampler import refined
+from rashomon_explorer.mechanisms.ellipsoid import refined
 from rashomon_explorer.mechanisms.exact import ExactSampler, plan_law
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.plans import Plan

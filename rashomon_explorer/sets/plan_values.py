@@ -8,7 +8,7 @@ from typing import Any
 
 from rashomon_explorer.mechanisms.bounds.one_model import generalisation_gap, stable_gap
 from rashomon_explorer.mechanisms.centres import Centre
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidDetails
+from rashomon_explorer.mechanisms.ellipsoid import EllipsoidDetails
 from rashomon_explorer.mechanisms.langevin.plan import PathDetails
 from rashomon_explorer.mechanisms.objective_perturbation.plan import PerturbationDetails
 from rashomon_explorer.mechanisms.one_model import OneModelDetails

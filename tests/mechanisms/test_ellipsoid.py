@@ -6,14 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms import centres
+from rashomon_explorer.mechanisms import centres, ellipsoid
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
 from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
-from rashomon_explorer.mechanisms.ellipsoid import plan as ellipsoid
-from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
-from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity
-from rashomon_explorer.mechanisms.ellipsoid.sampler import Ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid import Ellipsoid, hessian_sensitivity
 from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
@@ -281,12 +278,12 @@ def test_a_released_centre_is_on_the_public_grid_and_nearly_the_best_without_noi
     """It is saved with a release: the last bits of a double may betray the noise that made it."""
     problem = some_rows()
     centre = by(problem.constants, 2.0, 0.5, 0.7)
-    *_, found = ellipsoids.released_centre(problem, centre, Silent())
+    *_, found = ellipsoid.released_centre(problem, centre, Silent())
     excess = problem.value(found.theta[:, None])[0] - problem.minimum.value
     assert excess < 0.2 * centre.excess and problem.domain.contains(found.theta[:, None])[0]
     for seed in range(5):
         centre = by(problem.constants, 2.0, 8.0, 0.7)
-        *_, found = ellipsoids.released_centre(problem, centre, np.random.default_rng(seed))
+        *_, found = ellipsoid.released_centre(problem, centre, np.random.default_rng(seed))
         assert np.linalg.norm(found.theta) < 2.0  # inside, where nothing is put back
         assert (found.theta * 2**20 == np.round(found.theta * 2**20)).all()
 
@@ -301,7 +298,7 @@ def test_a_centres_mean_excess_is_within_its_bound(by, radius, ridge):
     centre = by(problem.constants, radius, 2.0, 0.7)
     found = []
     for _ in range(40):
-        *_, one = ellipsoids.released_centre(problem, centre, rng)
+        *_, one = ellipsoid.released_centre(problem, centre, rng)
         found.append(problem.value(one.theta[:, None])[0] - problem.minimum.value)
     assert np.mean(found) <= centre.excess
 
@@ -311,7 +308,7 @@ def test_a_multiplier_is_found_where_the_ball_holds_back_and_none_elsewhere(by):
     for radius in (0.5, 8.0):
         problem = simulated(d=3, radius=radius, ridge=0.02, noise=0.1)
         centre = by(problem.constants, radius, 0.5, 0.7)
-        *_, found = ellipsoids.released_centre(problem, centre, np.random.default_rng(3))
+        *_, found = ellipsoid.released_centre(problem, centre, np.random.default_rng(3))
         assert found.multiplier == pytest.approx(problem.minimum.multiplier, rel=0.1)
         assert (found.multiplier > 0) == (radius < 1)
 
@@ -321,7 +318,7 @@ def test_the_hessians_noise_has_the_law_of_the_frobenius_norm():
     problem = simulated(n=300)
     planned, rng, theta = planned_for(problem), np.random.default_rng(0), np.zeros(problem.p)
     exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
-    released = ellipsoids.released_hessian
+    released = ellipsoid.released_hessian
     noisy = np.array([released(problem, theta, planned.details, rng) for _ in range(4000)])
     assert (noisy == noisy.swapaxes(1, 2)).all()
     assert (noisy / planned.details.grid == np.round(noisy / planned.details.grid)).all()
@@ -334,8 +331,8 @@ def test_a_lifted_hessian_is_mostly_at_least_the_true_one():
     planned, rng, theta = planned_for(problem), np.random.default_rng(1), np.zeros(problem.p)
     below = 0
     for _ in range(500):
-        noisy = ellipsoids.released_hessian(problem, theta, planned.details, rng)
-        matrix = ellipsoids.regularise_hessian(noisy, planned.details, planned.ridge)
+        noisy = ellipsoid.released_hessian(problem, theta, planned.details, rng)
+        matrix = ellipsoid.regularise_hessian(noisy, planned.details, planned.ridge)
         below += np.linalg.eigvalsh(matrix - problem.hessian(theta))[0] < 0
         assert np.linalg.eigvalsh(matrix)[0] > problem.ridge
     assert below <= 0.05 * 500
@@ -364,7 +361,7 @@ def test_draws_are_made_of_what_was_released_alone():
     """Given the region, and the generator's state, rows no longer matter; empty batches first."""
     problem = simulated(ridge=0.01)
     planned = planned_for(problem)
-    *_, region = ellipsoids.released_region(problem, planned, np.random.default_rng(0))
+    *_, region = ellipsoid.released_region(problem, planned, np.random.default_rng(0))
     target = GibbsTarget.of(problem, planned)
     batches = Ellipsoid().batches(target, planned, np.random.default_rng(0))
     first = next(batches)  # so that Stop is heard

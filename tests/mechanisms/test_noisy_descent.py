@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.mechanisms import LangevinSampler, noisy_descent, one_model, plan_path
+from rashomon_explorer.mechanisms import ellipsoid as ellipsoids
 from rashomon_explorer.mechanisms.centres import Centre
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
 from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
 from rashomon_explorer.mechanisms.langevin.sampled_plan import LocalisedDescent, SampledDescent

@@ -17,10 +17,10 @@ from rashomon_explorer.mechanisms.centres import (
     average_weights,
     by_gradients,
     plan_noisy_minimiser,
+    plan_weighted_path,
 )
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.langevin import sampled_plan
-from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.plans import Plan

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, hits_sentence
-from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED
+from rashomon_explorer.mechanisms.ellipsoid import CERTIFIED
 from rashomon_explorer.mechanisms.objective_perturbation import plan as plans
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.mechanisms import ellipsoid
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
-from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoid
-from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid import plan_ellipsoid
 from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.langevin import sampler as langevin
 from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for

@@ -1,1 +1,0 @@
-"""Draws around a private centre, within a private ellipsoid."""
