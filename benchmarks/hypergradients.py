@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.machine import machine
 from benchmarks.rates import DELTA, slope_of
 from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import (
     PenaltyConstants,
     PenaltyLandscape,
@@ -25,7 +26,6 @@ from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
 from rashomon_explorer.mechanisms.penalties.langevin_walk import GradientLandscape, gradient_mapping
 from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 
 RESULTS = Path(__file__).parent / "results" / "hypergradients.json"
 BOUNDS, EPSILON = (0.5, 10.0), 1.0

@@ -28,7 +28,7 @@ def many(models: int = MODELS, people: int = PEOPLE) -> Explorer:
 def serve(port: int) -> None:
     """Serve it as the dashboard's own page is served."""
     from rashomon_explorer.server import dashboard
-    from rashomon_explorer.server.serving import Serving
+    from rashomon_explorer.server.settings import Serving
 
     notebook = json.loads((asset_path("apps") / "explorer.ipynb").read_text(encoding="utf-8"))
     notebook["cells"][0]["source"] = _CELL

@@ -18,12 +18,12 @@ from benchmarks.machine import machine
 from rashomon_explorer import DPBilevelSearch
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox, column_groups
 from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import MECHANISMS, TuningPlan
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.problem import add_intercept
 
 RESULTS = Path(__file__).parent / "results" / "tuning.json"

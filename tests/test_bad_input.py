@@ -12,11 +12,11 @@ from rashomon_explorer.exceptions import LargeDeltaWarning
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
 from rashomon_explorer.mechanisms.exact import ExactSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary
 from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
 from rashomon_explorer.mechanisms.planner import pareto_table, plan, plan_options
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.privacy import Ledger

@@ -55,7 +55,7 @@ def drawn_set(
     classes: Sequence[Any],
 ) -> RashomonSet:
     """Set of uniform models of the exact set, in the units of the rows of the problem."""
-    from rashomon_explorer.mechanisms.samplers.hit_and_run import uniform_models  # slow to import
+    from rashomon_explorer.mechanisms.hit_and_run import uniform_models  # slow to import
 
     drawn = uniform_models(problem, psi, n_models, rng)
     if problem.loss.outputs > 1:

@@ -44,7 +44,7 @@ from rashomon_explorer.estimators.docstrings import Kind, with_shared_docs
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.request import AUTO
-from rashomon_explorer.mechanisms.samplers.scaling import released_map
+from rashomon_explorer.mechanisms.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.ledger.charge import Charge, failure_assumption

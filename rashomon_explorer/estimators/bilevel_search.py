@@ -23,6 +23,7 @@ from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import (
     PenaltyConstants,
     PenaltyLandscape,
@@ -38,7 +39,6 @@ from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import get_mechanism
 from rashomon_explorer.mechanisms.request import AUTO, ZCDP
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.select import select
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import row_bound

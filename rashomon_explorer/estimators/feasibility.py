@@ -13,7 +13,7 @@ from rashomon_explorer._utils.validation import MOST_EPSILON, plain_number
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.request import AUTO, GDP, ZCDP
-from rashomon_explorer.mechanisms.samplers.feasibility import (
+from rashomon_explorer.mechanisms.simulation.feasibility import (
     infeasibility_message,
     is_infeasible,
     is_tried,

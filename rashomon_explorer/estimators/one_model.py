@@ -31,13 +31,13 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import Draws
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import AUTO
-from rashomon_explorer.mechanisms.samplers.expected_gain import (
+from rashomon_explorer.mechanisms.select import GOALS
+from rashomon_explorer.mechanisms.simulation.expected_gain import (
     Result,
     rarer_class,
     simulated_results,
     spread,
 )
-from rashomon_explorer.mechanisms.select import GOALS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss

@@ -29,8 +29,8 @@ from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_traits
 from rashomon_explorer.mechanisms.request import AUTO, USUAL_PATIENCE
-from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.select import LEAST_HITS, MOST_DRAWS
+from rashomon_explorer.mechanisms.simulation.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
@@ -414,7 +414,7 @@ class BaseRashomon(BaseDraws):
             schema=table.schema,
         )
         if traits.curator_only and traits.stays_inside:
-            from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
+            from rashomon_explorer.mechanisms.hit_and_run import reaches_sphere
 
             models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
         inherited = super()._private(table, target, public, planned, guarantee, draws)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
         path_certificates,
     )
     from rashomon_explorer.mechanisms.exact import ExactSampler
+    from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
+    from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
     from rashomon_explorer.mechanisms.langevin.plan import plan_path
     from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
     from rashomon_explorer.mechanisms.planner import explain, pareto_table, plan, plan_options
     from rashomon_explorer.mechanisms.plans import Plan
     from rashomon_explorer.mechanisms.registry import MECHANISMS, register
-    from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-    from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 
 __all__ = [
     "MECHANISMS",

@@ -7,6 +7,7 @@ from rashomon_explorer._utils.imports import load_extensions
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid import Ellipsoid
 from rashomon_explorer.mechanisms.exact import Exact, Unthresholded
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRun
 from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinAverage, LangevinClipped
 from rashomon_explorer.mechanisms.moments import Moments
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
@@ -17,7 +18,6 @@ from rashomon_explorer.mechanisms.one_model import (
     OutputPerturbation,
 )
 from rashomon_explorer.mechanisms.request import AUTO
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRun
 from rashomon_explorer.mechanisms.sparse_trees import SparseTrees
 
 GROUP = "rashomon_explorer.mechanisms"

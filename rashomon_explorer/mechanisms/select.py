@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan, Rejected, pa
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.registry import CORE_MECHANISMS, MECHANISMS, get_mechanism
 from rashomon_explorer.mechanisms.request import AUTO, GDP, OpenRequest, Request
-from rashomon_explorer.mechanisms.samplers import feasibility
+from rashomon_explorer.mechanisms.simulation import feasibility
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.problem.losses import Loss, get_loss

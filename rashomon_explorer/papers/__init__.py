@@ -3,8 +3,8 @@
 Importing it registers its mechanisms; a mechanism that is asked for by name imports it.
 """
 
+from rashomon_explorer.mechanisms.finite_grid import FiniteGrid
 from rashomon_explorer.mechanisms.registry import register
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGrid
 from rashomon_explorer.papers.grid_walk import GridWalkSampler
 from rashomon_explorer.papers.last_states import LastIterate, LastSampledState
 from rashomon_explorer.papers.localisation import Iterated, IteratedBatches, Localised, Regularised

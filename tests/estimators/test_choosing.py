@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan, Rejected
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.request import OpenRequest, Request
-from rashomon_explorer.mechanisms.samplers.feasibility import is_hopeless
+from rashomon_explorer.mechanisms.simulation.feasibility import is_hopeless
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.crossing import crossed
 

@@ -24,7 +24,7 @@ from rashomon_explorer import (
 from rashomon_explorer.data import YesNo
 from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
-from rashomon_explorer.mechanisms.samplers.expected_gain import spread
+from rashomon_explorer.mechanisms.simulation.expected_gain import spread
 
 STRONG: dict[str, Any] = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
 NARROW = PublicBoundsScaler([(-0.01, 0.01)] * 3)

@@ -25,7 +25,7 @@ from rashomon_explorer.measures.reliance.logistic import (
 from rashomon_explorer.measures.reliance.pair_losses import majorant, softplus
 from rashomon_explorer.measures.reliance.set_reliance import bounded_problem
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 

@@ -18,7 +18,7 @@ from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.declared import set_problem
 from rashomon_explorer.measures.ranges.exact import score_directions
 from rashomon_explorer.measures.ranges.people import people_ranges, proved_people
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import LOSSES, get_loss

@@ -9,7 +9,7 @@ import pytest
 
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.sets.linear import effective_size, to_data_tree
 from tests.mechanisms.samplers.laws import small_problem, uniform_target
 

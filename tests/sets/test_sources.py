@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from rashomon_explorer import RashomonClassifier, plots, sets
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.problem.problem import Problem

@@ -20,7 +20,7 @@ from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import MenuEntries
 from rashomon_explorer.mechanisms.planner import explain, improvement_messages
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
+from rashomon_explorer.mechanisms.simulation.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import cost_text, guaranteed, guaranteed_hits, number, percent

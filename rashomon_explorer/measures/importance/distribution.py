@@ -16,7 +16,7 @@ from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.measures.inputs import Features, as_models_by_rows, by_index, feature_groups
 from rashomon_explorer.measures.reliance.set_reliance import TreeTask, problem_task, reliance_table
 from rashomon_explorer.mechanisms.base import Sampler, collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.trees import CountedTrees

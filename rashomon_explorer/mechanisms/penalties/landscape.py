@@ -10,9 +10,9 @@ from scipy.linalg import cho_factor, cho_solve
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
+from rashomon_explorer.mechanisms import finite_grid
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss, Solved
-from rashomon_explorer.mechanisms.samplers import finite_grid
 
 LOWEST = -1
 """Group of a column that has the lowest of the chosen penalties, such as the intercept's."""

@@ -6,12 +6,12 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler, Landscape
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, noisy_descent
 from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.plan import MOST_PENALTIES
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, Landscape
 
 
 def gradient_mapping(

@@ -11,10 +11,10 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.costs import affordable_eta, draws_guarantee
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 

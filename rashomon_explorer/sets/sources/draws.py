@@ -67,7 +67,7 @@ def from_draws(
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+    >>> from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
     >>> from rashomon_explorer.mechanisms.base import collect
     >>> from rashomon_explorer.mechanisms.target import GibbsTarget
     >>> from rashomon_explorer.problem.problem import Problem

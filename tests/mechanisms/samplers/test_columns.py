@@ -8,7 +8,7 @@ from scipy.stats import kstest, laplace, norm
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.mechanisms.private_scaling import SHARE, ColumnsPlan
-from rashomon_explorer.mechanisms.samplers.scaling import exact_moments, noisy_moments, released_map
+from rashomon_explorer.mechanisms.scaling import exact_moments, noisy_moments, released_map
 from rashomon_explorer.privacy import compose, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
 from rashomon_explorer.privacy.notions import approximate

@@ -13,16 +13,12 @@ from rashomon_explorer._utils.integer_law import IntegerLaw
 from rashomon_explorer.exceptions import RadiusBindsWarning, SamplerError
 from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
+from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler, _Walk, reaches_sphere
 from rashomon_explorer.mechanisms.rejection import candidates, envelope
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.samplers.hit_and_run import (
-    HitAndRunSampler,
-    _Walk,
-    reaches_sphere,
-)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.papers.mala import MalaSampler

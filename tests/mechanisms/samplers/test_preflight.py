@@ -16,10 +16,11 @@ from rashomon_explorer.exceptions import (
     SlowDrawWarning,
     WeakGuaranteeWarning,
 )
-from rashomon_explorer.mechanisms import plan, plan_path, simulated_tables
+from rashomon_explorer.mechanisms import plan, plan_path
 from rashomon_explorer.mechanisms.plans import unplanned
-from rashomon_explorer.mechanisms.samplers import feasibility
-from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight
+from rashomon_explorer.mechanisms.simulation import feasibility
+from rashomon_explorer.mechanisms.simulation import tables as simulated_tables
+from rashomon_explorer.mechanisms.simulation.feasibility import is_infeasible, preflight
 from rashomon_explorer.privacy import pure
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")

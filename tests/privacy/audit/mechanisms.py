@@ -13,13 +13,13 @@ from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.ellipsoid import plan_ellipsoid
 from rashomon_explorer.mechanisms.exact import ExactSampler
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.langevin import sampler as langevin
 from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
 from rashomon_explorer.mechanisms.planner import plan
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import GridWalkSampler
 from rashomon_explorer.privacy import Guarantee, gdp, pure

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import logsumexp
 
 from rashomon_explorer._utils.integer_law import IntegerLaw
+from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planner import plan
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import RidgedProblem, plan_iterated, plan_perturbed
 from rashomon_explorer.privacy import audit, bounded_range

@@ -16,8 +16,8 @@ from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.plans import GAINS, ExpectedGain, Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS
-from rashomon_explorer.mechanisms.samplers.scaling import released_map
-from rashomon_explorer.mechanisms.simulated_tables import SEED, TYPICAL_KINDS, targets_of_strength
+from rashomon_explorer.mechanisms.scaling import released_map
+from rashomon_explorer.mechanisms.simulation.tables import SEED, TYPICAL_KINDS, targets_of_strength
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 

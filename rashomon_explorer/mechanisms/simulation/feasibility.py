@@ -15,7 +15,7 @@ from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.simulated_tables import KINDS, SEED, Columns, simulated
+from rashomon_explorer.mechanisms.simulation.tables import KINDS, SEED, Columns, simulated
 from rashomon_explorer.mechanisms.target import GibbsTarget
 
 RARE = (0.1, 0.03)

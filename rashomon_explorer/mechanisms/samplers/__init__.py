@@ -1,1 +1,0 @@
-"""Samplers of thresholded Gibbs distributions, by name in ``registry.MECHANISMS``."""
