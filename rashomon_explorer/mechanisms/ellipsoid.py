@@ -26,8 +26,8 @@ from rashomon_explorer.mechanisms.bounds.one_model import generalisation_gap
 from rashomon_explorer.mechanisms.centres import Centre, average_weights
 from rashomon_explorer.mechanisms.improvements import CENTRE, Improvement
 from rashomon_explorer.mechanisms.noisy_descent import (
+    DescentStep,
     Schedule,
-    Step,
     newest_shares,
     noisy_descent,
     watched,
@@ -280,7 +280,7 @@ def centre_schedule(centre: Centre, constants: Constants) -> Schedule:
 
 def centre_descent(
     problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
-) -> Iterator[Step]:
+) -> Iterator[DescentStep]:
     """Yield a centre's descent from a model (p,), 0 by default, in one column."""
     schedule = centre_schedule(centre, problem.constants)
     first = np.zeros(problem.p) if start is None else start
@@ -348,7 +348,7 @@ ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs
 """Assumption of a guarantee with Gaussian noise."""
 
 
-class Ellipsoid(Mechanism):
+class PrivateEllipsoid(Mechanism):
     """Models near a private centre, in the metric of a private Hessian."""
 
     name: ClassVar[str] = "ellipsoid"

@@ -105,7 +105,7 @@ def fading_shares(fade: float, n_steps: int, burn_in: int = 0) -> FloatArray:
     return np.concatenate([np.zeros(burn_in), shares])
 
 
-class Step(NamedTuple):
+class DescentStep(NamedTuple):
     """What a step computes from the noisy gradients so far, in columns of K chains."""
 
     at: FloatArray
@@ -123,7 +123,7 @@ def noisy_descent(
     rng: np.random.Generator,
     *,
     scale: Callable[[FloatArray], float] | None = None,
-) -> Iterator[Step]:
+) -> Iterator[DescentStep]:
     """Yield the steps from ``start`` (p, K).
 
     ``scale`` multiplies the noise by a number computed from where the gradient is taken.
@@ -139,11 +139,13 @@ def noisy_descent(
         before, state = state, project(ahead)
         newest = before if schedule.lagged else state
         average = newest if share == 1 else average + share * (newest - average)
-        yield Step(at, noisy, ahead, state, average)
+        yield DescentStep(at, noisy, ahead, state, average)
         pause()  # lets a dashboard's event loop run
 
 
-def watched(steps: Iterator[Step], problem: Problem, schedule: Schedule) -> Iterator[Step]:
+def watched(
+    steps: Iterator[DescentStep], problem: Problem, schedule: Schedule
+) -> Iterator[DescentStep]:
     """Yield the steps, and pass looks at them to whoever watches the chains (curator)."""
     look = ChainLooks()
     for t, step in enumerate(steps):
@@ -151,7 +153,7 @@ def watched(steps: Iterator[Step], problem: Problem, schedule: Schedule) -> Iter
         yield step
 
 
-def _chain_state(problem: Problem, schedule: Schedule, step: Step, t: int) -> ChainState:
+def _chain_state(problem: Problem, schedule: Schedule, step: DescentStep, t: int) -> ChainState:
     models = step.state
     if schedule.shares is not None:
         models = np.concatenate([step.state, step.average], axis=1)

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.base import (
 from rashomon_explorer.mechanisms.bounds.one_model import added, best_ridged, own_cost, stable_gap
 from rashomon_explorer.mechanisms.centres import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin import sampled_plan
-from rashomon_explorer.mechanisms.noisy_descent import Schedule, Step, noisy_descent, watched
+from rashomon_explorer.mechanisms.noisy_descent import DescentStep, Schedule, noisy_descent, watched
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.plans import MINIMUM_PASSES, Details, Plan
 from rashomon_explorer.mechanisms.request import Request
@@ -273,7 +273,7 @@ def sampled_steps(
     planned: sampled_plan.SampledDescent,
     start: FloatArray,
     rng: np.random.Generator,
-) -> Iterator[Step]:
+) -> Iterator[DescentStep]:
     """Yield the descent on sampled rows from a model (p,), in one column."""
     schedule = sampled_schedule(problem, planned)
     steps = noisy_descent(

@@ -5,7 +5,7 @@ from importlib.metadata import entry_points
 
 from rashomon_explorer._utils.imports import load_extensions
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
-from rashomon_explorer.mechanisms.ellipsoid import Ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid import PrivateEllipsoid
 from rashomon_explorer.mechanisms.exact import Exact, Unthresholded
 from rashomon_explorer.mechanisms.hit_and_run import HitAndRun
 from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinAverage, LangevinClipped
@@ -79,7 +79,7 @@ MECHANISMS = Registry(
     ObjectivePerturbation(),
     Langevin(),
     HitAndRun(),
-    Ellipsoid(),
+    PrivateEllipsoid(),
     Moments(),
     NoisyDescent(),
     NoisySGD(),

@@ -10,7 +10,7 @@ from rashomon_explorer.mechanisms import centres, ellipsoid
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
 from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
-from rashomon_explorer.mechanisms.ellipsoid import Ellipsoid, hessian_sensitivity
+from rashomon_explorer.mechanisms.ellipsoid import PrivateEllipsoid, hessian_sensitivity
 from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
@@ -354,7 +354,7 @@ def test_a_promised_hit_rate_is_kept(ridge):
     planned = planned_for(problem, psi=0.02, epsilon=4.0, n_draws=100)
     # Of the releases nine in ten: all draws of one hit, as docs/planning.md says.
     assert planned.hit_rate is not None and planned.hit_rate_bound == 0.9
-    assert np.mean(rates(problem, planned, Ellipsoid, 10, 100) == 1) >= 0.9
+    assert np.mean(rates(problem, planned, PrivateEllipsoid, 10, 100) == 1) >= 0.9
 
 
 def test_draws_are_made_of_what_was_released_alone():
@@ -363,7 +363,7 @@ def test_draws_are_made_of_what_was_released_alone():
     planned = planned_for(problem)
     *_, region = ellipsoid.released_region(problem, planned, np.random.default_rng(0))
     target = GibbsTarget.of(problem, planned)
-    batches = Ellipsoid().batches(target, planned, np.random.default_rng(0))
+    batches = PrivateEllipsoid().batches(target, planned, np.random.default_rng(0))
     first = next(batches)  # so that Stop is heard
     assert first.theta.shape == (problem.p, 0) and first.region is None
     drawn = next(batch for batch in batches if batch.theta.shape[1])
@@ -374,6 +374,6 @@ def test_draws_are_made_of_what_was_released_alone():
 
 def test_what_the_solver_must_reach_is_among_the_assumptions():
     requests = planned_for(simulated(ridge=0.3)).request, planned_for(simulated(ridge=0.01)).request
-    output, gradients = (Ellipsoid().plan(request) for request in requests)
+    output, gradients = (PrivateEllipsoid().plan(request) for request in requests)
     assert (output.details.centre.name, gradients.details.centre.name) == ("output", "gradients")
     assert len(output.guarantee.assumptions) == len(gradients.guarantee.assumptions) + 1

@@ -18,8 +18,8 @@ from rashomon_explorer.mechanisms.improvements import Improvement, path_improvem
 from rashomon_explorer.mechanisms.langevin import batch_gradients, gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.noisy_descent import (
+    DescentStep,
     Schedule,
-    Step,
     chain_noise,
     fading_shares,
     noisy_descent,
@@ -231,7 +231,7 @@ class LangevinSampler:
         schedule: Schedule,
         rng: np.random.Generator,
         first: FloatArray | None = None,
-    ) -> Iterator[Step]:
+    ) -> Iterator[DescentStep]:
         """Yield the steps of the chains, from ``first`` (p, n_chains) or from the start."""
         if self.step_size > drift.largest_step:
             raise ValueError(
@@ -317,7 +317,9 @@ class Langevin(Mechanism):
         losses = target.problem.value(step.average)
         yield Batch(step.average, losses, evaluated=evaluated)
 
-    def steps(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Step]:
+    def steps(
+        self, target: GibbsTarget, plan: Plan, rng: np.random.Generator
+    ) -> Iterator[DescentStep]:
         """Yield the steps of all chains, each with its average."""
         drift = self._drift(target, plan)
         _check_stable(drift, plan)
