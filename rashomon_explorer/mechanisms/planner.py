@@ -108,9 +108,8 @@ def plan(
     >>> plan(**rows, hit_rate=0.8, epsilon=4.0, delta=1e-6).n_draws
     7
     """
-    validation.check_nonnegative(psi=psi)
+    validation.check_nonnegative(psi=psi, ridge=ridge, delta=delta)
     validation.check_positive(radius=radius, row_norm=row_norm)
-    validation.check_nonnegative(delta=delta)
     validation.check_delta(delta)
     if certificate not in ("oscillation", "best"):
         raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")

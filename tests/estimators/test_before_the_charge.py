@@ -137,7 +137,9 @@ CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 
 FIRST = "RashomonClassifier"
 PAIRS = [
-    (name, kind) for kind in CHUNKED for name in IN_CHUNKS if name == FIRST or "Dask" not in kind
+    pytest.param(name, kind, marks=[] if name == FIRST or "Dask" not in kind else [pytest.mark.law])
+    for kind in CHUNKED
+    for name in IN_CHUNKS
 ]
 
 
@@ -285,11 +287,14 @@ def test_who_takes_no_chunks_refuses_them_without_a_look(name, kind, gate, tmp_p
     assert gate.early == [] and ledger.entries() == []
 
 
-FORMS = [(name, "X and y") for name in CHARGED]
-FORMS += [(name, form) for name in (FIRST, "release") for form in ("y alone", "filtered")]
+FORMS = [
+    pytest.param(name, form, marks=[] if form == "X and y" or name == FIRST else [pytest.mark.law])
+    for form in ("X and y", "y alone", "filtered", "by an index")
+    for name in CHARGED
+]
 
 
-@pytest.mark.parametrize(("name", "form"), [*FORMS, (FIRST, "by an index")])
+@pytest.mark.parametrize(("name", "form"), FORMS)
 def test_dask_partitions_of_unknown_lengths_are_refused_without_a_computation(
     name, form, gate, tmp_path
 ):

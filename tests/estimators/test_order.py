@@ -64,11 +64,16 @@ def ledger(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:A column-vector y")
+@pytest.mark.parametrize(
+    "traps", [SOME_TRAPS, pytest.param(tuple(TRAPS), marks=pytest.mark.law)], ids=["some", "all"]
+)
 @pytest.mark.parametrize("name", KINDS)
-def test_no_trap_springs_before_the_charge_has_started(name, tmp_path):
+def test_no_trap_springs_before_the_charge_has_started(name, traps, tmp_path):
     """An exhausted ledger refuses without a look; the first look comes under a started charge."""
     every = name in ("RashomonClassifier", "RashomonRegressor")
-    for number, trap in enumerate(TRAPS if every else SOME_TRAPS):
+    for number, trap in enumerate(TRAPS if every else traps):
+        if name in SCHEMAS and "called leak" in trap:
+            continue  # these columns are not declared
         rows, targets = TRAPS[trap]()
         spent, fresh = (
             Ledger.create(tmp_path / f"{number}.{kind}", epsilon=1.0, delta=1e-6)

@@ -87,7 +87,7 @@ def test_a_noisy_minimisers_gap_is_that_of_the_distance_that_was_paid_for(monkey
         gaps.append((tolerance, problem.m))
         return minimum
 
-    monkeypatch.setattr(one_model.sampler, "refined", refined)
+    monkeypatch.setattr(one_model.ellipsoid, "refined", refined)
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (400, 2))
     one = DPClassifier(mechanism="output_perturbation", epsilon=4.0, radius=4.0, random_state=0)
     one.fit(X, (X[:, 0] > 0).astype(int))
