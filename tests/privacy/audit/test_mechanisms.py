@@ -190,8 +190,10 @@ def test_planned_paths_of_a_fit_leak_no_more_than_one_chain_costs(kind, neighbou
     settings = {"mechanism": "langevin", "psi": psi, "epsilon": 3.0 * size, "delta": 1e-3}
     model = kind(**settings, n_draws=size, radius=1.0)
     planned = model.plan(4, 1, 3) if neighbours is SEVERAL else model.plan(3, 1)
-    path = {name: getattr(planned, name) for name in ("beta", "sensitivity", "step_size")}
-    one = path_guarantee(**path, n_steps=planned.details.n_steps)
+    path = {
+        name: getattr(planned.details, name) for name in ("sensitivity", "step_size", "n_steps")
+    }
+    one = path_guarantee(**path, beta=planned.beta)
     assert one.mu < 4.0
     found = audited(fits(kind, neighbours, one, size, **settings))
     assert not found.broken
