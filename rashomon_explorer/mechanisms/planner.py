@@ -328,8 +328,8 @@ the bound depends on p = 11 and βψ only.
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
     """
-    said = [*get_mechanism(planned.mechanism).explain(planned), *_ledger_sentences(planned)]
-    return "\n".join([*said, *improvement_messages(planned, ridge=True)])
+    sentences = [*get_mechanism(planned.mechanism).explain(planned), *_ledger_sentences(planned)]
+    return "\n".join([*sentences, *improvement_messages(planned, ridge=True)])
 
 
 _NOTICED = 0.99  # share of an excess bound
@@ -341,8 +341,12 @@ def _ledger_sentences(planned: Plan) -> list[str]:
     if not isinstance(request, Request) or not request.ledger or planned.columns is not None:
         return []
     mechanism = get_mechanism(planned.mechanism)
-    own = getattr(planned.details, "added_ridge", 0.0) if mechanism.traits.one_model else 0.0
-    alone = mechanism.plan(replace(request, ledger=False, ridge=max(0.0, request.ridge - own)))
+    added_ridge = (
+        getattr(planned.details, "added_ridge", 0.0) if mechanism.traits.one_model else 0.0
+    )
+    alone = mechanism.plan(
+        replace(request, ledger=False, ridge=max(0.0, request.ridge - added_ridge))
+    )
     if isinstance(alone, Rejected) or alone.stated_excess >= _NOTICED * planned.stated_excess:
         return []
     return [

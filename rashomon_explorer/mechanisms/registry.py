@@ -42,8 +42,8 @@ class Registry(Mapping[str, Mechanism]):
         if name not in self._mechanisms and name not in self._unknown:
             load_extensions("mechanisms")
             for entry in entry_points(group=GROUP, name=str(name)):
-                found = entry.load()
-                self.register(found() if isinstance(found, type) else found)
+                extension = entry.load()
+                self.register(extension() if isinstance(extension, type) else extension)
         if name not in self._mechanisms:
             self._unknown.add(str(name))
         return name in self._mechanisms

@@ -207,8 +207,12 @@ _SCALED = "the privacy cost includes centres and spreads; coefficients are in th
 
 def _feasibility_text(plan: Plan) -> list[str]:
     """Return the result of the feasibility check on simulated rows; takes a moment."""
-    found = None if plan.of_trees else preflight(plan)
-    return [] if found is None else [f"{found.in_words} {feasibility_suggestions(plan)}".rstrip()]
+    feasibility = None if plan.of_trees else preflight(plan)
+    return (
+        []
+        if feasibility is None
+        else [f"{feasibility.in_words} {feasibility_suggestions(plan)}".rstrip()]
+    )
 
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
