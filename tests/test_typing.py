@@ -33,7 +33,7 @@ REVEALED = [
     'type is "rashomon_explorer.estimators.one_model.DPClassifier"',
     'type is "def (X: ',
     r'type is "def \(X: .*\| rashomon_explorer.rows.chunked.ChunkedRows, y: .*RashomonClassifier"',
-    r'type is "def \(model: .*-> rashomon_explorer.audits.audit.Audit"',
+    r'type is "def \(model: .*-> rashomon_explorer.audits.result.Audit"',
     r'type is "def \(labels: .*-> float"',
     'Argument "epsilon" to "DPClassifier" has incompatible type "str"; expected "float"',
 ]
