@@ -87,8 +87,8 @@ __all__ = [
     "propose_schema",
 ]
 if any(_find_spec(name) is None for name in ("anywidget", "ipywidgets", "plotly")):
-    __all__.remove(
-        "Explorer"
-    )  # of the extra [app]; `from rashomon_explorer import *` works without
+    # Of the extra [app]; `from rashomon_explorer import *` works without. Type checkers follow
+    # `__all__.remove`, and would refuse the name to everybody.
+    __all__[:] = [name for name in __all__ if name != "Explorer"]
 
 __getattr__, __dir__ = lazy_names(__name__, __all__)
