@@ -124,7 +124,8 @@ def test_few_refits_that_are_truly_worse_than_the_tolerance_are_kept():
         worse += inside[excess > psi].tolist()
         good += inside[excess < 0.25 * psi].tolist()
     assert len(worse) > 150
-    assert np.mean(worse) < 0.05
+    # Each is kept with probability at most .05, nearly attained at ψ: plus two standard errors.
+    assert np.mean(worse) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / len(worse))
     assert np.mean(good) > 0.3
 
 
