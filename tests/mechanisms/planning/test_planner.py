@@ -179,7 +179,9 @@ def test_options_are_those_of_the_registry_the_best_first():
     grid, few = MECHANISMS["finite_grid"], {**BUDGET, "p": 3}
     # fit refuses more than three parameters
     assert isinstance(grid.plan(request_of(**BUDGET)), Rejected)
-    assert grid.plan(request_of(**few)).hit_rate < plan_options(**few, ridge=0.1)[0].hit_rate
+    on_grid = grid.plan(request_of(**few))
+    assert on_grid.hit_rate < plan_options(**few, ridge=0.1)[0].hit_rate
+    assert on_grid.guarantee.epsilon(few["delta"]) <= few["epsilon"] * (1 + 1e-12)
     core = {name: MECHANISMS[name] for name in CORE_MECHANISMS}
     private = {name for name, kind in core.items() if not kind.traits.curator_only}
     assert set(by_name(n_draws=1)) == private
