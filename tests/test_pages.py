@@ -177,7 +177,10 @@ def test_every_statement_of_papers_has_code_and_a_test_or_a_reason():
             continue
         named = re.findall(r"`([\w.]+\.\w+)`", code)
         assert statement and named, statement
-        assert all(resolve_name(f"rashomon_explorer.{name}") is not None for name in named)
+        roots = ["" if name.startswith("tests.") else "rashomon_explorer." for name in named]
+        assert all(
+            resolve_name(root + name) is not None for root, name in zip(roots, named, strict=True)
+        )
         cited = re.findall(r"`([\w/]+\.py)::(\w+)`", tests[0])
         assert cited and all(test in named_in(file) for file, test in cited), statement
 

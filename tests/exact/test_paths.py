@@ -15,7 +15,6 @@ from rashomon_explorer.mechanisms.langevin.batch_gradients import GaussianDrift
 from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, SinglePrecision
 from rashomon_explorer.mechanisms.noisy_descent import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -24,6 +23,7 @@ from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThresh
 from tests.exact.conftest import exactly
 from tests.mechanisms.builders import Silent
 from tests.papers.by_hand import localised
+from tests.papers.grid_walk import CubeWalk, Mixing
 
 OMEGA = 0.03 + 6e-8  # priced oscillation of the fixture
 
@@ -167,12 +167,6 @@ def posed(ridge=0.0, n=40):
     return Problem(X, np.tile([1.0, -1.0], n // 2), radius=2.0, ridge=ridge, intercept=False)
 
 
-def test_a_grid_walk_adds_what_it_is_off():
-    found = GridWalkSampler(accuracy=0.25).guarantee(BOUGHT)
-    assert found.pure_epsilon == exactly(4 * (BOUGHT.eta + 0.5))
-    assert found.rho == exactly(4 * (BOUGHT.eta + 1.0) ** 2 / 8)
-
-
 def test_how_long_a_grid_walk_walks():
     mixing = Mixing(lipschitz=3.0, edge=2.0, p=2, accuracy=0.5, error=0.01)
     cells = math.ceil(2 * 3 * math.sqrt(2) * 2 / 0.5)
@@ -185,7 +179,7 @@ def test_how_long_a_grid_walk_walks():
 
 
 def test_a_walk_holds_with_probability_one_half_and_is_reversible():
-    walk = CubeWalk(np.log([[1.0, 2.0], [4.0, 0.5]]), edge=2.0)
+    walk = CubeWalk(np.log([[1.0, 2.0], [4.0, 0.5]]))
     matrix = walk.transition_matrix
     assert (np.diag(matrix) >= 0.5).all()
     flow = walk.stationary[:, None] * matrix

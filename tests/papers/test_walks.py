@@ -4,26 +4,22 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
-from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms import ExactSampler, plan
+from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import mala
-from rashomon_explorer.papers.grid_walk import (
+from rashomon_explorer.papers.mala import Kernel, MalaSampler
+from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem
+from tests.papers.grid_walk import (
     CubeWalk,
-    GridWalkSampler,
     Mixing,
     cell_centres,
     cube_walk,
     lipschitz_on_cube,
     penalty_weight,
 )
-from rashomon_explorer.papers.mala import Kernel, MalaSampler
-from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.problem import Problem
-from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem
 
 
 def convex(mixing, seed=0):
@@ -38,7 +34,7 @@ def convex(mixing, seed=0):
 
 
 def walk_of(mixing, seed=0):
-    return CubeWalk(convex(mixing, seed), mixing.edge)
+    return CubeWalk(convex(mixing, seed))
 
 
 def distance(law, other):
@@ -92,7 +88,7 @@ def test_a_draw_is_within_the_accuracy_of_the_density(p):
     slope = np.full(p, mixing.lipschitz / np.sqrt(p))
     m = mixing.cells_per_edge
     log_weight = (slope @ cell_centres(p, m, 2.0)).reshape((m,) * p)
-    walk = CubeWalk(log_weight, 2.0)
+    walk = CubeWalk(log_weight)
     law = np.linalg.matrix_power(walk.transition_matrix, mixing.steps)[walk.start]
     log_output = np.log(law) + p * np.log(m / 2.0)
     log_total = np.log(2 * np.sinh(slope) / slope).sum()
@@ -107,43 +103,13 @@ def test_errors_of_evaluation_move_the_law_by_twice_their_size(mixing):
     error, walk = 0.2, walk_of(mixing)
     for seed in range(20):
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=walk.log_weight.shape)
-        wrong = CubeWalk(walk.log_weight + error * signs, mixing.edge)
+        wrong = CubeWalk(walk.log_weight + error * signs)
         assert distance(wrong.stationary, walk.stationary) <= 2 * error
         if walk.log_weight.size <= 12:
             assert conductance(wrong) >= np.exp(-6 * error) * conductance(walk)
     worst = np.where(np.arange(walk.log_weight.size) == 0, error, -error)
-    wrong = CubeWalk(walk.log_weight + worst.reshape(walk.log_weight.shape), mixing.edge)
+    wrong = CubeWalk(walk.log_weight + worst.reshape(walk.log_weight.shape))
     assert distance(wrong.stationary, walk.stationary) > 1.2 * error
-
-
-@pytest.mark.parametrize("p", [1, 2, 3])
-def test_walking_follows_the_matrix(p):
-    rng = np.random.default_rng(p)
-    walk = CubeWalk(rng.standard_normal((4,) * p), edge=1.0)
-    cells = walk.run(np.full(20_000, walk.start), 12, rng)
-    expected = np.linalg.matrix_power(walk.transition_matrix, 12)[walk.start] * 20_000
-    common = expected > 5
-    observed = np.bincount(cells, minlength=4**p)
-    observed = np.append(observed[common], observed[~common].sum() + 1e-9)
-    expected = np.append(expected[common], expected[~common].sum() + 1e-9)
-    assert chisquare(observed, expected).pvalue > LEVEL
-    assert chisquare(observed, np.roll(expected, 1)).pvalue < LEVEL
-
-
-@pytest.mark.parametrize("inside", [True, False])
-def test_two_parameters_are_walked_without_a_claim_and_end_in_the_ball(inside, monkeypatch):
-    """A walk that never ends there gives way to a uniform draw."""
-    corner = np.full((2, 1), 0.9)
-    if not inside:
-        monkeypatch.setattr(CubeWalk, "uniform_in", lambda self, cells, rng: corner + 0 * cells)
-    target = GibbsTarget(small_problem(2, radius=0.5, n=5), beta=0.5, psi=0.0)
-    sampler = GridWalkSampler(accuracy=2.0, n_steps=100 if inside else 1, n_chains=1000)
-    draws = collect(sampler, target, 1000, np.random.default_rng(0)).coef
-    assert np.linalg.norm(draws, axis=1).max() <= 0.5
-    if not inside:
-        assert ((np.linalg.norm(draws, axis=1) / 0.5) ** 2).mean() == pytest.approx(0.5, abs=0.05)
-        assert abs(draws.mean(axis=0)).max() < 0.05
-    assert not sampler.guarantee(plan(10, 1, 0.0, radius=1.0, row_norm=1.0, epsilon=1.0)).holds
 
 
 @pytest.mark.parametrize("beta", [0.5, 5.0, 50.0])
@@ -181,8 +147,8 @@ def one_parameter(beta, records, psi=0.0):
 
 
 def law_of_the_walk(target, accuracy):
-    mixing, tries = GridWalkSampler(accuracy=accuracy).mixing(target)
-    assert tries == 1
+    lipschitz = target.beta * lipschitz_on_cube(target.problem)
+    mixing = Mixing(lipschitz, edge=2.0, p=1, accuracy=accuracy)
     walk = cube_walk(target, mixing.cells_per_edge, 0.0)
     return np.linalg.matrix_power(walk.transition_matrix, mixing.steps)[walk.start]
 
@@ -206,26 +172,10 @@ def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
         assert np.ptp(log_ratio(4 * beta)) > eta + 4 * accuracy
 
 
-FAR = GibbsTarget(small_problem(2), 10.0, 0.02)
-LENS = GibbsTarget(small_problem(2, domain=Intersection(Ball(1.0), Ball(0.5))), 10.0, 0.02)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: next(GridWalkSampler().batches(FAR, None)), "a reference for one parameter"),
-        (lambda: next(GridWalkSampler().batches(LENS, None)), "supports only a ball"),
-        (lambda: GridWalkSampler(accuracy=0.0), r"accuracy must be finite and > 0, got 0\.0"),
-        (lambda: MalaSampler(n_chains=0), "n_chains"),
-        (lambda: MalaSampler(thin=0), "thin"),
-        (lambda: MalaSampler(burn_in=-1), "burn_in"),
-        (lambda: Mixing(0.0, edge=1.0, p=1, accuracy=0.1), "lipschitz must be finite and > 0"),
-        (lambda: Mixing(1.0, 1.0, p=1, accuracy=0.1, error=-1.0), "error must be finite and >= 0"),
-    ],
-)
-def test_a_walk_out_of_reach_says_so(call, message):
-    with pytest.raises((SamplerError, ValueError), match=message):
-        call()
+@pytest.mark.parametrize(("name", "value"), [("n_chains", 0), ("thin", 0), ("burn_in", -1)])
+def test_settings_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        MalaSampler(**{name: value})
 
 
 TARGET = GibbsTarget(small_problem(2, radius=0.7, scale=4.0), 120.0, 0.02)

@@ -21,7 +21,6 @@ from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_object
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
 from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers import GridWalkSampler
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem.constants import Constants
@@ -58,7 +57,7 @@ def problem_of(records, loss="hinge", radius=1.0, **settings):
     return Problem(x[:, None], y, loss=loss, radius=radius, intercept=False, **settings)
 
 
-def _independent(sampler, loss="logistic", psi=0.01, n_runs=20_000, bold=ETA / 3):
+def _independent(sampler, loss="logistic", psi=0.01, n_runs=20_000):
     """A sampler of the Gibbs law: draws are independent, so that one call runs many times."""
     bought = plan(1, 1, psi, loss=loss, radius=1.0, row_norm=1.0, epsilon=ETA)
 
@@ -66,8 +65,7 @@ def _independent(sampler, loss="logistic", psi=0.01, n_runs=20_000, bold=ETA / 3
         target = GibbsTarget(problem_of(records, loss), bought.beta, psi)
         return collect(sampler, target, size, rng).coef
 
-    claim = sampler.guarantee(bought) if hasattr(sampler, "guarantee") else bought.guarantee
-    return Case(mechanism, claim, BoundedRange(bold), n_runs=n_runs)
+    return Case(mechanism, bought.guarantee, BoundedRange(ETA / 3), n_runs=n_runs)
 
 
 def _one_model(sampler, **settings):
@@ -269,11 +267,6 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         "gaussian": lambda: _tilted(delta=1e-3, gaussian=True),
     },
     "finite_grid": {"logistic": lambda: _independent(FiniteGridSampler())},
-    "grid_walk": {
-        "logistic": lambda: _independent(
-            GridWalkSampler(accuracy=1.0, n_chains=4000), n_runs=4000, bold=ETA / 6
-        )
-    },
     "ellipsoid": {
         "whole": _ellipsoid,
         "descent": lambda: _noisy_steps(by_gradients),

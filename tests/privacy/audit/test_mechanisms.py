@@ -23,7 +23,7 @@ from .mechanisms import CASES, ETA, Case, bolder, problem_of
 CONFIDENCE = 0.9999
 # The score is the likelihood ratio, and the records do what the sensitivity allows for.
 TIGHT = {"descent", "acceleration", "hessian", "no threshold", "hard", "gaussian", "batches"}
-SLOW = {"grid_walk", "iterated", "localised", "regularised"}
+SLOW = {"iterated", "localised", "regularised"}
 EVERY = [
     pytest.param(name, kind, marks=[pytest.mark.law] if name in SLOW or number else [])
     for name, kinds in CASES.items()
