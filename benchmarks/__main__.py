@@ -28,7 +28,7 @@ from benchmarks import (
 from benchmarks.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
-_SIZE = ("n", "p", "K", "dtype")
+_SIZE = ("n", "p", "K")
 _RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio", "loop_ratio")
 
 
@@ -104,7 +104,6 @@ def _measure_samplers(seconds: float) -> None:
         "machine": machine(),
         "exact": exact.measure(seconds),
         "langevin": langevin.measure(seconds),
-        "lazy": langevin.measure_lazy(seconds),
         "peers": peers.measure(seconds),
         "n_slope": round(scaling.slope_in_rows(seconds), 3),
         "accountant": accountant.measure(seconds),
@@ -114,21 +113,20 @@ def _measure_samplers(seconds: float) -> None:
     results |= _headlines(results)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    for name in ("exact", "langevin", "lazy", "measures", "ranges"):
+    for name in ("exact", "langevin", "measures", "ranges"):
         _print_table(name, results[name])
     _print_peers(results["peers"])
     for name in ("queries", "plans"):
         _print_table(f"accountant, {name}", results["accountant"][name])
     print()
-    for name in ("lazy_speedup", "blackjax_ratio", "xla_ratio", "n_slope"):
+    for name in ("blackjax_ratio", "xla_ratio", "n_slope"):
         print(f"{name}: {results[name]}")
 
 
 def _headlines(results: dict[str, Any]) -> dict[str, Any]:
-    """One number each: lazy chains where there are most of them, XLA at (6000, 12, 256)."""
+    """One number each: the most chains in the set, XLA at (6000, 12, 256)."""
     every_row = next(e for e in results["peers"]["sizes"] if e["K"] == peers.MIDDLE_CHAINS)
     return {
-        "lazy_speedup": results["lazy"][-1]["lazy_speedup"],
         "blackjax_ratio": results["peers"]["thresholded"][-1]["blackjax_ratio"],
         "xla_ratio": every_row["xla_ratio"],
     }
@@ -143,9 +141,7 @@ def _print_peers(measured: dict[str, Any]) -> None:
         columns,
     )
     _print_table(
-        "the same where the chains are distributed as the target, and ours are lazy",
-        measured["thresholded"],
-        columns,
+        "the same where the chains are distributed as the target", measured["thresholded"], columns
     )
     entries = measured["sizes"] + measured["thresholded"]
     for reason in sorted({entry["why_null"] for entry in entries if entry["why_null"]}):

@@ -25,8 +25,7 @@ PSI = langevin.PSI
 MIDDLE_CHAINS = 256  # of the size whose ratios are the headline
 BETA = 100.0
 STEP_SIZE = 1e-6
-# Relative to β. What we compare with is float64; rounding in float32 is magnified by 1/width.
-TOLERANCES = {"float32": 1e-4, "float64": 1e-9}
+TOLERANCE = 1e-9  # relative to β
 _RATIOS = {"xla": "xla_ratio", "sgld": "blackjax_ratio", "mala": "mala_ratio"}
 
 
@@ -37,21 +36,12 @@ class PeerError(Exception):
 def measure(seconds: float) -> dict[str, Any]:
     """Ratios of our chain-steps a second to each peer's; below 1 the peer is faster.
 
-    ``sizes``: every chain looks at every row, in float32 against float32 and in float64 against
-    float64. ``thresholded``: chains that are distributed as the target, nine in ten of them in the
-    Rashomon set, where ours are lazy. Ratios that could not be measured are null, with the reason
-    in ``why_null``.
+    ``sizes``: chains far from the set. ``thresholded``: chains that are distributed as the target,
+    nine in ten of them in the Rashomon set. Ratios that could not be measured are null, with the
+    reason in ``why_null``.
     """
-    sizes = [
-        _measure(_cold(n, p, chains), dtype, seconds / 2)
-        for dtype in TOLERANCES
-        for n, p, chains in langevin.SIZES
-    ]
-    thresholded = [
-        _measure(_at_home(*size), dtype, seconds / 2)
-        for dtype in TOLERANCES
-        for size in langevin.LAZY_SIZES[1:]
-    ]
+    sizes = [_measure(_cold(*size), seconds / 2) for size in langevin.SIZES]
+    thresholded = [_measure(_at_home(*size), seconds / 2) for size in langevin.COLD_SIZES]
     versions = [entry.pop("versions") for entry in sizes + thresholded]
     return {
         "versions": next(filter(None, versions), None),
@@ -61,12 +51,11 @@ def measure(seconds: float) -> dict[str, Any]:
 
 
 class Race(NamedTuple):
-    """Chains to step: their target, first states and whether ours may be lazy."""
+    """Chains to step: their target, first states and step."""
 
     target: GibbsTarget
     first: FloatArray
     step_size: float
-    lazy: bool
 
     @property
     def hit_rate(self) -> float:
@@ -77,37 +66,36 @@ class Race(NamedTuple):
 
 def _cold(n: int, p: int, chains: int) -> Race:
     target = GibbsTarget(logistic_problem(n, p, "sphere"), BETA, PSI, threshold="smooth")
-    return Race(target, np.zeros((p, chains)), STEP_SIZE, lazy=False)
+    return Race(target, np.zeros((p, chains)), STEP_SIZE)
 
 
 def _at_home(n: int, p: int, chains: int) -> Race:
     target, first = langevin.at_home(n, p, chains)
-    return Race(target, first, FullDrift(target).largest_step / 2, lazy=True)
+    return Race(target, first, FullDrift(target).largest_step / 2)
 
 
-def _measure(race: Race, dtype: str, seconds: float) -> dict[str, Any]:
+def _measure(race: Race, seconds: float) -> dict[str, Any]:
     report, why_null = None, None
-    ours = [_seconds_of_ours(race, dtype, seconds)]
+    ours = [_seconds_of_ours(race, seconds)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "problem.npz"
         np.savez(file, **peer_arrays(race))
         try:
-            report = _report(file, dtype, seconds, race.target.beta)
+            report = _report(file, seconds, race.target.beta)
         except PeerError as error:
-            why_null = f"{dtype}: {error}"
+            why_null = str(error)
     # On both sides of the peers, so that a machine that slows down in between shows less.
-    ours.append(_seconds_of_ours(race, dtype, seconds))
+    ours.append(_seconds_of_ours(race, seconds))
     step = float(np.mean(ours))
     problem, chains = race.target.problem, race.first.shape[1]
     return {
         "n": problem.n,
         "p": problem.p,
         "K": chains,
-        "dtype": dtype,
         "hit_rate": round(race.hit_rate, 3),
         "chain_steps_per_second": round(chains / step),
         **_ratios(report, step),
-        "xla_ratio_of_products": _limit(race, dtype, report, seconds),
+        "xla_ratio_of_products": _limit(race, report, seconds),
         "loop_ratio": round(_seconds_of_loop(race, seconds) / step, 3),
         "why_null": why_null,
         "versions": report and report["versions"],
@@ -122,29 +110,29 @@ def _ratios(report: dict[str, Any] | None, step: float) -> dict[str, float | Non
     return {**ratios, "largest_difference": max(report["differences"].values())}
 
 
-def _limit(race: Race, dtype: str, report: dict[str, Any] | None, seconds: float) -> float | None:
+def _limit(race: Race, report: dict[str, Any] | None, seconds: float) -> float | None:
     """Ratio to XLA of a step that costs nothing but its two matrix products."""
     if report is None:
         return None
     n, chains = race.target.problem.n, race.first.shape[1]
-    products = langevin.seconds_of_products(n, len(race.first), chains, dtype, seconds)
+    products = langevin.seconds_of_products(n, len(race.first), chains, seconds)
     return round(report["seconds"]["xla"] / products, 3)
 
 
-def _report(file: Path, dtype: str, seconds: float, scale: float) -> dict[str, Any]:
+def _report(file: Path, seconds: float, scale: float) -> dict[str, Any]:
     """Ask the peers for their times, and refuse those that compute another target."""
-    report = _run_peers(file, dtype, seconds)
+    report = _run_peers(file, seconds)
     for what, difference in report["differences"].items():
-        if not difference <= TOLERANCES[dtype] * scale:
+        if not difference <= TOLERANCE * scale:
             raise PeerError(f"{what} of a peer differs from ours by {difference:.3g}")
     return report
 
 
-def _run_peers(file: Path, dtype: str, seconds: float) -> dict[str, Any]:
+def _run_peers(file: Path, seconds: float) -> dict[str, Any]:
     if not PYTHON.exists():
         raise PeerError(f"the peers are not installed: `make bench` makes {PYTHON.parents[1].name}")
     command = [str(PYTHON), "-m", "benchmarks.peer_process", str(file)]
-    command += ["--dtype", dtype, "--seconds", str(seconds)]
+    command += ["--seconds", str(seconds)]
     limit = 180 + 20 * seconds
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit)
@@ -193,14 +181,9 @@ def _rows(problem: Problem) -> FloatArray:
     return np.asarray(problem._objective.loss.rows)
 
 
-def _seconds_of_ours(race: Race, dtype: str, seconds: float) -> float:
+def _seconds_of_ours(race: Race, seconds: float) -> float:
     return langevin.seconds_a_step(
-        race.target,
-        race.first,
-        dtype=dtype,
-        lazy=race.lazy,
-        step_size=race.step_size,
-        seconds=seconds,
+        race.target, race.first, step_size=race.step_size, seconds=seconds
     )
 
 

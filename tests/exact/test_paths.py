@@ -11,8 +11,7 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     gradient_sensitivity,
     solver_distance,
 )
-from rashomon_explorer.mechanisms.langevin.batch_gradients import GaussianDrift
-from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, SinglePrecision
+from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, GaussianDrift
 from rashomon_explorer.mechanisms.noisy_descent import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import gdp_mu
@@ -38,14 +37,11 @@ class TestGradients:
     def test_without_threshold(self, constants):
         assert gradient_sensitivity(constants, 0.0, width=0.0) == exactly(2 * 2.0 / 100)
         assert gradient_sensitivity(constants, 0.0, width=0.0, data_slope=0.025) == 0.025
-        assert gradient_sensitivity(constants, 0.0, width=0.0, gradient_error=0.5) == exactly(0.54)
 
     @pytest.mark.parametrize("width", [0.01, 0.04])
     def test_smooth_threshold(self, constants, width):
         share = min(1.0, OMEGA / width)
         assert gradient_sensitivity(constants, 0.1, width=width) == exactly(0.04 + share * 2.0)
-        lost = gradient_sensitivity(constants, 0.1, width=width, value_error=0.002)
-        assert lost == exactly(0.04 + min(1.0, (OMEGA + 0.002) / width) * 2.0)
 
     def test_interior_minimiser(self, constants):
         inside = gradient_sensitivity(constants, 0.1, width=0.04, interior=True)
@@ -54,8 +50,6 @@ class TestGradients:
 
     def test_hard_threshold(self, constants):
         assert gradient_sensitivity(constants, 0.1, width=0.0) == 2.0
-        moved = gradient_sensitivity(constants, 0.1, width=0.0, gradient_error=0.5)
-        assert moved == exactly(2.5)
 
     @pytest.mark.parametrize(("steps", "taken"), [(1, 1), (3, 1), (4, 2), (7, 3)])
     def test_batches_without_threshold(self, constants, steps, taken):
@@ -87,23 +81,6 @@ class TestDrifts:
         h = 0.3 * hard.largest_step
         ends = abs(1 - h * 50 * 0.25), abs(1 - h * 50 * posed.M)
         assert hard.contraction(h) == exactly(max(ends))
-
-    def test_single_precision_pays_for_its_rounding(self):
-        posed, unit = problem(), 2.0**-24
-        gamma = 40 * unit / (1 - 40 * unit)
-        cell = unit * (128 + 3 * posed.domain.reach(posed.row_bound))
-        error = SinglePrecision.of(posed)
-        assert error.share == exactly(gamma + cell) and error.cell == exactly(cell)
-        assert error.gradient == exactly(2 * posed.L / 40 * (40 * gamma + cell))
-        # ½(y − s)²: 1 + log 2 and |y|·(1 + |y|) at score 0, and slope 3 over scores up to 2
-        largest = 1 + math.log(2) + 2.0 + 3.0 * 2.0
-        assert error.value == exactly(2 * largest / 40 * (40 * gamma + cell))
-        for psi, threshold in ((0.0, None), (0.1, SmoothThreshold(0.5))):
-            target = GibbsTarget(posed, 50.0, psi, threshold or "hard")
-            single = FullDrift(target, precision="single").sensitivity(1)
-            more = single - FullDrift(target).sensitivity(1)
-            threshold_more = error.value / 0.5 * posed.L if threshold else 0.0
-            assert more == pytest.approx(error.gradient + threshold_more, rel=1e-6)
 
     def test_gaussian_threshold(self):
         posed = problem(loss="logistic", radius=1.0)

@@ -23,14 +23,15 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin import batch_accounting, gradients
+from rashomon_explorer.mechanisms.langevin import batch_accounting
 from rashomon_explorer.mechanisms.langevin import plan as plans
-from rashomon_explorer.mechanisms.langevin.batch_gradients import (
+from rashomon_explorer.mechanisms.langevin.gradients import (
     BatchDrift,
+    ClippedDrift,
+    FullDrift,
     GaussianDrift,
     SampledDrift,
 )
-from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift, Columns, FullDrift
 from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -38,10 +39,8 @@ from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled
 from rashomon_explorer.problem.losses import SoftmaxLoss, clipped
-from rashomon_explorer.problem.losses.logistic import Softplus
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
-from tests.crossing import crossed
 from tests.mechanisms import chains
 from tests.mechanisms.builders import by_settings, constants_of
 from tests.mechanisms.samplers.laws import line_law, small_problem
@@ -391,7 +390,6 @@ def started(**settings):
         (lambda: LangevinSampler(0.0, 1), "step_size must be finite and > 0"),
         (lambda: LangevinSampler(1e-3, 0), "n_steps must be a whole number, at least 1"),
         (lambda: LangevinSampler(1e-3, 5, burn_in=5), "burn_in must be from 0 to n_steps"),
-        (lambda: LangevinSampler(1e-3, 1, precision="half"), "precision must be one of"),
         (lambda: LangevinSampler(1e-3, 1, shown="all"), "shown must be one of"),
         (lambda: LangevinSampler(1e-3, 1, start=[np.nan]), "start must hold finite numbers"),
         (lambda: started(step_size=1e-3, n_steps=1, start=[0.0]), "2 parameters, got 1"),
@@ -565,67 +563,9 @@ def path(target, *, seed=3, **settings):
     return np.array(list(sampler.states(target, np.random.default_rng(seed))))
 
 
-def from_the_middle(target, **settings):
-    """A path from the middle of a small set, so that chains leave it and some steps are skipped."""
-    step = min(0.3 * FullDrift(target).largest_step, 1e-4)
-    start = tuple(target.problem.minimum.theta)  # no private path
-    return path(target, step_size=step, start=start, **settings)
-
-
-@crossed(
-    {
-        "threshold": ["hard", "smooth"],
-        "precision": ["double", "single"],
-        # Nine features in float32: there OpenBLAS adds up some columns of a group otherwise.
-        "loss, shape": [("logistic", {"n": 2512, "p": 9}), ("squared", {}), ("hinge", {"n": 100}),
-                        ("smoothed_hinge", {}), (SoftmaxLoss(3), {}), ("logistic", {})],
-        "n_chains": [90, 5, 1],
-    }
-)  # fmt: skip
-def test_lazy_paths_are_the_plain_ones_to_the_last_bit(threshold, precision, loss, shape, n_chains):
-    target = GibbsTarget(lending_like(loss, **shape), 300.0, 0.003, threshold)
-    settings = {"precision": precision, "n_chains": n_chains}
-    lazy, plain = (from_the_middle(target, lazy=lazy, **settings) for lazy in (True, False))
-    np.testing.assert_array_equal(lazy, plain)
-    assert (target.problem.curvature_bound() is None) == (loss == "hinge")
-
-
-def test_few_models_of_many_rows_are_not_padded():
-    shapes = []
-
-    def evaluate(stack):
-        shapes.append(stack.shape)
-        return stack.sum(axis=1), 2 * stack
-
-    theta = np.random.default_rng(0).standard_normal((3, 40))
-    for count in (1, 5, 40):
-        gradient = Columns(evaluate, 10**6).value_and_gradient(theta[:, :count])[1]
-        np.testing.assert_array_equal(gradient, 2 * theta[:, :count])
-    assert [shape[-1] for shape in shapes] == [1, 5, 32]
-
-
-def test_few_chains_are_evaluated_once_they_are_inside_and_too_low_a_bound_is_noticed(monkeypatch):
-    problem, seen, plain = lending_like(n=2000), [], Columns.value_and_gradient
-    target = GibbsTarget(problem, 2000.0, 0.05, "smooth")
-
-    def counted(self, theta, which=None):
-        seen.append(theta.shape[1] if which is None else which.sum())
-        return plain(self, theta, which)
-
-    monkeypatch.setattr(Columns, "value_and_gradient", counted)
-    states = path(target, step_size=2e-6, start=tuple(problem.minimum.theta), n_steps=150)
-    assert (problem.value(states[-1]) <= problem.minimum.value + 0.05).mean() > 0.95
-    assert sum(seen) < 0.25 * 150 * 90
-    target, upper = GibbsTarget(lending_like(), 300.0, 0.002, "hard"), gradients.Slack.upper
-    known = from_the_middle(target, lazy=False)
-    monkeypatch.setattr(gradients.Slack, "upper", lambda self, theta: upper(self, theta) - 0.05)
-    assert not np.array_equal(from_the_middle(target), known)
-
-
 RIDGED = {"radius": 0.3, "ridge": 20.0}
 KINDS = {
     "full": FullDrift,
-    "single": lambda target: FullDrift(target, "single"),
     "batches": lambda target: BatchDrift(target, max(1, target.problem.n // 3)),
     "sampled": lambda target: SampledDrift(target, max(1, target.problem.n // 3)),
     "gaussian": GaussianDrift,
@@ -713,48 +653,6 @@ def test_a_threshold_priced_without_the_ridge_is_caught():
     assert data_lipschitz(one.constants, one.domain) < largest <= drifts[0].sensitivity(1)
 
 
-def test_single_precision_costs_a_few_percent_and_rounds_only_the_records_block():
-    target = GibbsTarget(lending_like(n=50_000), 100.0, 0.02, "smooth")
-    ratio = FullDrift(target, "single").sensitivity(1) / FullDrift(target).sensitivity(1)
-    assert 1 < ratio < 1.1
-    one, other, rng = neighbours(0, 5000)
-    theta = one.domain.project(rng.standard_normal((3, 64)) * 4)
-    exact, single = (
-        np.subtract(*(q.evaluator(kind).value_and_gradient(theta)[1] for q in (one, other)))
-        for kind in (np.float64, np.float32)
-    )
-    # Two independent roundings of 5,000 terms would be apart by about 1e-7.
-    assert np.abs(exact - single).max() < 3e-8
-
-
-def test_no_record_decides_how_the_others_are_rounded():
-    """One long row would change how many factors a logarithm takes, in every block."""
-    X, y = np.full((2000, 2), 0.01), np.ones(2000)
-    other = X.copy()
-    other[0] = [1.0, 0.0]
-    theta = np.full((2, 8), 5.0, np.float32)
-    problems = [Problem(rows, y, radius=8.0, intercept=False) for rows in (X, other)]
-    bounded = [problem._objective.loss.within(8.0, np.float32) for problem in problems]
-    assert len({risk._function(theta).group for risk in bounded}) == 1
-    # The control: left to the rows themselves, they differ.
-    plain = [replace(problem._objective.loss, function=Softplus()) for problem in problems]
-    assert len({risk._function(theta).group for risk in plain}) == 2
-    assert {problem.evaluator(np.float32).loss.function for problem in problems} == {
-        Softplus().within(8.0, np.float32)
-    }
-
-
-@pytest.mark.parametrize("large", ["row_norm", "radius"])
-def test_what_float32_cannot_hold_is_refused_before_a_row_is_read(large):
-    """A row or model of 1e40 is infinite there, and infinity less infinity is no gradient."""
-    sizes = {"row_norm": 1e-40, "radius": 1e-40, large: 1e40}
-    problem = Problem([[1e50], [0.5]], [1, -1], **sizes)
-    target = GibbsTarget(problem, 10.0, 0.02, "smooth")
-    with pytest.raises(ValueError, match="too large for single precision"):
-        LangevinSampler(1e-4, 5, precision="single").certificate(target)
-    assert "minimum" not in vars(problem)
-
-
 @pytest.mark.parametrize(
     ("size", "psi", "threshold"), [(60, 0.02, "smooth"), (60, 0.0, "hard"), (10, 0.0, "hard")]
 )
@@ -790,11 +688,8 @@ def test_its_gradient_is_that_of_the_smoothed_threshold():
     assert gap.max() <= 0.05 + problem.M * scale**2 / 2  # near the threshold that it smooths
 
 
-SINGLE, LAST = {"precision": "single"}, {"shown": "last"}
+LAST = {"shown": "last"}
 REFUSED = [  # the sampler, the problem, ψ and threshold, and the message
-    ({**SINGLE, **LAST}, {}, 0.02, "smooth", r"only accounted for in the path: use .*double"),
-    ({**SINGLE, "batch_size": 10}, {}, 0.02, "smooth", "single precision is not accounted for"),
-    (SINGLE, {}, 0.02, "gaussian", "single precision is not accounted for"),
     ({"batch_size": 0}, {}, 0.0, "hard", "batch_size must be from 1 to the number of rows"),
     ({"batch_size": 21}, {}, 0.0, "hard", "batch_size must be from 1 to the number of rows"),
     ({"batch_size": 6, **LAST}, {}, 0.02, "smooth", "has a certificate at ψ = 0 only"),
@@ -820,7 +715,7 @@ REFUSED = [  # the sampler, the problem, ψ and threshold, and the message
 
 @pytest.mark.parametrize(("sampler", "posed", "psi", "threshold", "message"), REFUSED)
 def test_only_the_path_is_certified(sampler, posed, psi, threshold, message):
-    """Of gradients that jump, rounding and batches with a threshold; some have no certificate."""
+    """Of gradients that jump and batches with a threshold; some have no certificate."""
     target = GibbsTarget(lending_like(n=20, **posed), 1.0, psi, threshold)
     chains = LangevinSampler(**{"step_size": 1e-4, "n_steps": 5, **sampler})
     for run in (

@@ -32,24 +32,19 @@ def gradient_sensitivity(
     *,
     width: float,
     interior: bool = False,
-    gradient_error: float = 0.0,
-    value_error: float = 0.0,
     data_slope: float | None = None,
 ) -> float:
     """Bound on the change of the thresholded loss's gradient when one record is replaced."""
-    check_nonnegative_or_infinite(
-        psi=psi, width=width, gradient_error=gradient_error, value_error=value_error
-    )
+    check_nonnegative_or_infinite(psi=psi, width=width)
     both = 2 * constants.L / constants.n if data_slope is None else data_slope
-    both += gradient_error
     if psi == 0 and width == 0:
         return both
-    omega = constants.charged_oscillation + value_error
+    omega = constants.charged_oscillation
     largest = constants.L
     if interior:
         largest = min(largest, math.sqrt(2 * constants.M * (psi + width + omega)))
     if width == 0:  # the slopes are 0 or 1: both losses are beyond ψ, or only one
-        return max(both, largest + gradient_error)
+        return max(both, largest)
     return both + min(1.0, omega / width) * largest
 
 

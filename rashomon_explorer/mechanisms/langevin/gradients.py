@@ -1,36 +1,27 @@
 """Gradients that noisy paths follow, each with the public constants of its certificate."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import cycle
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms import noisy_descent
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
+from rashomon_explorer.mechanisms.certificates import sensitivity
+from rashomon_explorer.mechanisms.langevin import batch_accounting
+from rashomon_explorer.mechanisms.noisy_descent import Map
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, clipped
-from rashomon_explorer.problem.losses.base import STACK_COLUMNS, stack_rows
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk
 from rashomon_explorer.problem.losses.scores import ScoreRisk
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
-
-
-class Gradient(Protocol):
-    """Gradient of β·energy along one run; it may keep a state between steps."""
-
-    def __call__(self, theta: FloatArray) -> FloatArray:
-        """Gradient (p, K) at the states (p, K) of the K chains; called once per step."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,7 @@ class Drift:
             diameter=self.diameter,
         )
 
-    def run(self, rng: np.random.Generator) -> Gradient:
+    def run(self, rng: np.random.Generator) -> Map:
         """Gradient for one run; ``rng`` is for noise that does not depend on records."""
         raise NotImplementedError
 
@@ -110,146 +101,9 @@ def minimiser_inside(problem: Problem) -> bool:
     return pull > 0 and pull >= problem.L - pull
 
 
-_WIDTH = 32  # models in a group; a multiple of it for few rows, fewer only if there are fewer
-_FEWEST_CELLS, _WIDEST = 2**15, 1024
-
-
-class Columns:
-    """Loss evaluated on groups of a fixed number of models; the last group is padded."""
-
-    def __init__(
-        self, value_and_gradient: Callable[[FloatArray], tuple[FloatArray, FloatArray]], n_rows: int
-    ) -> None:
-        self._evaluate = value_and_gradient
-        self.width = min(max(1, _FEWEST_CELLS // (n_rows * _WIDTH)) * _WIDTH, _WIDEST)
-
-    def value_and_gradient(
-        self, theta: NDArray[Any], which: Mask | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Losses (K,) and gradients (p, K) of some columns of ``theta``, all by default."""
-        p, count = theta.shape
-        # Rows decide which models are evaluated, so that the width depends on all of them.
-        width = min(self.width, count) if self.width == _WIDTH else self.width
-        numbers = np.arange(count) if which is None else np.flatnonzero(which)
-        group, place = _places(numbers, width)
-        stack = np.zeros((int(group.max()) + 1, p, width))
-        stack[group, :, place] = theta[:, numbers].T
-        at_once = max(1, STACK_COLUMNS // width)
-        lows = range(0, len(stack), at_once)
-        parts = [self._evaluate(stack[low : low + at_once]) for low in lows]
-        value = np.concatenate([part[0] for part in parts])[group, place]
-        gradient = np.concatenate([part[1] for part in parts])[group, :, place]
-        return value, np.ascontiguousarray(gradient.T)
-
-
-def _places(numbers: NDArray[np.integer[Any]], width: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Group and position of each model; the position is its number modulo the width."""
-    place = numbers % width
-    order = np.argsort(place, kind="stable")
-    counts = np.bincount(place, minlength=width)
-    before = np.cumsum(counts) - counts
-    group = np.empty(len(numbers), dtype=np.intp)
-    group[order] = np.arange(len(numbers)) - before[place[order]]
-    return group, place
-
-
-_UNIT = 2.0**-24  # float32 rounds to half a unit of 2⁻²³
-_LARGEST = 1e9  # squares of scores, summed over a chunk and times a row, stay below 3e38
-_CELL = 128.0  # roundings of a group of 16 exponentials, their product and its logarithm
-
-
-@dataclass(frozen=True)
-class SinglePrecision:
-    """Bounds on the effect of float32 on the difference between neighbours."""
-
-    # gradient, value: bounds for the gradient and for the loss
-    gradient: float
-    value: float
-    # share, cell: γ + c and c: a computed loss v has an error of at most (γ + c)(v + c) + c, as its
-    # terms are positive
-    share: float
-    cell: float
-    # bound on the error of a computed gradient: L(γ + 2c), and the effect of a score's error on a
-    # slope
-    slope: float
-
-    @classmethod
-    def of(cls, problem: Problem) -> "SinglePrecision":
-        """Bounds for a problem; reads no row."""
-        _check_range(problem)
-        n = problem.n
-        rows = min(n, stack_rows(n))
-        gamma = rows * _UNIT / (1 - rows * _UNIT)
-        reach = problem.domain.reach(problem.row_bound)
-        cell = _UNIT * (_CELL + (problem.p + 2) * max(reach, 1.0))
-        # At score 0 a loss is at most 1, the logarithm of the number of classes, or its slope
-        # times the largest target.
-        target = getattr(problem.loss, "target_bound", 0.0)
-        at_0 = 1 + math.log1p(problem.loss.outputs) + problem.loss.lipschitz(target, 1.0) * target
-        bend = problem.loss.smoothness(1.0) * _UNIT * (problem.p + 2) * reach
-        largest_loss = at_0 + problem.loss.lipschitz(reach, 1.0) * reach
-        in_block = rows * gamma + cell
-        return cls(
-            gradient=2 * problem.L / n * in_block,
-            value=2 * largest_loss / n * in_block,
-            share=gamma + cell,
-            cell=cell,
-            slope=problem.L * (gamma + 2 * cell) + problem.row_bound * bend,
-        )
-
-
-def _check_range(problem: Problem) -> None:
-    reach = problem.domain.reach(problem.row_bound)
-    sizes = (problem.row_bound, problem.domain.radius, reach)
-    most = max(*sizes, getattr(problem.loss, "target_bound", 0.0))
-    if most > _LARGEST:
-        raise ValueError(
-            f"rows, models, targets and scores of size {most:.3g} are too large for single "
-            f"precision, which is accounted for up to {_LARGEST:g}: use "
-            'precision="double", or scale the features by their public ranges'
-        )
-
-
-class Slack:
-    """Upper bounds on losses, from each chain's last evaluation."""
-
-    def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
-        self._curvature = curvature
-        self._slope_error = slope_error
-        self._value = np.empty(0)
-
-    def upper(self, theta: FloatArray) -> FloatArray:
-        """Upper bounds (K,) on the losses of the chains' states (p, K)."""
-        if not len(self._value):
-            return np.full(theta.shape[1], np.inf)
-        moved = theta - self._anchor
-        slope = self._gradient + (self._curvature @ moved) / 2
-        bound = self._value + np.einsum("ij,ij->j", moved, slope)
-        if self._slope_error:
-            bound += self._slope_error * np.sqrt(np.einsum("ij,ij->j", moved, moved))
-        return np.asarray(bound)
-
-    def note(
-        self, evaluated: Mask, theta: FloatArray, value: FloatArray, gradient: FloatArray
-    ) -> None:
-        """Store the chains that were evaluated at ``theta`` (p, K)."""
-        if not len(self._value):
-            self._value = np.full(theta.shape[1], np.inf)
-            self._anchor, self._gradient = np.zeros_like(theta), np.zeros_like(theta)
-        self._value[evaluated] = value
-        self._anchor[:, evaluated] = theta[:, evaluated]
-        self._gradient[:, evaluated] = gradient
-
-
-_DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms has a relative error of 1e-10
-
-
 @dataclass(frozen=True)
 class FullDrift(Drift):
     """Gradient of a hard or smooth thresholded loss over all rows."""
-
-    precision: str = "double"
-    lazy: bool = True
 
     @property
     def largest_step(self) -> float:
@@ -263,15 +117,12 @@ class FullDrift(Drift):
     def sensitivity(self, n_steps: int) -> float:
         """Δ of :func:`gradient_sensitivity`, the same in every step."""
         problem = self.target.problem
-        error = self._rounding
-        return gradient_sensitivity(
+        return sensitivity.gradient_sensitivity(
             problem.constants,
             self.target.psi,
             width=self._width,
             interior=minimiser_inside(problem),
-            gradient_error=error.gradient if error else 0.0,
-            value_error=error.value if error else 0.0,
-            data_slope=data_slope(problem.constants, problem.domain),
+            data_slope=sensitivity.data_slope(problem.constants, problem.domain),
         )
 
     def contraction(self, step_size: float) -> float:
@@ -283,11 +134,6 @@ class FullDrift(Drift):
                 "a hard threshold or a loss with kinks has no continuous gradient, so that steps "
                 'do not contract: use threshold="smooth" and a smooth loss, ψ = 0, or shown="path"'
             )
-        if self._rounding:
-            raise ValueError(
-                "rounding in single precision is only accounted for in the path: use "
-                'precision="double" or shown="path"'
-            )
         if step_size > self.largest_step:
             raise ValueError(f"step_size must be at most {self.largest_step:.3g}, got {step_size}")
         if isinstance(self.target.shape, thresholds.NoThreshold):
@@ -295,61 +141,18 @@ class FullDrift(Drift):
             return max(abs(1 - pace * problem.m), abs(1 - pace * problem.M))
         return 1.0
 
-    def run(self, rng: np.random.Generator) -> Gradient:
-        """Return the gradient; if lazy, it stores where each chain was last evaluated."""
+    def run(self, rng: np.random.Generator) -> Map:
+        """Return the gradient, which keeps no state."""
+        objective, beta = self.target.problem.evaluator(), self.beta
         if isinstance(self.target.shape, thresholds.NoThreshold):
-            return self._unthresholded
-        curvature = self.target.problem.curvature_bound() if self.lazy else None
-        if curvature is None:
-            return self._thresholded
-        slack = Slack(curvature, self._rounding.slope if self._rounding else 0.0)
-        return lambda theta: self._lazily(theta, slack)
+            return lambda theta: beta * objective.gradient(theta)
+        edge = self.target.problem.minimum.value + self.target.psi
 
-    def _unthresholded(self, theta: FloatArray) -> FloatArray:
-        # Every step evaluates all chains: rows do not decide how they are rounded.
-        return self.beta * self._objective.gradient(theta)
+        def gradient(theta: FloatArray) -> FloatArray:
+            value, slope = objective.value_and_gradient(theta)
+            return slope * (beta * self.target.shape.slope(value - edge))
 
-    def _thresholded(self, theta: FloatArray) -> FloatArray:
-        value, gradient = self._columns.value_and_gradient(theta)
-        return self._weighted(value, gradient)
-
-    def _lazily(self, theta: FloatArray, slack: Slack) -> FloatArray:
-        # Chains that are skipped have a computed loss below the edge, for any rounding.
-        look = slack.upper(theta) >= self._edge - self._error(self._edge)
-        drift = np.zeros_like(theta)
-        if look.any():
-            # Fixed positions: rows decide which chains are evaluated, not how they are rounded.
-            value, gradient = self._columns.value_and_gradient(theta, look)
-            slack.note(look, theta, value + self._error(value), gradient)
-            drift[:, look] = self._weighted(value, gradient)
-        return drift
-
-    def _weighted(self, value: FloatArray, gradient: FloatArray) -> FloatArray:
-        return gradient * (self.beta * self.target.shape.slope(value - self._edge))
-
-    @cached_property
-    def _columns(self) -> Columns:
-        return Columns(self._objective.value_and_gradient, self.target.problem.n)
-
-    @cached_property
-    def _objective(self) -> MinimisedObjective:
-        problem, dtype = self.target.problem, np.float32 if self._rounding else np.float64
-        return problem.evaluator(dtype)
-
-    @cached_property
-    def _edge(self) -> float:
-        return self.target.problem.minimum.value + self.target.psi
-
-    @cached_property
-    def _rounding(self) -> SinglePrecision | None:
-        return SinglePrecision.of(self.target.problem) if self.precision == "single" else None
-
-    def _error(self, value: FloatArray | float) -> FloatArray | float:
-        """Upper bound on the rounding error of a computed loss."""
-        share, cell = _DOUBLE_ERROR, _DOUBLE_ERROR
-        if self._rounding:
-            share, cell = share + 2 * self._rounding.share, cell + 2 * self._rounding.cell
-        return share * value + cell
+        return gradient
 
     @property
     def _width(self) -> float:
@@ -391,16 +194,237 @@ class ClippedDrift(Drift):
 
     def sensitivity(self, n_steps: int) -> float:
         """2·most·B/n, the same in every step."""
-        return data_slope(self.constants, self.target.problem.domain)
+        return sensitivity.data_slope(self.constants, self.target.problem.domain)
 
     def contraction(self, step_size: float) -> float:
         """max{|1 − hβm|, |1 − hβM|}."""
         pace = step_size * self.beta
         return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
 
-    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
+    def run(self, rng: np.random.Generator) -> Map:
         """Return the gradient, which keeps no state."""
         problem = self.target.problem
         risk = problem.mean_loss(self.followed)
         assert isinstance(risk, ScoreRisk | ChunkedRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
+
+
+IN_TURN, SAMPLED = "in_turn", "sampled"
+
+
+@dataclass(frozen=True)
+class BatchDrift(Drift):
+    """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows."""
+
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch_size <= self.target.problem.n:
+            raise ValueError(
+                f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
+                f"{self.batch_size!r}"
+            )
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return self.target.problem.n // self.batch_size
+
+    @property
+    def largest_step(self) -> float:
+        """Largest step for all rows; a batch loss has the same smoothness."""
+        return FullDrift(self.target).largest_step
+
+    def sensitivity(self, n_steps: int) -> float:
+        """Root mean square sensitivity, by :func:`batch_sensitivity`."""
+        problem, shape = self.target.problem, self.target.shape
+        return sensitivity.batch_sensitivity(
+            problem.constants,
+            self.target.psi,
+            width=shape.width if isinstance(shape, thresholds.SmoothThreshold) else 0.0,
+            n_batches=self.n_batches,
+            n_steps=n_steps,
+            data_slope=sensitivity.data_slope(problem.constants, problem.domain),
+        )
+
+    def contraction(self, step_size: float) -> float:
+        """Contraction for all rows, at ψ = 0; a batch loss is as smooth and as convex."""
+        if not isinstance(self.target.shape, thresholds.NoThreshold):
+            raise ValueError(
+                "the last state of a path of batches has a certificate at ψ = 0 only: min L reads "
+                'the rows of all batches. Take ψ = 0, shown="path", or leave batch_size out'
+            )
+        return FullDrift(self.target).contraction(step_size)
+
+    def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """See :func:`last_batch_state_guarantee`."""
+        return batch_accounting.last_batch_state_guarantee(
+            n_batches=self.n_batches, n_steps=n_steps, **self._in_noise(step_size, n_chains)
+        )
+
+    def _in_noise(self, step_size: float, n_chains: int) -> dict[str, float]:
+        """Shift and diameter of all chains together, in units of their noise, and contraction."""
+        unit = math.sqrt(n_chains / (2 * step_size))
+        return {
+            "shift": step_size * self.beta * self.sensitivity(1) * unit,
+            "diameter": self.diameter * unit,
+            "contraction": self.contraction(step_size),
+        }
+
+    def run(self, rng: np.random.Generator) -> Map:
+        """Return the gradient over the next batch, in a random order drawn here."""
+        batches = cycle(self.target.problem.batches(self.n_batches, rng))
+        shape = self.target.shape
+        # Without a threshold the minimum is not needed, and no record changes it.
+        plain = isinstance(shape, thresholds.NoThreshold)
+        edge = 0.0 if plain else self.target.problem.minimum.value + self.target.psi
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            value, gradients = next(batches).value_and_gradient(theta)
+            return gradients * (self.beta * shape.slope(value - edge))
+
+        return gradient
+
+
+@dataclass(frozen=True)
+class SampledDrift(BatchDrift):
+    """Gradient of the mean loss of a batch that is drawn anew in each step, at ψ = 0."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.target.shape, thresholds.NoThreshold):
+            raise ValueError(
+                "batches drawn anew are accounted for at ψ = 0 only: min L reads all rows in every "
+                'step, and no sampling hides a record there. Take ψ = 0 or batch_order="in_turn"'
+            )
+
+    def sensitivity(self, n_steps: int) -> float:
+        """2L₀/b, in a step whose batch has the record."""
+        return super().sensitivity(1)
+
+    def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """See :func:`sampled_path_guarantee`."""
+        shift = self.sensitivity(1) * self.beta * math.sqrt(n_chains * step_size / 2)
+        known = {"shift": shift, "rate": self.rate}
+        return batch_accounting.sampled_path_guarantee(n_steps=n_steps, **known)
+
+    def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """See :func:`last_sampled_state_guarantee`."""
+        return batch_accounting.last_sampled_state_guarantee(
+            rate=self.rate, n_steps=n_steps, **self._in_noise(step_size, n_chains)
+        )
+
+    @property
+    def rate(self) -> float:
+        """Share of the rows in a batch."""
+        return self.batch_size / self.target.problem.n
+
+    def run(self, rng: np.random.Generator) -> Map:
+        """Return the gradient over a batch that ``rng`` draws anew in every call."""
+        problem = self.target.problem
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            rows = rng.choice(problem.n, self.batch_size, replace=False, shuffle=False)
+            mean = MinimisedObjective(problem.data.objective(problem.loss, rows), problem.ridge)
+            return self.beta * mean.value_and_gradient(theta)[1]
+
+        return gradient
+
+
+_MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal
+
+
+@dataclass(frozen=True)
+class GaussianDrift(Drift):
+    """Mean, over a few points θ + λξ, of the hard-thresholded gradient there.
+
+    An unbiased gradient of E[max{L(θ + λξ), min L + ψ}] (Theorem 3.2 of Ganesh, Thakurta and
+    Upadhyay, 2023). The points are noise that does not depend on records. Given the points, one
+    record changes the mean by at most as much as one thresholded gradient: the sensitivity is that
+    of the hard threshold, on all of ℝᵖ because the points leave the domain.
+    """
+
+    def __post_init__(self) -> None:
+        problem = self.target.problem
+        if not problem.loss.globally_lipschitz or problem.ridge > 0:
+            raise ValueError(
+                "the Gaussian threshold evaluates the loss outside the domain, where only a loss "
+                "that is Lipschitz everywhere, without a ridge, has a bounded gradient: use "
+                'threshold="smooth"'
+            )
+        if self._threshold.scale is None and not (np.isfinite(problem.M) and self.target.psi > 0):
+            raise ValueError(
+                "scale must be given for a loss with kinks and for ψ = 0: the default is √(ψ/(Mp))"
+            )
+
+    @property
+    def scale(self) -> float:
+        """λ: the scale of the threshold, or √(ψ/(Mp))."""
+        if self._threshold.scale is not None:
+            return self._threshold.scale
+        return float(np.sqrt(self.target.psi / (self.target.problem.M * self.p)))
+
+    @property
+    def largest_step(self) -> float:
+        """2λ/(β·√(2/π)·L): an averaged gradient of norm at most L has slope at most E|ξ|·L/λ."""
+        return 2 * self.scale / (self.beta * _MEAN_DEVIATION * self._lipschitz)
+
+    def sensitivity(self, n_steps: int) -> float:
+        """L on all of ℝᵖ, or 2L/n at ψ = 0."""
+        problem = self.target.problem
+        if self.target.psi == 0:
+            return 2 * self._lipschitz / problem.n
+        within = sensitivity.gradient_sensitivity(problem.constants, self.target.psi, width=0.0)
+        return max(within, self._lipschitz)
+
+    def contraction(self, step_size: float) -> float:
+        """Raise, because a Monte Carlo gradient has jumps."""
+        raise ValueError(
+            "the Gaussian threshold's Monte Carlo gradient has jumps, so steps do not contract: "
+            'use threshold="smooth" or shown="path"'
+        )
+
+    def run(self, rng: np.random.Generator) -> Map:
+        """Return the gradient at points drawn from ``rng``."""
+        count, scale = self._threshold.n_samples, self.scale
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            p, chains = theta.shape
+            points = theta[:, None, :] + scale * rng.standard_normal((p, count, chains))
+            value, gradients = self.target.problem.value_and_gradient(
+                points.reshape(p, count * chains)
+            )
+            masked = np.where(value > self._edge, gradients, 0.0)
+            mean: FloatArray = masked.reshape(p, count, chains).mean(axis=1)
+            return self.beta * mean
+
+        return gradient
+
+    @cached_property
+    def _edge(self) -> float:
+        # At ψ = 0 there is no threshold, and the minimum must not be read.
+        psi = self.target.psi
+        return self.target.problem.minimum.value + psi if psi > 0 else -np.inf
+
+    @property
+    def _threshold(self) -> thresholds.GaussianThreshold:
+        assert isinstance(self.target.shape, thresholds.GaussianThreshold)
+        return self.target.shape
+
+    @property
+    def _lipschitz(self) -> float:
+        problem = self.target.problem
+        return problem.loss.lipschitz(np.inf, problem.row_bound)
+
+
+def drift_for(
+    target: GibbsTarget, batch_size: int | None = None, batch_order: str = IN_TURN
+) -> Drift:
+    """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
+    if isinstance(target.shape, thresholds.GaussianThreshold):
+        if batch_size is not None:
+            raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
+        return GaussianDrift(target)
+    if batch_size is None:
+        return FullDrift(target)
+    return (SampledDrift if batch_order == SAMPLED else BatchDrift)(target, batch_size)

@@ -15,7 +15,7 @@ from rashomon_explorer._utils.validation import check_count, check_nonnegative, 
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, cost_sentence, hits_sentence
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
 from rashomon_explorer.mechanisms.improvements import Improvement, path_improvements
-from rashomon_explorer.mechanisms.langevin import batch_gradients, gradients
+from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.noisy_descent import (
     DescentStep,
@@ -62,12 +62,6 @@ class LangevinSampler:
     batch_order : {"in_turn", "sampled"}, default="in_turn"
         Whether the batches are cut once and used in turn, or drawn anew in each step, without
         replacement and for all chains together. Batches are never shown.
-    precision : {"double", "single"}, default="double"
-        Precision of the work on rows. Single is about twice as fast; the effect of its rounding on
-        neighbours is part of the privacy cost.
-    lazy : bool, default=True
-        Whether to skip the rows for chains that are certainly inside the Rashomon set. The states
-        are identical.
     shown : {"path", "last"}, default="path"
         What may be released: everything, or the last state of each chain only, which costs less for
         long chains of a smooth convex energy. To decide this after the start, before any release,
@@ -98,9 +92,7 @@ class LangevinSampler:
     burn_in: int = 0
     start: tuple[float, ...] | None = None
     batch_size: int | None = None
-    batch_order: str = batch_gradients.IN_TURN
-    precision: str = "double"
-    lazy: bool = True
+    batch_order: str = gradients.IN_TURN
     shown: str = "path"
 
     def __post_init__(self) -> None:
@@ -111,12 +103,8 @@ class LangevinSampler:
             raise ValueError(
                 f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
             )
-        orders = batch_gradients.IN_TURN, batch_gradients.SAMPLED
-        for name, choices in (
-            ("precision", ("double", "single")),
-            ("shown", ("path", "last")),
-            ("batch_order", orders),
-        ):
+        orders = gradients.IN_TURN, gradients.SAMPLED
+        for name, choices in (("shown", ("path", "last")), ("batch_order", orders)):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         if self.start is not None:
@@ -259,13 +247,7 @@ class LangevinSampler:
         return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
-        return batch_gradients.drift_for(
-            target,
-            batch_size=self.batch_size,
-            batch_order=self.batch_order,
-            precision=self.precision,
-            lazy=self.lazy,
-        )
+        return gradients.drift_for(target, self.batch_size, self.batch_order)
 
     def _need_path(self, what: str) -> None:
         if self.shown != "path":
@@ -328,7 +310,7 @@ class Langevin(Mechanism):
 
     def _drift(self, target: GibbsTarget, plan: Plan) -> gradients.Drift:
         """Gradient that the chains follow."""
-        return batch_gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
+        return gradients.drift_for(target)
 
 
 class LangevinAverage(Langevin):

@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms.ellipsoid import plan_ellipsoid
 from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.langevin import sampler as langevin
-from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for
+from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
@@ -134,8 +134,7 @@ def _path_score(sampler, first, second):
     """Log-likelihood ratio of paths (k, N, p), but for steps that end on the domain's boundary."""
 
     def drift(target):
-        settings = {"batch_size": sampler.batch_size, "lazy": False}
-        return drift_for(target, precision=sampler.precision, **settings)
+        return drift_for(target, sampler.batch_size)
 
     def score(paths):
         drifts = [drift(target) for target in (first, second)]
@@ -286,7 +285,6 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         "smooth": lambda: path_case("smoothed_hinge", 0.02, SmoothThreshold(0.25)),
         "gaussian": lambda: path_case(psi=0.05, threshold=GaussianThreshold(0.2, n_samples=4)),
         "batches": lambda: path_case(batch_size=1, neighbours=(MIXED, TWO)),
-        "single precision": lambda: path_case("smoothed_hinge", precision="single"),
         "ridge": lambda: path_case("smoothed_hinge", ridge=0.1),
         "last state": lambda: path_case("smoothed_hinge", ridge=0.1, shown="last"),
         "last state, smooth": lambda: path_case(

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from rashomon_explorer._utils.integer_law import IntegerLaw
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.langevin.batch_gradients import drift_for
+from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -280,7 +280,7 @@ def last_state(target, step, n_steps):
     """Law of the last state from 0, with atoms at both ends of the interval."""
     radius = target.problem.domain.radius
     places = np.linspace(-radius, radius, 603)
-    drift = drift_for(target, batch_size=None, precision="double", lazy=False)
+    drift = drift_for(target)
     means = places - step * drift.run(np.random.default_rng(0))(places[None, :])[0]
     law = chains.last_law(places, means, np.sqrt(2 * step), n_steps)
     return np.log(np.maximum(law, 1e-300))
