@@ -11,7 +11,7 @@ from rashomon_explorer._utils.formatting import ReprMixin
 from rashomon_explorer.audits.models import AuditedModel
 from rashomon_explorer.audits.refits import AS_GIVEN, floored, recipe
 from rashomon_explorer.audits.sampled import CrossFit, good_models
-from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
+from rashomon_explorer.sets.predictions import fitted_models, row_losses
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.sources.draws import from_draws
+from rashomon_explorer.sets.linear import from_draws
 
 _POINT = 1.65e-9  # nominal seconds of one step of a chain, per row and parameter
 _SECONDS, _FEWEST = 5.0, 16  # nominal seconds of all chains, and the least number of models

@@ -27,7 +27,7 @@ from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators, from_predictions
 from rashomon_explorer.sets.base import ModelIndices
 from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
-from rashomon_explorer.sets.sources.predictions import fitted_models, prediction_kind, row_losses
+from rashomon_explorer.sets.predictions import fitted_models, prediction_kind, row_losses
 
 _BATCH = 20
 _MOST = 60

@@ -20,7 +20,7 @@ from rashomon_explorer.audits.sampled import SampledSet
 from rashomon_explorer.measures.multiplicity.scores import conflicts
 from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.sets.models.fitted import StoredPredictions
-from rashomon_explorer.sets.sources.predictions import row_losses
+from rashomon_explorer.sets.predictions import row_losses
 
 _SWITCHED_MODELS = 16  # each predicts all rows once for every feature
 _SWITCHES = 5  # of each column for the model in use, as scikit-learn's default

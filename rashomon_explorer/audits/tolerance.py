@@ -20,7 +20,7 @@ from rashomon_explorer.audits import refits
 from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.sets.models.fitted import FittedModels
-from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
+from rashomon_explorer.sets.predictions import fitted_models, row_losses
 
 _FOLDS = 5
 _BOOTSTRAPS = 5

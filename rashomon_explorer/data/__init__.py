@@ -8,6 +8,7 @@ from rashomon_explorer.data.columns import KINDS, Categorical, Numeric, Ordered,
 from rashomon_explorer.data.schema import TableSchema
 
 if TYPE_CHECKING:
+    from rashomon_explorer.data import encoder  # noqa: F401
     from rashomon_explorer.data.catalog import (
         LENDING_COEFFICIENTS,
         LOADERS,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.measures.inputs import Predictions, as_models_by_rows
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
@@ -185,8 +186,6 @@ def chain_interval(
             f"their dependence: at least {_FEWEST} of each chain are needed; draw more, "
             "or pass n_chains= if there were fewer chains"
         )
-    from rashomon_explorer.sets.linear import effective_size
-
     truncated = terms[: length * columns]
     effective = effective_size(truncated.reshape(length, columns).T)
     mean = float(truncated.mean())
@@ -195,6 +194,22 @@ def chain_interval(
     reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * float(truncated.std(ddof=1))
     half = reach / math.sqrt(effective)
     return mean, max(bounds[0], mean - half), min(bounds[1], mean + half), effective
+
+
+def effective_size(chains: FloatArray) -> float:
+    """Effective sample size of the mean of values (n_chains, n_draws), by ArviZ; not private."""
+    if np.ptp(chains) == 0:
+        return math.nan
+    if len(chains) == 1:
+        half = chains.shape[1] // 2
+        chains = np.stack([chains[0, :half], chains[0, -half:]])
+    # Local import: xarray takes longer to import than this whole package.
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError as error:
+        raise missing_package("The size of chains", "arviz_stats", "diagnostics") from error
+    size = float(array_stats.ess(chains, method="mean", chain_axis=0, draw_axis=1))
+    return min(size, float(chains.size))
 
 
 @dataclass(frozen=True)

@@ -14,28 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy.guarantee import Guarantee, guarantee_text, requested_text
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import files
 from rashomon_explorer.sets.scores import class_texts
-
-if TYPE_CHECKING:
-    from rashomon_explorer.data import TableSchema
-
-
-def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
-    if not goal.any():
-        raise ValueError("coef must not be all 0 for the cosine metric: it has no direction")
-    norms = np.linalg.norm(coef, axis=1) * np.linalg.norm(goal)
-    # The zero model has no direction either; its distance is the largest.
-    return 1 - np.divide(coef @ goal, norms, out=np.full(len(coef), -1.0), where=norms > 0)
-
-
-DISTANCES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "euclidean": lambda coef, goal: np.asarray(np.linalg.norm(coef - goal, axis=1)),
-    "cosine": _cosine,
-}
 
 
 def _predictions(models: Any, X: Any) -> NDArray[Any]:
@@ -101,13 +85,11 @@ CURATOR_ONLY = frozenset(
         "clipped_share",
         "acceptance",
         "inside",
-        "intersect",
         "narrowed",
         "notes",
         "reaches_sphere",
         "rethreshold",
         "share_within",
-        "to_arviz",
     }
 )
 
@@ -124,7 +106,6 @@ LINEAR_ONLY = {
     "row_norm": "only a linear set clips rows",
     "clipped_share": "only a linear set clips rows",
     "acceptance": "only models that were drawn here were accepted or not",
-    "to_arviz": "only models that were drawn here come from chains",
 }
 
 Released = TypeVar("Released", bound="ModelSet")
@@ -245,17 +226,8 @@ class ModelSet(ReprMixin):
         indices = mask_indices(mask, self.n_draws)
         return self._select(indices, "filtered", reads_rows=reads_rows)
 
-    def nearest(
-        self,
-        coef: ArrayLike,
-        n: int = 1,
-        *,
-        metric: str = "euclidean",
-        reads_rows: bool | None = None,
-    ) -> Self:
+    def nearest(self, coef: ArrayLike, n: int = 1, *, reads_rows: bool | None = None) -> Self:
         """Keep the ``n`` models nearest to given coefficients, the nearest first."""
-        if metric not in DISTANCES:
-            raise ValueError(f"metric must be one of {sorted(DISTANCES)}, got {metric!r}")
         draws: FloatArray = self.coef
         goal = np.asarray(coef, dtype=float)
         if goal.shape != draws.shape[1:] or not np.isfinite(goal).all():
@@ -263,9 +235,9 @@ class ModelSet(ReprMixin):
                 f"coef must hold {draws.shape[1]} finite values, one for each parameter and the "
                 f"intercept too, got shape {goal.shape}"
             )
-        order = np.argsort(DISTANCES[metric](draws, goal), kind="stable")
-        step = f"nearest to given coefficients ({metric})"
-        return self._select(order[: checked_count(n, self.n_draws)], step, reads_rows=reads_rows)
+        order = np.argsort(np.linalg.norm(draws - goal, axis=1), kind="stable")
+        indices = order[: checked_count(n, self.n_draws)]
+        return self._select(indices, "nearest to given coefficients", reads_rows=reads_rows)
 
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
         """Keep the ``n`` simplest models; ties are broken by order."""
@@ -430,51 +402,6 @@ class CuratorSet(ModelSet):
         indices = mask_indices(self._hits(threshold), self.n_draws)
         selected = self._select(indices, f"inside ψ = {threshold:g}", reads_rows=True)
         return selected if psi is None else selected._within(threshold)
-
-    def intersect(
-        self,
-        losses: ArrayLike,
-        psi: float,
-        *,
-        least: float | None = None,
-        name: str = "second criterion",
-    ) -> Self:
-        """Keep the models that are good by this set's loss and by a second one.
-
-        {f : L₁(f) ≤ min L₁ + ψ₁ and L₂(f) ≤ least + ψ₂}. The selection reads the losses.
-
-        Parameters
-        ----------
-        losses : array-like of shape (n_draws,)
-            Second loss of each model, on other data or of another kind; smaller is better.
-        psi : float
-            ψ₂, in units of the second loss.
-        least : float, optional
-            Least second loss of any model. The default is the least one of these models, an upper
-            bound of it, so the result may be larger than with the true value.
-        name : str, default="second criterion"
-            Name that is stored in ``steps``.
-
-        Returns
-        -------
-        set of the same type
-            Without a guarantee.
-
-        Raises
-        ------
-        ValueError
-            If there is not one finite loss per model, or ``psi`` is negative.
-        """
-        second = np.asarray(losses, dtype=float)
-        if second.shape != (self.n_draws,) or not np.isfinite(second).all():
-            raise ValueError(
-                f"losses must be finite, one for each of {self.n_draws} models, got shape "
-                f"{second.shape}"
-            )
-        check_nonnegative_or_infinite(psi=psi)
-        floor = float(second.min(initial=math.inf)) if least is None else float(least)
-        indices = mask_indices(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
-        return self._select(indices, f"inside ψ and {name} within {psi:g}", reads_rows=True)
 
     def _hits(self, psi: float) -> Mask:
         # Compare as samplers do: subtracting first would lose draws exactly at the threshold.

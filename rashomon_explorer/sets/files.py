@@ -7,25 +7,25 @@ import math
 import os
 import zipfile
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from types import ModuleType
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.files import replace_file
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from rashomon_explorer.data import TableSchema
-    from rashomon_explorer.mechanisms.plans import Plan
-    from rashomon_explorer.problem.domains import CutEllipsoid
-    from rashomon_explorer.problem.minimisation import Minimum
+from rashomon_explorer.problem.domains import CutEllipsoid
+from rashomon_explorer.problem.minimisation import Minimum
+from rashomon_explorer.sets.models.fitted import StoredPredictions
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
@@ -55,60 +55,37 @@ def _class_labels(classes: tuple[Any, ...]) -> list[Any]:
     return list(classes)
 
 
-def _plan_values(plan: Plan) -> Values:
-    # Local imports: plans are slow to import, and sets of other models have none.
-    from rashomon_explorer.sets.plan_values import plan_values
+def _plans() -> ModuleType:
+    # Local import: plans are slow to import, and sets of other models have none.
+    from rashomon_explorer.sets import plan_values
 
-    return plan_values(plan)
-
-
-def _plan(values: Values) -> Plan:
-    from rashomon_explorer.sets.plan_values import plan_from_values
-
-    return plan_from_values(values)
+    return plan_values
 
 
-@dataclass(frozen=True)
-class _Json:
-    """JSON form of a field, under another name in files if ``key`` is set."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-    key: str = ""
-
-
-def _schema(values: Values) -> TableSchema:
-    from rashomon_explorer.data import TableSchema
-
-    return TableSchema.from_dict(values)
-
-
-def _bounds(values: list[float | str]) -> tuple[float, ...]:
-    return tuple(map(number_from_value, values))
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-_PLAIN = _Json(_same, _same)
-_JSON = {
+_NUMBER = (number, number_from_value)
+_PLAN = (lambda plan: _plans().plan_values(plan), lambda values: _plans().plan_from_values(values))
+# How a field is written to JSON and read; any other as it is.
+_JSON: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     **dict.fromkeys(
-        ("row_norm", "clipped_share", "acceptance", "narrowed", "least", "psi"),
-        _Json(number, number_from_value),
+        ("row_norm", "clipped_share", "acceptance", "narrowed", "least", "psi"), _NUMBER
     ),
-    **dict.fromkeys(("feature_names", "names", "steps"), _Json(list, tuple)),
-    "target_bounds": _Json(lambda bounds: [number(bound) for bound in bounds], _bounds),
-    "classes": _Json(_class_labels, tuple),
-    "guarantee": _Json(Guarantee.to_dict, Guarantee.from_dict),
-    "plan": _Json(_plan_values, _plan),
-    "mechanism": _Json(_same, _same, "sampler"),
-    "planned": _Json(_plan_values, _plan, "plan"),
-    "feature_groups": _Json(lambda groups: {k: list(v) for k, v in groups.items()}, dict),
-    "schema": _Json(lambda schema: schema.to_dict(), _schema),
+    **dict.fromkeys(("feature_names", "names", "steps"), (list, tuple)),
+    **dict.fromkeys(("plan", "planned"), _PLAN),
+    "target_bounds": (
+        lambda bounds: [number(bound) for bound in bounds],
+        lambda values: tuple(map(number_from_value, values)),
+    ),
+    "classes": (_class_labels, tuple),
+    "guarantee": (Guarantee.to_dict, Guarantee.from_dict),
+    "feature_groups": (lambda groups: {k: list(v) for k, v in groups.items()}, dict),
+    "schema": (TableSchema.to_dict, TableSchema.from_dict),
 }
 _MINIMUM = ("value", "gap", "multiplier", "slack")
 _ELLIPSOID = ("centre", "matrix", "start")
+_STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
+    StoredPredictions.kind: StoredPredictions,
+    DecisionTrees.kind: DecisionTrees,
+}
 
 
 def _minimum_parts(minimum: Minimum) -> tuple[Arrays, Values]:
@@ -117,10 +94,8 @@ def _minimum_parts(minimum: Minimum) -> tuple[Arrays, Values]:
 
 
 def _minimum(arrays: Arrays, values: Values) -> Minimum:
-    from rashomon_explorer.problem.minimisation import Minimum
-
-    known = values["minimum"]
-    return Minimum(arrays["best"], **{name: number_from_value(known[name]) for name in _MINIMUM})
+    numbers = {name: number_from_value(values["minimum"][name]) for name in _MINIMUM}
+    return Minimum(arrays["best"], **numbers)
 
 
 def _ellipsoid_parts(region: CutEllipsoid) -> tuple[Arrays, Values]:
@@ -129,8 +104,6 @@ def _ellipsoid_parts(region: CutEllipsoid) -> tuple[Arrays, Values]:
 
 
 def _ellipsoid(arrays: Arrays, values: Values) -> CutEllipsoid:
-    from rashomon_explorer.problem.domains import CutEllipsoid
-
     level, radius = values["ellipsoid"]
     named = {name: arrays[f"ellipsoid_{name}"] for name in _ELLIPSOID}
     return CutEllipsoid(**named, level=level, radius=radius)
@@ -154,32 +127,27 @@ _MODELS = ("models", "reference")
 
 
 def _parts(models: Any) -> tuple[Arrays, Values]:
-    """Arrays and JSON values of the fields of a set; its file contains nothing else."""
+    """Arrays and JSON values of the fields of a set that are not None: all that its file holds."""
     arrays: Arrays = {}
     values: Values = {}
     for field in fields(models):
-        own, written = _field_parts(field.name, getattr(models, field.name))
-        arrays |= own
-        values |= written
+        name, value = field.name, getattr(models, field.name)
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif name in _WITH_ARRAYS and value is not None:
+            field_arrays, field_values = _WITH_ARRAYS[name][0](value)
+            arrays |= field_arrays
+            values |= field_values
+        elif name in _MODELS:
+            model_arrays, values[name] = _model_parts(value)
+            arrays |= {f"{name}.{key}": array for key, array in model_arrays.items()}
+        elif value is not None:
+            values[name] = _JSON[name][0](value) if name in _JSON else value
     return arrays, values
 
 
-def _field_parts(name: str, value: Any) -> tuple[Arrays, Values]:
-    if isinstance(value, np.ndarray):
-        return {name: value}, {}
-    if name in _MODELS:
-        arrays, values = _stored(value)
-        return {f"{name}.{key}": array for key, array in arrays.items()}, {name: values}
-    if name in (*_WITH_ARRAYS, "schema") and value is None:
-        return {}, {}
-    if name in _WITH_ARRAYS:
-        return _WITH_ARRAYS[name][0](value)
-    form = _JSON.get(name, _PLAIN)
-    return {}, {form.key or name: None if value is None else form.write(value)}
-
-
-def _stored(models: Any) -> tuple[Arrays, Values]:
-    if not hasattr(models, "to_parts"):
+def _model_parts(models: Any) -> tuple[Arrays, Values]:
+    if models.kind not in _STORABLE:
         raise TypeError(
             f"{models.kind} can be saved only by pickle, which runs code when it is loaded: save "
             f"their predictions with stored(X).save(path), or save each model with skops or ONNX"
@@ -189,29 +157,24 @@ def _stored(models: Any) -> tuple[Arrays, Values]:
 
 
 def _from_parts(kind: Any, arrays: Arrays, values: Values) -> Any:
-    """Inverse of :func:`_parts`; fields that older versions did not write have their defaults."""
-    known: Values = {}
+    """Inverse of :func:`_parts`; a field that the file lacks has its default."""
+    given: Values = {}
     for field in fields(kind):
-        name = field.name
-        key = _JSON.get(name, _PLAIN).key or name
-        if key in values or key in arrays or field.default is MISSING:
-            known[name] = _field(name, key, arrays, values)
-    return kind(**known)
+        if field.name in values or field.name in arrays or field.default is MISSING:
+            given[field.name] = _field(field.name, arrays, values)
+    return kind(**given)
 
 
-def _field(name: str, key: str, arrays: Arrays, values: Values) -> Any:
+def _field(name: str, arrays: Arrays, values: Values) -> Any:
     if name in _MODELS:
-        from rashomon_explorer.sets.models import STORABLE
-
-        own = {k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")}
-        # Files of releases hold decision trees only and name no kind.
-        return STORABLE[values[name].get("kind", "decision trees")].from_parts(own, values[name])
+        of = f"{name}."
+        parts = {k.removeprefix(of): array for k, array in arrays.items() if k.startswith(of)}
+        return _STORABLE[values[name]["kind"]].from_parts(parts, values[name])
     if name in _WITH_ARRAYS:
         return _WITH_ARRAYS[name][1](arrays, values)
-    if key in arrays:
-        return arrays[key]
-    value = values[key]
-    return None if value is None else _JSON.get(name, _PLAIN).read(value)
+    if name in arrays:
+        return arrays[name]
+    return _JSON[name][1](values[name]) if name in _JSON else values[name]
 
 
 FORMAT = "rashomon-explorer set"
@@ -254,8 +217,6 @@ def _arrays_of(models: Any) -> dict[str, Any]:
     """Arrays of a set; one of them contains its JSON values."""
     arrays, values = _parts(models)
     name = next(name for name, kind in _KINDS.items() if type(models) is kind)
-    if not models.curated and "models" in values:
-        del values["models"]["kind"]  # of a release these are decision trees
     header = {"format": FORMAT, "version": VERSION, "kind": name, **values}
     written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
     return {**arrays, _HEADER: written}
@@ -279,36 +240,23 @@ def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
 
 
 def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
-    with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
-        try:
-            return _unpacked(file, path)
-        except DataError:
-            raise
-        except _UNREADABLE:
-            pass
     # zipfile reports a transient disk error as damage: parse bytes that were read completely.
-    content = BytesIO(Path(path).read_bytes())
+    content = BytesIO(Path(path).read_bytes())  # a missing file is an ordinary FileNotFoundError
     if not zipfile.is_zipfile(content):
         raise DataError(f"{path} is not a file of a set: it is not an npz archive")
     try:
-        return _unpacked(content, path)
+        if _expands(content):
+            raise DataError(
+                f"{path} was not read: it is compressed or expands beyond its own size, which a "
+                "file written by save never does. Save the set again from its source"
+            )
+        content.seek(0)
+        with np.load(content, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
     except DataError:
         raise
     except _UNREADABLE as error:
         raise DataError(f"{path} is damaged, or was not written by save") from error
-
-
-def _unpacked(file: BinaryIO, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
-    if not zipfile.is_zipfile(file):
-        raise zipfile.BadZipFile
-    if _expands(file):
-        raise DataError(
-            f"{path} was not read: it is compressed or expands beyond its own size, which a file "
-            "written by save never does. Save the set again from its source"
-        )
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 def _expands(file: BinaryIO) -> bool:
@@ -326,11 +274,12 @@ def _expands(file: BinaryIO) -> bool:
 def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     try:
         header = json.loads(arrays[_HEADER].tobytes().decode())
-        known, version = header["format"] == FORMAT, int(header["version"])
+        version = int(header["version"])
+        file_format = header["format"]
     except (KeyError, ValueError, TypeError) as error:
         raise DataError(f"{path} is not a file of a set: it has no readable header") from error
-    if not known:
-        raise DataError(f"{path} is a {header['format']!r}, expected a {FORMAT!r}")
+    if file_format != FORMAT:
+        raise DataError(f"{path} is a {file_format!r}, expected a {FORMAT!r}")
     if version > VERSION:
         raise DataError(
             f"{path} was written by a newer version of rashomon-explorer (file version {version}, "

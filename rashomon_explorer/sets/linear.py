@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,19 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
 from rashomon_explorer._utils.formatting import Fact, hit_rate_text
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.cells import ColumnMap
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.problem.domains import CutEllipsoid
+from rashomon_explorer.problem.minimisation import Minimum
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import CuratorSet, ModelIndices, ModelSet
 from rashomon_explorer.sets.files import written_as
 
 if TYPE_CHECKING:
-    from xarray import DataTree
-
-    from rashomon_explorer.data import TableSchema
-    from rashomon_explorer.data.cells import ColumnMap
+    from rashomon_explorer.mechanisms.base import Draws
     from rashomon_explorer.mechanisms.plans import Plan
-    from rashomon_explorer.privacy import Guarantee
-    from rashomon_explorer.problem.domains import CutEllipsoid
-    from rashomon_explorer.problem.minimisation import Minimum
     from rashomon_explorer.sets.sklearn_models import LinearModel
 
 
@@ -386,45 +387,6 @@ class RashomonSet(LinearSet, CuratorSet):
         """Predictions of the certified best model, as :meth:`scores` without the first axis."""
         return np.asarray(self._scores(self.best[None, :], X)[0])
 
-    def to_arviz(self, n_chains: int = 1) -> DataTree:
-        """ArviZ container of draws and losses, for the curator only: not private.
-
-        Parameters
-        ----------
-        n_chains : int, default=1
-            Number of chains of the draws. A sampler of batched chains returns one state of each
-            chain in turn, which identifies the chains; exact draws are independent: one chain.
-
-        Returns
-        -------
-        xarray.DataTree
-            Groups ``posterior`` (``coef``: chain, draw, parameter) and ``sample_stats``
-            (``loss``), with ψ, β, the sampler and the guarantee as attributes.
-
-        Raises
-        ------
-        ValueError
-            If there are no draws, or their number is not a multiple of ``n_chains``.
-        ImportError
-            If ArviZ is not installed.
-        """
-        if n_chains < 1 or self.n_draws < n_chains or self.n_draws % n_chains:
-            raise ValueError(
-                f"n_chains must divide the {self.n_draws} draws into equal chains, got {n_chains!r}"
-            )
-        chains = self.coef.reshape(-1, n_chains, self.coef.shape[1]).swapaxes(0, 1)
-        return to_data_tree(
-            chains,
-            losses=self.losses.reshape(-1, n_chains).T,
-            names=self.parameter_names,
-            attributes={
-                "psi": self.psi,
-                "beta": self.beta,
-                "mechanism": self.mechanism,
-                "guarantee": str(self.guarantee),
-            },
-        )
-
     def release(self, *, warn: bool = True) -> ReleasedSet:
         """Return only the draws and their guarantee.
 
@@ -472,72 +434,115 @@ def sphere_in_words(radius: float) -> str:
     )
 
 
-_FEWEST_DRAWS = 4
+_UNKNOWN = no_guarantee("it is not known how these models were drawn")
 
 
-def effective_size(values: ArrayLike) -> float:
-    """Effective sample size of the mean of values along chains, by ArviZ; not private."""
-    chains = _three_axes(np.asarray(values, dtype=float)[..., None])[..., 0]
-    fewest = _FEWEST_DRAWS if len(chains) > 1 else 2 * _FEWEST_DRAWS
-    if chains.shape[1] < fewest:
-        raise ValueError(
-            f"{len(chains)} chain(s) need at least {fewest} draws each, got {chains.shape[1]}"
-        )
-    if not np.isfinite(chains).all():
-        raise ValueError("draws must be finite, got NaN or infinity")
-    if np.ptp(chains) == 0:
-        return float("nan")
-    if len(chains) == 1:
-        half = chains.shape[1] // 2
-        chains = np.stack([chains[0, :half], chains[0, -half:]])
-    measure = _arviz("arviz_stats.base").array_stats
-    size = float(measure.ess(chains, method="mean", chain_axis=0, draw_axis=1))
-    return min(size, float(chains.size))
-
-
-def to_data_tree(
-    draws: ArrayLike,
+def from_draws(
+    problem: Problem,
+    draws: Draws | ArrayLike,
+    psi: float,
     *,
-    losses: ArrayLike,
-    names: Sequence[str] | None = None,
-    attributes: Mapping[str, float | str] | None = None,
-) -> DataTree:
-    """ArviZ container of draws and their losses; not private."""
-    chains = _three_axes(draws)
-    width = chains.shape[2]
-    labels = [f"x{column}" for column in range(width)] if names is None else list(names)
-    if len(labels) != width:
-        raise ValueError(f"names must name {width} parameters, got {len(labels)}")
-    values = np.asarray(losses, dtype=float)
-    if values.shape != chains.shape[:2]:
+    feature_names: Sequence[str] | None = None,
+    feature_groups: Mapping[str, Sequence[str]] | None = None,
+    classes: Sequence[Any] = (),
+    target_bounds: tuple[float, float] = (-1.0, 1.0),
+    mechanism: str = "unknown",
+    guarantee: Guarantee | None = None,
+) -> RashomonSet:
+    """Create a set from linear models of a problem, for samplers that no estimator runs.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, loss and domain, which determine losses and the certified minimum.
+    draws : Draws, or array-like of shape (n_draws, p)
+        Models; losses of a ``Draws`` are used unchanged.
+    psi : float
+        Rashomon threshold.
+    feature_names : sequence of str, optional
+        Names without the intercept; by default ``x0``, ``x1``, ….
+    feature_groups : mapping of str to sequence of str, optional
+        Columns that are one feature; by default the ``"name=level"`` of each name.
+    classes : sequence, default=()
+        Labels of the classes 0, 1, ….
+    target_bounds : tuple of float, default=(-1.0, 1.0)
+        Range of the targets of a regression.
+    mechanism : str, default="unknown"
+        Name of the mechanism.
+    guarantee : Guarantee, optional
+        The sampler's own guarantee for these draws. Without it there is none: the distribution of
+        the draws is unknown.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not match, a model is not finite, ψ is negative.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
+    >>> from rashomon_explorer.mechanisms.base import collect
+    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> problem = Problem([[0.9], [0.6], [-0.7], [-0.5]], [1, 1, -1, -1])
+    >>> target = GibbsTarget(problem, beta=10.0, psi=0.1)
+    >>> drawn = collect(HitAndRunSampler(), target, 6, np.random.default_rng(0))
+    >>> models = from_draws(problem, drawn, 0.1, mechanism="hit_and_run")
+    >>> models.coef.shape, models.hit_rate, models.guarantee.holds
+    ((6, 2), 1.0, False)
+    """
+    if not psi >= 0:
+        raise ValueError(f"psi must be >= 0, got {psi!r}")
+    drawn: Any = draws if hasattr(draws, "coef") else None
+    theta = np.asarray(draws if drawn is None else drawn.coef, dtype=float)
+    if theta.ndim != 2 or theta.shape[1] != problem.p or not np.isfinite(theta).all():
         raise ValueError(
-            f"losses must have the shape (n_chains, n_draws) of the draws, {chains.shape[:2]}, "
-            f"got {values.shape}"
+            f"draws must be finite, of shape (n_draws, {problem.p}), got shape {theta.shape}"
         )
-    return _arviz("arviz_base").from_dict(
-        {"posterior": {"coef": chains}, "sample_stats": {"loss": values}},
-        coords={"parameter": labels},
-        dims={"coef": ["parameter"]},
-        attrs={"/": {**(attributes or {}), "view": "curator: not private"}},
+    best = _with_intercepts(problem.minimum.theta[None], problem)[0]
+    n_features = problem.p // problem.loss.outputs - problem.intercept
+    oscillation = math.inf  # without a declared bound on the rows
+    if math.isfinite(problem.row_norm):
+        oscillation = problem.constants.charged_oscillation
+    return RashomonSet(
+        coef=_with_intercepts(theta, problem),
+        feature_names=(*_names(feature_names, n_features), "intercept"),
+        feature_groups=feature_groups,
+        classes=tuple(np.asarray(classes).tolist()),
+        link=problem.loss.link,
+        row_norm=problem.row_norm,
+        target_bounds=target_bounds,
+        plan=plan_without_budget(theta.shape, psi, problem.loss.name, problem.n, oscillation),
+        guarantee=_UNKNOWN if guarantee is None else guarantee,
+        losses=problem.value(theta.T) if drawn is None else drawn.losses,
+        minimum=replace(problem.minimum, theta=best),
+        clipped_share=getattr(problem, "clipped_share", 0.0),
+        acceptance=math.nan if drawn is None else drawn.acceptance,
+        mechanism=mechanism,
     )
 
 
-def _arviz(name: str) -> ModuleType:
-    # Local import: xarray takes longer to import than this whole package.
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            "diagnostics of chains need ArviZ, which is not installed: "
-            "pip install 'rashomon-explorer[diagnostics]'"
-        ) from error
+def _with_intercepts(theta: FloatArray, problem: Problem) -> FloatArray:
+    """Add an intercept of 0 if the problem has none: models in sets always have one."""
+    if problem.intercept:
+        return theta
+    each = theta.reshape(len(theta), problem.loss.outputs, -1)
+    return np.pad(each, [(0, 0), (0, 0), (0, 1)]).reshape(len(theta), -1)
 
 
-def _three_axes(draws: ArrayLike) -> FloatArray:
-    chains = np.asarray(draws, dtype=float)
-    if chains.ndim != 3 or 0 in chains.shape:
-        raise ValueError(
-            "draws must have shape (n_chains, n_draws, n_parameters), none of them 0, got "
-            f"{chains.shape}"
-        )
-    return chains
+def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x{j}" for j in range(n_features))
+    if isinstance(names, str) or len(names) != n_features:
+        raise ValueError(f"feature_names must hold {n_features} names, got {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def plan_without_budget(
+    shape: tuple[int, ...], psi: float, loss: str, n: int = 1, oscillation: float = math.inf
+) -> Plan:
+    """Plan without a budget and a guarantee, for (n_draws, p) parameters."""
+    # Local import: plans are slow to import.
+    from rashomon_explorer.mechanisms.plans import unplanned
+
+    return unplanned(shape, psi, loss, _UNKNOWN, n, oscillation)

@@ -8,23 +8,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest, read_only_copy
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.problem.minimisation import Minimum
 from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import CuratorSet, ModelIndices, ModelSet
 from rashomon_explorer.sets.files import written_as
+from rashomon_explorer.sets.linear import RashomonSet, plan_without_budget
 from rashomon_explorer.sets.models import Models, fitted, written
 from rashomon_explorer.sets.models.trees import DecisionTrees, sklearn_trees, tree_columns
 
 if TYPE_CHECKING:
-    from rashomon_explorer.data import TableSchema
     from rashomon_explorer.mechanisms.plans import Plan
-    from rashomon_explorer.sets.linear import RashomonSet
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
@@ -126,33 +128,6 @@ class PredictorModels(ModelSet):
     def to_treefarms(self) -> list[dict[str, Any]]:
         """Convert all trees to the TreeFARMS format, which ``from_treefarms`` reads."""
         return [written.as_nested(tree) for tree in self.decision_trees.trees]
-
-    def to_timbertrek(self, X: Any = None, y: Any = None) -> dict[str, Any]:
-        """Convert all trees to the TimberTrek format; ``json.dump`` writes its file."""
-        trees = self.decision_trees
-        if len(self.classes) != 2:
-            raise TypeError(f"TimberTrek's leaves are + or -, and the classes are {self.classes}")
-        if (X is None) != (y is None):
-            raise ValueError("give both X and y: rows, and the label of each")
-        rows = None
-        losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self.curated else None
-        if X is not None:
-            X = scoring.encoded_rows(self, X)
-            rows = trees.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
-        if losses is None or np.isnan(losses).any():
-            if rows is None:
-                raise ValueError("the losses of these trees are unknown: give rows, X= and y=")
-            losses = (trees.labels(X) != rows[1]).mean(axis=1)
-        return written.as_timbertrek(
-            trees.trees, self._numbers(), losses.tolist(), trees.feature_names, rows
-        )
-
-    def _numbers(self) -> list[int]:
-        """Numbers of the trees in their names, if all names have one; otherwise 1, 2, …."""
-        numbers = [name.removeprefix("tree ") for name in getattr(self, "names", ())]
-        if numbers and len(set(numbers)) == len(numbers) and all(map(str.isdigit, numbers)):
-            return list(map(int, numbers))
-        return list(range(1, len(self.models) + 1))
 
     @cached_property
     def decision_trees(self) -> DecisionTrees:
@@ -316,10 +291,37 @@ class PredictorSet(PredictorModels, CuratorSet):
         TypeError
             If a model is not linear in the rows, or is a step of a pipeline.
         """
-        # Local import: plans are slow to import, and few sets are read so.
-        from rashomon_explorer.sets.sources.draws import linear_set
-
-        return linear_set(self)
+        several = self.models
+        if not isinstance(several, fitted.FittedModels) or not len(several):
+            raise TypeError(f"{several.kind} have no coefficients: linear models are needed")
+        try:
+            link, coef = _linear_models(several)
+        except AttributeError as error:  # which would hide the attribute itself
+            raise TypeError(str(error)) from error
+        theta = coef[int(np.argmin(np.nan_to_num(self.losses)))]
+        reference = self.reference
+        if isinstance(reference, fitted.FittedModels) and hasattr(reference.estimators[0], "coef_"):
+            theta = _linear_models(reference)[1][0]
+        outputs = len(several.classes) - 1 if link == "softmax" else 1
+        default_names = [f"x{j}" for j in range(coef.shape[1] // outputs - 1)]
+        names = map(str, getattr(several.estimators[0], "feature_names_in_", default_names))
+        linear = RashomonSet(
+            coef=coef,
+            feature_names=(*names, "intercept"),
+            link=link,
+            row_norm=math.inf,
+            classes=self.classes,
+            plan=plan_without_budget(coef.shape, self.psi, self.loss),
+            guarantee=self.guarantee,
+            steps=self.steps,
+            losses=self.losses,
+            minimum=Minimum(theta, self.least, math.nan, 0.0, math.nan),
+            clipped_share=0.0,
+            acceptance=math.nan,
+            mechanism="unknown",
+        )
+        _check_linear_predictions(several, linear)
+        return linear
 
     @property
     def coef(self) -> FloatArray:
@@ -397,3 +399,28 @@ class PredictorSet(PredictorModels, CuratorSet):
 
     def _within(self, psi: float) -> Self:
         return replace(self, psi=psi)
+
+
+def _linear_models(several: fitted.FittedModels) -> tuple[str, FloatArray]:
+    """Link and parameters of linear models; a softmax has no parameters for its first class."""
+    classes, coef = several.classes, several.coef
+    if not classes:
+        return "identity", coef
+    if several.certain:
+        return "sign", coef
+    if len(classes) == 2:
+        return "logistic", coef
+    blocks = coef.reshape(len(coef), len(classes), -1)
+    return "softmax", (blocks[:, 1:] - blocks[:, :1]).reshape(len(coef), -1)
+
+
+def _check_linear_predictions(several: fitted.FittedModels, linear: RashomonSet) -> None:
+    """Raise unless the linear scores give the predictions of the models on some rows."""
+    rows: Any = np.random.default_rng(0).standard_normal((8, len(linear.feature_names) - 1))
+    if hasattr(several.estimators[0], "feature_names_in_"):
+        rows = pd.DataFrame(rows, columns=list(linear.feature_names[:-1]))
+    if not np.allclose(several.scores(rows), linear.scores(rows), rtol=1e-6, atol=1e-9):
+        raise TypeError(
+            "these models are not linear in their rows: their coefficients do not give their "
+            "predictions"
+        )

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
+from rashomon_explorer import data
+from rashomon_explorer._utils import containers
 from rashomon_explorer._utils.arrays import FloatArray, as_numbers, likeliest, unscale_targets
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
+from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows.source import with_names
+from rashomon_explorer.rows.steps import EncodeStep
 
-if TYPE_CHECKING:
-    from rashomon_explorer.data import TableSchema
+# ``data.encoder`` is loaded at its first use: scikit-learn is slow to import.
 
 _TOLERANCE = 1e-9
 
@@ -33,46 +39,35 @@ def without_encoder(models: Any) -> Any:
 
 def scaled_rows(schema: TableSchema, X: Any, row_norm: float) -> FloatArray:
     """Encode a raw table as for the fit of linear models, like ``TableEncoder``."""
-    # Local import: sets without a schema need no pandas.
-    from rashomon_explorer.data.encoder import check_cell_kinds, encoded_rows
-
-    check_cell_kinds(schema, X)
-    return clip_rows(encoded_rows(schema, X, row_norm), row_norm)[0].view(EncodedRows)
+    data.encoder.check_cell_kinds(schema, X)
+    rows = data.encoder.encoded_rows(schema, X, row_norm)
+    return clip_rows(rows, row_norm)[0].view(EncodedRows)
 
 
 def unit_rows(schema: TableSchema, X: Any) -> FloatArray:
     """Encode a raw table in its columns' own units, as for the fit of trees."""
-    from rashomon_explorer.data.encoder import UnitEncoder, check_cell_kinds
-
-    check_cell_kinds(schema, X)
-    return UnitEncoder(schema).transform(X)
+    data.encoder.check_cell_kinds(schema, X)
+    return data.encoder.UnitEncoder(schema).transform(X)
 
 
 def is_encoded(schema: TableSchema, X: Any) -> bool:
     """Whether a table has encoded columns rather than the schema's; by names and shape alone."""
-    # Local import: sets without a schema need no pandas.
-    from rashomon_explorer._utils.containers import column_labels, container_shape
-    from rashomon_explorer.data.encoder import ENCODED
-
-    labels = column_labels(X)
+    labels = containers.column_labels(X)
     if labels is not None:
         names, attributes = {str(label) for label in labels}, getattr(X, "attrs", {})
         raw = {column.name for column in schema.features} <= names
-        marked = isinstance(attributes, dict) and bool(attributes.get(ENCODED))
+        marked = isinstance(attributes, dict) and bool(attributes.get(data.encoder.ENCODED))
         return (marked or not raw) and set(schema.encoded_names) <= names
-    shape = container_shape(X, 2)
+    shape = containers.container_shape(X, 2)
     kind = getattr(getattr(X, "dtype", None), "kind", None) or np.asarray(X).dtype.kind
     return kind in "biuf" and shape is not None and shape[1:] == (len(schema.encoded_names),)
 
 
 def is_ambiguous(schema: TableSchema, X: Any) -> bool:
     """Whether an unnamed table may be raw or encoded, because every feature is one number."""
-    # Local import: sets without a schema need no pandas.
-    from rashomon_explorer._utils.containers import column_labels, container_shape
-
-    if isinstance(X, EncodedRows) or column_labels(X) is not None:
+    if isinstance(X, EncodedRows) or containers.column_labels(X) is not None:
         return False
-    width, shape = len(schema.encoded_names), container_shape(X, 2)
+    width, shape = len(schema.encoded_names), containers.container_shape(X, 2)
     return shape is not None and shape[1:] == (width,) and width == len(schema.features)
 
 
@@ -87,9 +82,6 @@ def encoded_rows(models: Any, X: Any, *, is_raw: bool = False) -> Any:
     schema = getattr(models, "schema", None)
     if X is None:
         return X
-    # Local import: most sets need no chunks.
-    from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-
     if is_chunked(X):
         return X if schema is None else _encoded_chunks(models, as_chunked_rows(X), is_raw)
     if schema is None or _takes(models, X, is_raw):
@@ -112,32 +104,21 @@ def _takes(models: Any, X: Any, is_raw: bool) -> bool:
 
 def _encoded_chunks(models: Any, table: Any, is_raw: bool) -> Any:
     """Chunked rows with a step that encodes them, unless they have steps or encoded columns."""
-    from rashomon_explorer.data.encoder import UnitEncoder
-    from rashomon_explorer.rows.source import with_names
-    from rashomon_explorer.rows.steps import EncodeStep
-
     names = table.source.names
     header = with_names(np.empty((0, table.source.shape[1])), names)
     if table.steps or _takes(models, header, is_raw):
         return table
     if hasattr(models, "row_norm"):
         return table.then(EncodeStep(models.schema, models.row_norm))
-    return table.through(UnitEncoder(models.schema))
+    return table.through(data.encoder.UnitEncoder(models.schema))
 
 
 def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None) -> Any:
     """Return encoded rows in the models' columns; raise unless a frame has these and no others."""
-    from rashomon_explorer._utils.containers import (
-        as_pandas,
-        column_labels,
-        column_order,
-        columns_at,
-    )
-
-    labels = column_labels(X)
+    labels = containers.column_labels(X)
     if labels is None:
         return X
-    order = column_order(labels, names)
+    order = containers.column_order(labels, names)
     # Models of unnamed rows have columns x0, x1, …; a frame may name them differently.
     nameless = list(names) == [f"x{j}" for j in range(len(names))] and len(labels) == len(names)
     if order is None and not nameless:
@@ -151,7 +132,7 @@ def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None
             f"X must have the columns {_short(names)}, got {_short(list(map(str, labels)))}: "
             f"{suggestion}"
         )
-    return as_pandas(X if order is None else columns_at(X, order))
+    return containers.as_pandas(X if order is None else containers.columns_at(X, order))
 
 
 def named_rows(X: Any, names: Sequence[str]) -> FloatArray:
@@ -175,8 +156,6 @@ def released_schema(schema: TableSchema | None, names: Sequence[str]) -> TableSc
     """Return the releasable part of a schema; None if it does not encode the models' columns."""
     if schema is None:
         return None
-    from rashomon_explorer.data.schema import public_part
-
     part = public_part(schema)
     return part if part.features and part.encoded_names == tuple(names) else None
 

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer import RashomonClassifier, RashomonSet, load_csv
+from rashomon_explorer import RashomonClassifier, load_csv
 from rashomon_explorer import measures as m
 from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
 from rashomon_explorer.sets.linear import checked_groups, groups_by_name
 from tests.release.cases import largest_changes, models_of
-from tests.sets.made import rewrite_header
 
 NAMES = ["age", "home=own", "home=rent", "home=none"]
 HOMES = ["own", "rent", "none"]
@@ -86,13 +85,6 @@ def test_the_columns_of_a_group_move_together(models, table):
     assert found == pytest.approx(switched - before[0])
     together, alone = (m.linear_shap(models, rows, features=f) for f in (None, "columns"))
     np.testing.assert_allclose(together[..., 1], alone[..., 1:].sum(axis=-1), atol=1e-12)
-
-
-def test_a_file_without_groups_is_read_by_its_names(models, tmp_path):
-    models.with_groups({}).save(tmp_path / "none.npz")
-    assert dict(RashomonSet.load(tmp_path / "none.npz").feature_groups) == {}
-    rewrite_header(tmp_path / "none.npz", "feature_groups")
-    assert list(RashomonSet.load(tmp_path / "none.npz").feature_groups) == ["home"]
 
 
 def test_explicit_groups_come_before_names(models, table):

@@ -11,7 +11,7 @@ from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer import measures as m
 from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.sets.models.trees import Leaf, Split
-from rashomon_explorer.sets.sources.trees import tree_set
+from rashomon_explorer.sets.treefarms import tree_set
 from rashomon_explorer.trees import CountedTrees
 from tests.measures.test_model_reliance import shapley
 

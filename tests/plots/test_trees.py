@@ -9,6 +9,7 @@ import pytest
 from rashomon_explorer import RashomonTreeClassifier, plots
 from rashomon_explorer.measures import permutation_importance
 from rashomon_explorer.plots import importance
+from rashomon_explorer.sets.models.written import tree_rules
 from rashomon_explorer.trees import CountedTrees
 
 
@@ -44,13 +45,11 @@ def test_every_leaf_of_every_chosen_tree_is_drawn_and_the_best_come_first(drawn)
 
 def test_rules_are_counted_over_trees_and_a_search_greys_out_the_rest(drawn):
     rules = plots.rules_table(drawn)
-
-    def ends(node):
-        below = [ends(one) for one in node["c"] if one["f"] != "_"]
-        return sum(one["f"] == "_" for one in node["c"]) + sum(below)
-
+    paths = [
+        {tuple(s.question for s in path) for path, _ in tree_rules(t)} for t in drawn.models.trees
+    ]
     icicle = plots.plot_rules(drawn).data[0]
-    assert rules["trees"].sum() == ends(drawn.to_timbertrek()["trie"]) == sum(icicle.values)
+    assert rules["trees"].sum() == sum(map(len, paths)) == sum(icicle.values)
     assert set(icicle.parents[1:]) <= set(icicle.ids)
     assert all(icicle.ids) and list(icicle.parents).count("") == 1  # one root, with its name
     assert icicle.type == "icicle"  # of whose texts none is too small to read

@@ -29,10 +29,9 @@ def make(**changes):
     return RashomonSet(**{**values, **changes})
 
 
-def rewrite_header(path, *without, **changes):
-    """Write the header as an older version or another program would have."""
+def rewrite_header(path, **changes):
+    """Write the header as another program would have."""
     with np.load(path) as archive:
         arrays = dict(archive)
     header = {**json.loads(arrays.pop("header").tobytes()), **changes}
-    written = json.dumps({name: header[name] for name in header if name not in without})
-    np.savez(path, **arrays, header=np.frombuffer(written.encode(), dtype=np.uint8))
+    np.savez(path, **arrays, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))

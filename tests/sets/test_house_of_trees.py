@@ -1,6 +1,5 @@
-"""Sets of trees go wherever sets go: TimberTrek and back, reliance, releases, reports, stopping."""
+"""Sets of trees go wherever sets go: reliance, releases, reports, stopping."""
 
-import json
 from dataclasses import replace
 from itertools import product
 
@@ -18,9 +17,7 @@ from rashomon_explorer.release.query import Rows
 from rashomon_explorer.release.run import _public
 from rashomon_explorer.sets import RashomonSet, from_treefarms
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
-from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
-from tests.sets.test_trees import PUBLISHED, TRIE, car_table
 
 
 @pytest.fixture(scope="module")
@@ -45,65 +42,6 @@ def drawn(counted):
 def private(table):
     settings = {"epsilon": 1.0, "n_draws": 8, "max_leaves": 3, "hit_rate": 0.0, "random_state": 0}
     return RashomonTreeClassifier(**settings).fit(*table).rashomon_set_
-
-
-def read(tree):
-    """Tree of a TimberTrek file, as this package holds it."""
-    head = tree["f"][0]
-    if head in "-+":
-        return Leaf("-+".index(head))
-    return Split(int(head), *map(read, tree["c"]))
-
-
-class TestTimberTrek:
-    def test_there_and_back(self, drawn, table):
-        entries = json.loads(json.dumps(drawn.to_timbertrek(*table)))["treeMap"]
-        assert tuple(read(tree) for tree, *_ in entries.values()) == drawn.models.trees
-        assert [objective for _, objective, _ in entries.values()] == drawn.losses.tolist()
-        assert tuple(f"tree {number}" for number in entries) == drawn.names
-        errors = [1 - accuracy for *_, accuracy in entries.values()]
-        wrong = (drawn.labels(table[0]) != table[1]).mean(axis=1)
-        assert errors == pytest.approx(wrong, abs=1e-5)
-
-    def test_its_own_demonstration(self):
-        models = from_treefarms(TRIE)
-        again = models.to_timbertrek(car_table(), models.labels(car_table())[0])["treeMap"]["0"]
-
-        def reached(tree):
-            return [tree["f"][:2], *(reached(part) for part in tree.get("c", []))]
-
-        assert reached(again[0]) == reached(PUBLISHED) and again[2] == 1.0
-
-    def test_rules_of_the_trie_lead_to_their_trees(self):
-        stump = Split(1, Leaf(1), Leaf(0))
-        trees = DecisionTrees((stump, Split(0, stump, Leaf(0))), 2, ("a:x", "b"))
-        written = _set(trees).to_timbertrek()
-        assert written["featureMap"] == {"0": ["a", "x", "a"], "1": ["b", "", "b"]}
-        (b, a) = written["trie"]["c"]
-        assert b == {"f": "1", "c": [{"f": "_", "t": 0}]}
-        assert a["c"] == [{"f": "1", "c": [{"f": "_", "t": 1}]}, {"f": "_", "t": 1}]
-
-    def test_comparisons_are_columns_of_their_own(self):
-        tree = Split(0, Leaf(1), Split(0, Leaf(1), Leaf(0), ">", 9.0), ">", 30.0)
-        models = _set(DecisionTrees((tree,), 2, ("age",)))
-        written = models.to_timbertrek([[40.0], [20.0], [3.0]], [1, 1, 1])
-        assert [one[0] for one in written["featureMap"].values()] == ["age > 9", "age > 30"]
-        assert written["treeMap"]["0"][0]["f"] == ["1", 3, -1]
-        assert written["treeMap"]["0"][2] == round(2 / 3, 5)
-
-    def test_what_it_has_no_words_for_is_refused(self, private, table):
-        with pytest.raises(TypeError, match=r"\+ or -"):
-            _set(DecisionTrees((Leaf(2),), 3)).to_timbertrek()
-        with pytest.raises(ValueError, match="losses of these trees are unknown"):
-            private.release().to_timbertrek()
-        assert private.release().to_timbertrek(*table)["treeMap"]["1"][1] <= 0.5
-
-
-def _set(trees):
-    kind = {"loss": "zero_one", "psi": None, "classes": range(trees.n_classes), "complete": False}
-    names = [f"tree {k}" for k in range(len(trees))]
-    losses = np.zeros(len(trees))
-    return tree_set(trees.trees, losses, feature_names=trees.feature_names, names=names, **kind)
 
 
 class TestRelease:

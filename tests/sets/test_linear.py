@@ -23,7 +23,7 @@ from tests.sets.made import PLANNED, make
 
 CURATOR_ONLY = (
     *("notes", "losses", "excess", "hit_rate", "minimum", "best", "best_scores", "clipped_share"),
-    *("acceptance", "inside", "intersect", "least", "narrowed", "to_arviz"),
+    *("acceptance", "inside", "least", "narrowed"),
     *("reaches_sphere", "rethreshold", "share_within"),
 )
 SOURCES = {f"from_{name}" for name in ("draws", "estimators", "predictions", "treefarms")}
@@ -98,8 +98,6 @@ def test_several_classes_by_hand():
     assert np.array_equal(public.scores(rows), models.scores(rows))
     best = replace(models, minimum=replace(models.minimum, theta=coef[0]))
     assert np.allclose(best.best_scores(rows), models.scores(rows)[0])
-    parameters = best.to_arviz()["posterior"].coords["parameter"].values
-    assert tuple(parameters) == models.parameter_names
 
 
 @pytest.mark.parametrize(

@@ -50,23 +50,11 @@ def test_inside_keeps_the_hits_and_a_smaller_threshold_keeps_fewer():
         models.inside(-0.1)
 
 
-def test_two_criteria():
-    models = make()
-    second = [0.3, 0.1, 0.0, 0.0]
-    assert models.intersect(second, 0.2).losses.tolist() == [0.5]
-    assert models.intersect(second, 0.3).losses.tolist() == [0.45, 0.5]
-    assert models.intersect(second, 0.2, least=0.1, name="recall").losses.tolist() == [0.45, 0.5]
-    assert "recall within 0.2" in models.intersect(second, 0.2, name="recall").steps[0]
-
-
-def test_nearest_by_distance_and_by_direction():
+def test_nearest_by_distance():
     models = make()
     goal = [0.1, -0.1, 0.0]
     distances = np.linalg.norm(models.coef - goal, axis=1)
     assert np.array_equal(models.nearest(goal, 4).coef, models.coef[np.argsort(distances)])
-    turned = models.nearest([10.0, 20.0, 5.0], 4, metric="cosine").coef
-    assert np.array_equal(turned[0], models.coef[0])
-    assert turned[-2:].tolist() == [[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]]  # 0 has no direction
 
 
 @pytest.mark.parametrize(
@@ -76,11 +64,7 @@ def test_nearest_by_distance_and_by_direction():
         (lambda m: m[1.5], "select models by an index"),
         (lambda m: m[[[0, 1]]], "select models by an index"),
         (lambda m: m[[True, False]], "a mask must hold True or False"),
-        (lambda m: m.intersect([0.1], 0.1), "finite, one for each of 4 models"),
-        (lambda m: m.intersect([0.1] * 4, -1), "psi must be >= 0, got -1"),
         (lambda m: m.nearest([1.0, 2.0]), "coef must hold 3 finite values"),
-        (lambda m: m.nearest([0.0] * 3, metric="cosine"), "it has no direction"),
-        (lambda m: m.nearest([1.0] * 3, metric="manhattan"), "metric must be one of"),
         (lambda m: m.nearest([1.0] * 3, 5), "n must be a whole number from 1 to the 4 models"),
         (lambda m: m.simplest(tol=-1.0), "tol must be >= 0"),
         (lambda m: m.sample(True), "n must be a whole number"),
@@ -124,16 +108,8 @@ def test_a_step_is_written_down_and_travels_with_copies():
     assert not models.as_drawn
 
 
-def test_a_pickle_from_before_there_were_steps_can_be_read():
-    state = {k: v for k, v in make().__dict__.items() if k not in ("steps", "narrowed")}
-    old = RashomonSet.__new__(RashomonSet)
-    old.__setstate__(state)
-    assert (old.steps, old.psi) == ((), 0.1)
-
-
 PRIVATE: list[Callable[[RashomonSet], RashomonSet]] = [
     lambda m: m.inside(),
-    lambda m: m.intersect([0.0] * 4, 1.0),
     lambda m: m.filter(lambda s: s.losses < 1.0),
     lambda m: m.filter([True] * 4),
     lambda m: m[[int(np.argmin(m.losses))]],

@@ -97,34 +97,15 @@ def test_the_published_tree_sends_rows_where_its_authors_printed():
     assert errors == pytest.approx(106 / 1728, abs=1e-8)
 
 
-def test_three_forms_of_one_model_set():
-    """All pairs of what two stored branches stand for, against the trees written out."""
-    leaf = {"count": 1, "terminal": True, "mapping": {}}
-    storage = [
-        {"count": 5, "terminal": True, "prediction": 1, "mapping": {"0": [[1, 2]], "1": [[3, 4]]}},
-        {"count": 2, "terminal": True, "prediction": 0, "mapping": {"1": [[3, 4]]}},
-        {"count": 1, **leaf, "prediction": 1},
-        {**leaf, "prediction": 1},
-        {**leaf, "prediction": 0},
-    ]
-    stored = {
-        "metadata": {"regularization": 0.01, "dataset_size": 50},
-        "storage": storage,
-        "available_metric_values": {"metric_pointers": [0], "metric_values": [[0.12, 5, 2]]},
-    }
+def test_a_list_of_trees_has_no_losses():
     zero, one = {"prediction": 0}, {"prediction": 1}
     split = {"feature": 1, "relation": "==", "reference": "true", "true": one, "false": zero}
     root = {"feature": 0, "relation": "==", "reference": "true", "false": one}
-    written = [one, {**root, "true": zero}, {**root, "true": split}, split]
-    rows = list(product((0, 1), repeat=2))
-    models = from_treefarms(stored)
-    from_list = from_treefarms(written)
-    assert np.array_equal(models.labels(rows), from_list.labels(rows))
-    assert models.labels(rows).tolist() == [[1] * 4, [1, 1, 0, 0], [1, 1, 0, 1], [0, 1, 0, 1]]
-    assert models.losses.tolist() == [0.12] * 4
-    assert from_treefarms(stored, criterion="loss").losses.tolist() == [0.1] * 4
+    models = from_treefarms([one, {**root, "true": zero}, {**root, "true": split}, split])
+    labels = models.labels(list(product((0, 1), repeat=2)))
+    assert labels.tolist() == [[1] * 4, [1, 1, 0, 0], [1, 1, 0, 1], [0, 1, 0, 1]]
     with pytest.raises(ValueError, match="losses of these models are not known"):
-        from_list.inside()
+        models.inside()
 
 
 def test_thresholds_names_words_and_files(tmp_path):
@@ -165,7 +146,6 @@ STUMP = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
         ({"a": 1}, {}, "ends at a without objective"),
         ({"0": {"-1": {"objective": 0.1}}}, {}, "layer for 1 splits holds 1 nodes"),
         ({"0": {"x y": {"objective": 0.1}}}, {}, "must hold numbers"),
-        ({"storage": []}, {}, "stored model set cannot be read"),
         ({"prediction": 1}, {}, "put it into a list"),
         ([{"feature": "age", "true": {"prediction": 0}, "false": {"prediction": 1}}], {}, "'age'"),
         ([{"prediction": "yes"}], {}, "at least two classes are needed"),

@@ -19,8 +19,8 @@ from rashomon_explorer.measures.reliance.pair_losses import row_losses
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
-from rashomon_explorer.sets.sources.predictions import ROW_LOSSES
-from rashomon_explorer.sets.sources.predictions import row_losses as predicted_losses
+from rashomon_explorer.sets.predictions import ROW_LOSSES
+from rashomon_explorer.sets.predictions import row_losses as predicted_losses
 
 
 class _Arrays:

@@ -5,10 +5,4 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 
 Models = FittedModels | StoredPredictions | DecisionTrees
 
-# Types that can be written to a file, by their name in the file.
-STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
-    StoredPredictions.kind: StoredPredictions,
-    DecisionTrees.kind: DecisionTrees,
-}
-
-__all__ = ["STORABLE", "Models"]
+__all__ = ["Models"]

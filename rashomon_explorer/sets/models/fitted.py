@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
+from rashomon_explorer._utils.containers import column_labels, column_order, columns_at
 from rashomon_explorer.exceptions import DataError
 
 
@@ -41,9 +42,6 @@ class FittedModels:
 
     def in_order(self, X: Any) -> Any:
         """Return a frame with the columns in the order of the first one's; arrays unchanged."""
-        # Local import: stored sets need no pandas.
-        from rashomon_explorer._utils.containers import column_labels, column_order, columns_at
-
         labels = column_labels(X) if self.columns else None
         if labels is None:
             return X

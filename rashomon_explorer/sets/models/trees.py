@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.containers import column_labels, columns_at
 from rashomon_explorer.sets.models.fitted import one_hot
 
 RELATIONS: dict[str, Callable[[FloatArray, float], Mask]] = {
@@ -125,9 +126,6 @@ class DecisionTrees:
         """Rows as numbers, in the trees' columns; raises as :meth:`scores`."""
         if X is None:
             raise ValueError("decision trees need rows: call scores(X)")
-        # Local import: trees of arrays need no pandas.
-        from rashomon_explorer._utils.containers import column_labels, columns_at
-
         if self.feature_names and (labels := column_labels(X)) is not None:
             texts = [str(label) for label in labels]
             missing = [name for name in self.feature_names if texts.count(name) != 1]

@@ -1,14 +1,11 @@
-"""Trees as DOT, nested dicts and TimberTrek files."""
+"""Trees as text, DOT, nested dicts and scikit-learn's."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.sets.models.trees import Leaf, Node, Split, tree_questions
+from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 
 _WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
@@ -171,33 +168,6 @@ def _question_text(node: Node, names: Sequence[str], classes: Sequence[Any]) -> 
     return as_question(node.feature, names, node.relation, node.reference)
 
 
-_SIGNS = ("-", "+")
-
-
-@dataclass(frozen=True)
-class Questions:
-    """Distinct questions of trees: binary columns, and one entry per comparison."""
-
-    are_columns: bool
-    numbers: dict[tuple[int, str, float], int]
-    texts: tuple[str, ...]
-
-    @classmethod
-    def from_trees(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
-        """Find and number the questions of all trees."""
-        splits = [node for tree in trees for node in tree_questions(tree)]
-        if all(split.is_binary for split in splits):
-            width = max(len(names), 1 + max((s.feature for s in splits), default=-1))
-            return cls(True, {}, tuple(as_question(j, names) for j in range(width)))
-        different = sorted({split.question for split in splits})
-        words = tuple(as_question(j, names, relation, value) for j, relation, value in different)
-        return cls(False, {question: k for k, question in enumerate(different)}, words)
-
-    def number(self, split: Split) -> int:
-        """Index of a split's question."""
-        return split.feature if self.are_columns else self.numbers[split.question]
-
-
 def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
     """Rules of a tree: the questions on the path to each leaf, and its prediction."""
     if isinstance(tree, Leaf):
@@ -206,71 +176,3 @@ def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
     for branch in (tree.if_true, tree.if_false):
         for path, prediction in tree_rules(branch):
             yield (tree, *path), prediction
-
-
-def as_timbertrek(
-    trees: Sequence[Node],
-    numbers: Sequence[int],
-    objectives: Sequence[float],
-    names: Sequence[str],
-    rows: tuple[FloatArray, NDArray[np.int_]] | None = None,
-) -> dict[str, Any]:
-    """Convert trees of two classes to TimberTrek's ``{"trie", "featureMap", "treeMap"}``."""
-    questions = Questions.from_trees(trees, names)
-    tree_map = {}
-    for tree, number, objective in zip(trees, numbers, objectives, strict=True):
-        written, right = _timbertrek_node(tree, questions, rows, None)
-        accuracy = [] if rows is None else [round(right / len(rows[1]), 5)]
-        tree_map[str(number)] = [written, float(objective), *accuracy]
-    feature_map = {}
-    for j, words in enumerate(questions.texts):
-        # Name, level and short name: TimberTrek's columns are named ``name:level``.
-        name, _, level = words.partition(":")
-        feature_map[str(j)] = [name, level, name]
-    return {"trie": trie(trees, numbers, questions), "featureMap": feature_map, "treeMap": tree_map}
-
-
-def trie(trees: Sequence[Node], numbers: Sequence[int], questions: Questions) -> dict[str, Any]:
-    """Trie of the questions in the rules of all trees, without answers; its leaves are trees."""
-    root: dict[str, Any] = {"f": "root", "c": []}
-    nodes: dict[tuple[str, ...], dict[str, Any]] = {(): root}
-    ended: set[tuple[tuple[str, ...], int]] = set()
-    for tree, number in zip(trees, numbers, strict=True):
-        for path, _ in tree_rules(tree):
-            key: tuple[str, ...] = ()
-            for split in path:
-                above, name = nodes[key], str(questions.number(split))
-                key = (*key, name)
-                if key not in nodes:
-                    nodes[key] = {"f": name, "c": []}
-                    above["c"].append(nodes[key])
-            if path and (key, number) not in ended:
-                ended.add((key, number))
-                nodes[key]["c"].append({"f": "_", "t": number})
-    return root
-
-
-def _timbertrek_node(
-    tree: Node,
-    questions: Questions,
-    rows: tuple[FloatArray, NDArray[np.int_]] | None,
-    here: Mask | None,
-) -> tuple[dict[str, Any], int]:
-    """Node in the TimberTrek format, and the number of rows that it labels correctly."""
-    inside = None if rows is None else np.ones(len(rows[1]), bool) if here is None else here
-    count = -1 if inside is None else int(inside.sum())
-    if isinstance(tree, Leaf):
-        right = -1
-        if rows is not None and inside is not None:
-            right = int((rows[1][inside] == tree.prediction).sum())
-        return {"f": [_SIGNS[tree.prediction], count, right]}, right
-    branches, total = [], 0
-    for branch, answer in ((tree.if_true, True), (tree.if_false, False)):
-        below = None
-        if rows is not None and inside is not None:
-            answers = tree.answers(rows[0][:, tree.feature])
-            below = inside & (answers == answer)
-        written, right = _timbertrek_node(branch, questions, rows, below)
-        branches.append(written)
-        total += right
-    return {"f": [str(questions.number(tree)), count, -1], "c": branches}, total

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.sets import predictions
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.sources import predictions
 
 
 def tree_set(
@@ -73,20 +73,19 @@ def from_treefarms(
     ----------
     source : path, list, mapping or TREEFARMS
         A fitted model of their package, its model set, or a JSON file or its content, in one of
-        three forms. A list of trees: nested
+        two forms. A list of trees: nested
         ``{"feature", "relation", "reference", "true", "false"}`` with leaves ``{"prediction"}``
         (or objects with such a tree as their ``source``). The trie of its ``to_trie``: one
         layer of nodes per key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
-        and ``complexity`` at the end. Its stored model set: ``metadata``, ``storage`` and
-        ``available_metric_values``.
+        and ``complexity`` at the end.
     X, y : array-like of shape (n_rows, n_features) and (n_rows,), optional
         Rows that the trees were fitted to, and their labels. The error rate of every tree is
         then compared with the source's, and is the loss if the source has none.
     losses : array-like of shape (n_trees,), optional
         Losses of a list of trees, a form that has none.
     criterion : {"objective", "loss"}, default="objective"
-        The loss of the other forms: the regularised objective, which determined the
-        enumeration, or the error rate.
+        The loss of a trie: the regularised objective, which determined the enumeration, or the
+        error rate.
     psi : float, optional
         Rashomon threshold; by default the largest excess loss, or infinity without losses.
     classes : sequence, optional
@@ -95,8 +94,8 @@ def from_treefarms(
         Names of the columns; required if trees identify columns by name, not by number.
     complete : bool, optional
         Whether all trees within ψ are in the source, so that measures over them are exact.
-        By default True for the objective that a trie or a model set holds, up to the excess loss
-        of its worst tree. False for a list, which has no objective, and for any other loss, which
+        By default True for the objective that a trie holds, up to the excess loss of its worst
+        tree. False for a list, which has no objective, and for any other loss, which
         did not determine the enumeration.
 
     Returns
@@ -107,7 +106,7 @@ def from_treefarms(
     Raises
     ------
     DataError
-        If the source has none of these forms; the message names the tree.
+        If the source has neither form; the message names the tree.
     ValueError
         If ``losses``, ``criterion``, ``psi`` or ``classes`` is invalid, or the trees' errors on
         these rows differ from those in the source.
@@ -164,13 +163,11 @@ def from_treefarms(
 
 def _reader(content: Any) -> Callable[[Any], Iterator[Found]]:
     if isinstance(content, Mapping):
-        if "storage" in content:
-            return _from_model_set
         if "prediction" in content or "feature" in content:
             raise DataError("one tree was given: put it into a list")
         return _from_trie
     if isinstance(content, str | bytes) or not hasattr(content, "__iter__"):
-        raise DataError(f"expected a list of trees, a trie or a model set, got {content!r}")
+        raise DataError(f"expected a list of trees or a trie, got {content!r}")
     return _from_list
 
 
@@ -209,32 +206,6 @@ def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
         for split, yes, no in zip(splits, lower[::2], lower[1::2], strict=True):
             split["true"], split["false"] = yes, no
     return nodes[0][0]
-
-
-def _from_model_set(stored: Mapping[str, Any]) -> Iterator[Found]:
-    try:
-        size = stored["metadata"]["dataset_size"]
-        penalty = stored["metadata"]["regularization"]
-        metrics = stored["available_metric_values"]
-        ends = zip(metrics["metric_pointers"], metrics["metric_values"], strict=True)
-        for pointer, (objective, errors, leaves) in ends:
-            values = {"objective": objective, "loss": errors / size, "complexity": penalty * leaves}
-            for tree in _stored_trees(stored["storage"], pointer):
-                yield tree, values
-    except (KeyError, IndexError, TypeError) as error:
-        raise DataError(f"the stored model set cannot be read: {error!r}") from error
-
-
-def _stored_trees(storage: Any, pointer: int) -> Iterator[Mapping[str, Any]]:
-    """Trees that a stored node represents: all pairs of the trees of its branches."""
-    entry = storage[pointer]
-    if entry["terminal"]:
-        yield {"prediction": entry["prediction"]}
-    for feature, pairs in (entry.get("mapping") or {}).items():
-        for left, right in pairs:
-            for if_true in _stored_trees(storage, left):
-                for if_false in _stored_trees(storage, right):
-                    yield {"feature": int(feature), "true": if_true, "false": if_false}
 
 
 def _errors(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.sets.models import fitted
 from rashomon_explorer.sets.predictor import PredictorSet
@@ -240,9 +241,6 @@ def from_estimators(
     estimators = tuple(models)
     if not estimators:
         raise ValueError("models must hold at least one fitted model, got none")
-    # Local import: sets of predictions need no pandas.
-    from rashomon_explorer._utils.containers import column_labels
-
     columns = tuple(map(str, column_labels(X) or ()))
     several = replace(fitted_models(estimators, y), columns=columns)
     classes, certain = several.classes, several.certain

@@ -1,1 +1,0 @@
-"""Functions that create sets, one file for each source."""
