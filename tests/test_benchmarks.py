@@ -73,8 +73,8 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
 
 
 @pytest.mark.law
-def test_a_query_does_not_grow_with_the_charges(tmp_path):
-    """Ratios alone, of the least of many runs: this machine's speed is nobody's promise."""
+def test_a_query_of_a_hundred_times_the_charges_takes_less_than_thirty_times_as_long(tmp_path):
+    """Equal charges are counted by an index: reading each of them took 190 times as long."""
 
     def least_seconds(query, ledger):
         return min(timeit.repeat(lambda: query(ledger), number=1, repeat=9))
@@ -83,7 +83,7 @@ def test_a_query_does_not_grow_with_the_charges(tmp_path):
     one, spent = bounded_range(0.01), adaptive_epsilon([bounded_range(0.01)] * 10_000, 1e-6)
     assert len(many.entries()) == 10_000 and many.spent() == spent
     for query in (Ledger.spent, lambda x: x.epsilon_after(one), lambda x: x.can_afford(one)):
-        assert least_seconds(query, many) < 10 * least_seconds(query, few)
+        assert least_seconds(query, many) < 30 * least_seconds(query, few)
 
 
 def test_declared_tables_those_of_a_folder_too_keep_the_bound_of_every_method(

@@ -214,3 +214,17 @@ def test_what_the_rule_accepts_is_shown_within_the_budget(tmp_path):
     count = len(ledger.entries())
     assert running_epsilon([draw] * count, DELTA, totals=ledger.totals)[-1] > 8.0
     assert ledger.spent() <= 8.0 < ledger.epsilon_after(draw)
+
+
+def test_what_a_file_counts_is_what_its_entries_add_up_to(tmp_path):
+    """Read by equal guarantees; of a run with two entries only the zCDP adds up."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=DELTA)
+    for guarantee in (gdp(0.1), bounded_range(0.2), gdp(0.1), tilted(0.3)):
+        ledger.reserve(guarantee, parameters={"note": "extends"}).start()
+    ledger.reserve(gdp(0.1)).void()
+    part = ledger.reserve(gdp(0.1))
+    part.start()
+    ledger.reserve(gdp(0.3), extends=part).start()
+    spending = Spending.from_entries(ledger.entries(), ledger.totals, ledger.budget)
+    assert spending == ledger._spending() and spending.epsilon() == ledger.spent()
+    assert [count for _, count in spending.charges] == [2, 1, 1, 1, 1]

@@ -13,6 +13,7 @@ from pathlib import Path
 from rashomon_explorer._utils.files import create_private, tighten
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger.charge import EXTENDS
 from rashomon_explorer.privacy.ledger.totals import (
     ACCOUNTING_TABLES,
     Totals,
@@ -52,6 +53,13 @@ CREATE TABLE charges (
     leaks INTEGER NOT NULL
 )"""
 
+# With these, what is spent is read without a look at every charge.
+HAS_EXTENDS = f"instr(parameters, '\"{EXTENDS}\"')"
+_INDEXES = (
+    "CREATE INDEX charges_counts ON charges (guarantee, id) WHERE state <> 'voided'",
+    f"CREATE INDEX charges_linked ON charges (id) WHERE {HAS_EXTENDS}",
+)
+
 # The random name identifies a file if another ledger is moved to its path.
 _IDENTITY = (
     "CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL)",
@@ -84,7 +92,7 @@ BEGIN SELECT RAISE(ABORT, 'a charge that was started or voided stays so'); END""
 )
 
 
-_TABLES = (_BUDGET, _TOTALS, _CHARGES, *_TRIGGERS)
+_TABLES = (_BUDGET, _TOTALS, _CHARGES, *_INDEXES, *_TRIGGERS)
 
 
 def create(

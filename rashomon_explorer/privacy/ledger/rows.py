@@ -5,8 +5,10 @@ import json
 import math
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,8 @@ from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger import file, totals
-from rashomon_explorer.privacy.ledger.charge import LedgerEntry
-from rashomon_explorer.privacy.ledger.spending import Budget, Spending
+from rashomon_explorer.privacy.ledger.charge import EXTENDS, LedgerEntry
+from rashomon_explorer.privacy.ledger.spending import Budget, Spending, zcdp_part
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
 _CHANGES = {
@@ -330,8 +332,29 @@ def within_budget(epsilon: float, budget: Budget) -> bool:
 
 def read_spending(connection: sqlite3.Connection) -> Spending:
     """Return the charges that count, with the totals and the budget of the file."""
-    entries, sums = read_entries(connection), file.read_totals(connection)
-    return Spending.from_entries(entries, sums, file.read_budget(connection))
+    linked = _linked_charges(connection)
+    where = f"state <> 'voided' AND id NOT IN ({', '.join(map(str, linked))})"
+    groups = connection.execute(
+        f"SELECT min(id), guarantee, count(*) FROM charges WHERE {where} GROUP BY guarantee"
+    )
+    counted = [(number, file.read_guarantee(number, text), n) for number, text, n in groups]
+    counted += [
+        (number, zcdp_part(find_entry(connection, number).guarantee), 1) for number in linked
+    ]
+    charges: Counter[Guarantee] = Counter()
+    for _, guarantee, count in sorted(counted, key=itemgetter(0)):
+        charges[guarantee] += count
+    sums, budget = file.read_totals(connection), file.read_budget(connection)
+    return Spending(sums, tuple(charges.items()), budget)
+
+
+def _linked_charges(connection: sqlite3.Connection) -> list[int]:
+    """Numbers of the charges that extend another or are extended, of those that count."""
+    rows = connection.execute(
+        f"SELECT id, parameters FROM charges WHERE {file.HAS_EXTENDS} AND state <> 'voided'"
+    )
+    pairs = [(number, json.loads(parameters).get(EXTENDS)) for number, parameters in rows]
+    return sorted({number for pair in pairs if pair[1] is not None for number in pair})
 
 
 def ledger_facts(spending: Spending) -> list[Fact]:

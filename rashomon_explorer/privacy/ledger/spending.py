@@ -82,14 +82,16 @@ def running_epsilon(
 
 def counted_guarantees(entries: Sequence[LedgerEntry]) -> list[Guarantee]:
     """Guarantees of entries as they add up: of a run with two entries only the zCDP does."""
-    parts = {entry.extends for entry in entries}
+    linked = {entry.extends for entry in entries} - {None}
+    linked |= {entry.id for entry in entries if entry.extends is not None}
+    return [
+        zcdp_part(entry.guarantee) if entry.id in linked else entry.guarantee for entry in entries
+    ]
 
-    def counted(entry: LedgerEntry) -> Guarantee:
-        if entry.extends is None and entry.id not in parts:
-            return entry.guarantee
-        return replace(entry.guarantee, notion="zcdp", curve=None, orders=())
 
-    return [counted(entry) for entry in entries]
+def zcdp_part(guarantee: Guarantee) -> Guarantee:
+    """Return the guarantee of which only zCDP adds up with the other entry of one run."""
+    return replace(guarantee, notion="zcdp", curve=None, orders=())
 
 
 def _spent_epsilon(
