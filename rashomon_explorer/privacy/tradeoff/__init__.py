@@ -9,11 +9,9 @@ from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_
 from rashomon_explorer.privacy.tradeoff.curves import (
     Approximate,
     Gaussian,
-    Laplace,
-    Piecewise,
+    GaussianObjectivePerturbation,
     TradeOff,
 )
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 __all__ = [
@@ -23,8 +21,6 @@ __all__ = [
     "Composition",
     "Gaussian",
     "GaussianObjectivePerturbation",
-    "Laplace",
-    "Piecewise",
     "PoissonSampled",
     "RepeatedBoundedRange",
     "Subsampled",

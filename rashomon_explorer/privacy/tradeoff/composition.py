@@ -12,8 +12,13 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.privacy.conversions import conversion, renyi_profile
-from rashomon_explorer.privacy.tradeoff.curves import Gaussian, TradeOff, envelope, shared_relation
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
+from rashomon_explorer.privacy.tradeoff.curves import (
+    Gaussian,
+    GaussianObjectivePerturbation,
+    TradeOff,
+    envelope,
+    shared_relation,
+)
 
 
 def connect_dots(delta: FloatArray, spacing: float) -> Any:
@@ -92,7 +97,7 @@ class Composition(TradeOff):
         if self.grid is not None and not self.grid > 0:
             raise ValueError(f"grid must be > 0, got {self.grid!r}")
         shared_relation(curve for curve, _ in self.parts)
-        parts = tuple((curve.symmetrised(), int(count)) for curve, count in self.parts)
+        parts = tuple((curve, int(count)) for curve, count in self.parts)
         object.__setattr__(self, "parts", parts)
 
     @property

@@ -1,19 +1,21 @@
-"""Trade-off functions in closed form: pure, approximate, Laplace, Gaussian, piecewise linear."""
+"""Trade-off functions in closed form, and that of objective perturbation."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
+from scipy.special import erfc, gammaln, ndtr, ndtri
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.privacy.conversions import gaussian_profile, gdp_epsilon
+from rashomon_explorer.privacy import conversions
 
 _NEGLIGIBLE = 1e-18  # δ below which an envelope needs no further line
 _LINES = 4001
@@ -99,10 +101,6 @@ class TradeOff(ABC):
 
     def inverse(self) -> "TradeOff":
         """Return f⁻¹, the trade-off function with the two neighbours swapped."""
-        return self
-
-    def symmetrised(self) -> "TradeOff":
-        """Largest symmetric trade-off below f: min{f, f⁻¹}**."""
         return self
 
 
@@ -232,55 +230,6 @@ class Approximate(TradeOff):
 
 
 @dataclass(frozen=True)
-class Laplace(TradeOff):
-    """Trade-off function of Lap(0, 1) and Lap(θ, 1), exact.
-
-    f(α) = 1 − e^θ α below α = e^(−θ)/2, then e^(−θ)/(4α) up to 1/2, then e^(−θ)(1 − α) (Dong, Roth
-    and Su 2022, Lemma A.6); δ(ε) = 1 − e^((ε − θ)/2) for 0 ≤ ε ≤ θ.
-
-    Parameters
-    ----------
-    shift : float
-        θ ≥ 0: sensitivity over scale, the ε of pure DP.
-
-    Examples
-    --------
-    >>> curve = Laplace(1.0)
-    >>> round(float(curve(0.25)), 4), curve.epsilon(0.0)
-    (0.3679, 1.0)
-    """
-
-    shift: float
-    kind: ClassVar[str] = "laplace"
-
-    def __post_init__(self) -> None:
-        validation.check_nonnegative_or_infinite(shift=self.shift)
-
-    def _profile(self, epsilon: FloatArray) -> FloatArray:
-        return -np.expm1(np.minimum(0.0, (epsilon - self.shift) / 2))
-
-    def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """Return f(α), exactly."""
-        alpha = type_one_errors(alpha)
-        small = math.exp(-self.shift)
-        middle = small / (4 * np.maximum(alpha, small / 2))
-        steep = 1 - alpha / small
-        upper = np.where(alpha > 0.5, small * (1 - alpha), middle)
-        return np.where(alpha < small / 2, steep, upper)[()]
-
-    def epsilon(self, delta: float) -> float:
-        """Return ε = θ + 2 log(1 − δ), at least 0."""
-        validation.check_delta(delta)
-        epsilon = self.shift + 2 * math.log1p(-delta)
-        return min(self.shift, max(0.0, epsilon * (1 + 1e-15)))  # above the rounding error
-
-    @property
-    def rho(self) -> float:
-        """ρ = θ²/2, as for any pure θ-DP."""
-        return self.shift**2 / 2
-
-
-@dataclass(frozen=True)
 class Gaussian(TradeOff):
     """G(μ): α ↦ Φ(Φ⁻¹(1 − α) − μ), the trade-off function of N(0, 1) and N(μ, 1).
 
@@ -310,12 +259,14 @@ class Gaussian(TradeOff):
         if not np.isfinite(self.mu):
             return np.ones_like(epsilon)
         with np.errstate(under="ignore"):
-            return np.asarray(np.maximum(0.0, gaussian_profile(self.mu, epsilon, np.exp)))
+            return np.asarray(
+                np.maximum(0.0, conversions.gaussian_profile(self.mu, epsilon, np.exp))
+            )
 
     def epsilon(self, delta: float) -> float:
         """Least ε ≥ 0 with δ(ε) ≤ ``delta``; see :func:`gdp_epsilon`."""
         validation.check_delta(delta)
-        return gdp_epsilon(self.mu, delta)
+        return conversions.gdp_epsilon(self.mu, delta)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """Return f(α), exactly."""
@@ -327,101 +278,116 @@ class Gaussian(TradeOff):
         return self.mu**2 / 2
 
 
+_UP = 1 + 1e-12
+_AT_ONCE = 256  # number of ε for which all orders are tried in one array
+
+
 @dataclass(frozen=True)
-class Piecewise(TradeOff):
-    """Convex piecewise-linear trade-off function, not necessarily symmetric; exact.
+class GaussianObjectivePerturbation(TradeOff):
+    """Minimisers of mean loss + ½m‖θ‖² + b·θ, b ~ N(0, σ²I), by their Rényi divergences.
+
+    For θ from either table the privacy loss is at most J + u²/2 + ½u(‖X‖ + ‖Y‖). X and Y are the
+    parts of b/σ along the two records: standard normal, with one dimension per score of a row. For
+    losses that are monotone in their one score, positive parts replace the lengths. By the
+    Cauchy–Schwarz inequality
+
+        D_a ≤ J + a u²/2 + log g((a − 1)u)/(a − 1),   g(t) = e^(−t²/2)·E e^(t‖X‖)
+
+    (docs/theory.md §15). For monotone losses g is Φ(t) + ½e^(−t²/2), which is at most 1.15. At
+    every order the bound is slightly above the divergence of a Gaussian mechanism. It is no zCDP,
+    because it does not vanish at orders next to 1.
 
     Parameters
     ----------
-    corners : tuple of (float, float)
-        (α, β) with α increasing, β decreasing and convex, from α = 0 to β = 0.
-    relation : {"replace", "add_or_remove"}, default="replace"
-        Neighbour relation of the tables.
-
-    Raises
-    ------
-    ValueError
-        If the corners do not form a trade-off function.
+    ratio : float
+        u = 2S/(nσ).
+    jump : float
+        J, change in the log determinant of b ↦ θ.
+    monotone : bool
+        Whether the loss of a row is monotone in its score.
+    outputs : int, default=1
+        Number of scores of a row.
+    draws : int, default=1
+        Number of such minimisers, each with its own b.
+    mu : float, default=0.0
+        μ of all Gaussian mechanisms composed with them, such as the one that hides solver error.
 
     Examples
     --------
-    >>> curve = Piecewise(((0.0, 1.0), (0.25, 0.5), (1.0, 0.0)))
-    >>> float(curve(0.25)), float(curve.inverse()(0.5))
-    (0.5, 0.25)
+    >>> curve = GaussianObjectivePerturbation(ratio=0.2, jump=0.01, monotone=True)
+    >>> round(curve.renyi(20.0), 4), round(curve.epsilon(1e-6), 3), round(20 * 0.2**2 / 2, 4)
+    (0.41, 0.91, 0.4)
     """
 
-    corners: tuple[tuple[float, float], ...]
-    relation: str = field(default=REPLACE, kw_only=True)
-    kind: ClassVar[str] = "piecewise"
+    ratio: float
+    jump: float
+    monotone: bool
+    outputs: int = 1
+    draws: int = 1
+    mu: float = 0.0
+    kind: ClassVar[str] = "gaussian_tilt"
+    notion: ClassVar[str] = "Rényi DP"
 
     def __post_init__(self) -> None:
-        check_relation(self.relation)
-        alpha, beta = self._axes()
-        if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):
-            raise ValueError("corners must be finite")
-        inside = alpha[0] == 0 and beta[-1] == 0 and 0 <= alpha[-1] <= 1 and 0 <= beta[0] <= 1
-        falling = np.all(np.diff(alpha) > 0) and np.all(np.diff(beta) <= 0)
-        if not (inside and falling and np.all(beta <= 1 - alpha + 1e-12)):
-            raise ValueError("corners must fall from (0, at most 1) to (at most 1, 0) below 1 - α")
-        run, rise = np.diff(alpha), np.diff(beta)
-        # By cross products, because slopes between corners that are 1e-20 apart are noise.
-        if np.any(run[:-1] * rise[1:] - rise[:-1] * run[1:] < -1e-15):
-            raise ValueError("corners must be convex")
+        validation.check_nonnegative(ratio=self.ratio, jump=self.jump, mu=self.mu)
+        validation.check_count(outputs=self.outputs, draws=self.draws)
 
-    def _axes(self) -> tuple[FloatArray, FloatArray]:
-        table = np.asarray(self.corners, dtype=float).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
+    def renyi(self, order: float) -> float:
+        """Upper bound on D_a as above, in closed form."""
+        check_order(order)
+        return float(self._divergences(order, order - 1, _FLOATS))
 
-    def delta(self, epsilon: ArrayLike) -> FloatArray:
-        """Return δ(ε) for any real ε: the maximum of 1 − β − e^ε α over the corners."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        alpha, beta = self._axes()
-        with np.errstate(over="ignore"):
-            slope = np.exp(np.minimum(epsilon, 700.0))
-        result = np.full(epsilon.shape, max(0.0, 1 - beta[0]))
-        for a, b in zip(alpha, beta, strict=True):
-            result = np.maximum(result, 1 - b - slope * a)
-        return result[()]
+    def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
+        """Curve of several copies of the minimisers, with everything composed with them."""
+        return replace(self, draws=draws * self.draws, mu=math.sqrt(draws) * self.mu)
 
-    _profile = delta
+    def compose_gaussian(self, mu: float) -> "GaussianObjectivePerturbation":
+        """Compose the curve with another Gaussian mechanism."""
+        return replace(self, mu=math.hypot(self.mu, mu))
 
-    def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """Return f(α), exactly."""
-        return np.asarray(np.interp(type_one_errors(alpha), *self._axes()))[()]
+    def epsilon(self, delta: float) -> float:
+        """Least ε ≥ 0 that any order proves at δ."""
+        return conversions.renyi_epsilon(conversions.ORDERS, self._order_divergences, delta)
 
-    def inverse(self) -> "Piecewise":
-        """Return f⁻¹."""
-        alpha, beta = self._axes()
-        return hull(beta, alpha, relation=self.relation)
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        flat = np.ravel(epsilon)
+        log_delta = np.empty(len(flat))
+        for start in range(0, len(flat), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            gaps = self._order_divergences[:, None] - flat[part]
+            exponents = conversions.EXCESS[:, None] * gaps + conversions.OFFSET[:, None]
+            log_delta[part] = exponents.min(axis=0)
+        return np.exp(np.minimum(0.0, log_delta)).reshape(np.shape(epsilon))
 
-    def symmetrised(self) -> "Piecewise":
-        """Return min{f, f⁻¹}**."""
-        alpha, beta = self._axes()
-        both = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
-        return hull(*both, relation=self.relation)
+    @cached_property
+    def _order_divergences(self) -> FloatArray:
+        orders, excess = conversions.ORDERS, conversions.EXCESS
+        return np.asarray(self._divergences(orders, excess, _ARRAYS))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        values = super().to_dict()
-        if self.relation == REPLACE:
-            del values["relation"]
-        return values
+    def _divergences(self, order: Any, excess: Any, xp: SimpleNamespace) -> Any:
+        """Bound at one order or at an array of orders, and each order minus 1."""
+        t = excess * self.ratio
+        if self.outputs > 1:
+            share = _log_length_share(np.asarray(t), self.outputs)
+        else:
+            side = xp.erfc(-t / math.sqrt(2)) / 2
+            share = xp.log(side + xp.exp(-t * t / 2) / 2 if self.monotone else 2 * side)
+        one_draw = self.jump + order * self.ratio**2 / 2 + xp.maximum(0.0, share) / excess
+        return _UP * (self.draws * one_draw + order * self.mu**2 / 2)
 
 
-def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
-    """Largest trade-off function below the points (α, β): their convex minorant."""
-    alpha, beta = np.ravel(np.asarray(alpha, float)), np.ravel(np.asarray(beta, float))
-    points = {(0.0, 1.0), (1.0, 0.0), *zip(alpha.tolist(), beta.tolist(), strict=True)}
-    corners: list[tuple[float, float]] = []
-    for point in sorted(points):
-        if corners and point[0] == corners[-1][0]:
-            continue  # of two points at one α the lower one came first
-        while len(corners) > 1:
-            (a, b), (middle_a, middle_b) = corners[-2:]
-            if (middle_a - a) * (point[1] - b) > (middle_b - b) * (point[0] - a):
-                break
-            corners.pop()  # it is not below the line from its neighbours
-        corners.append(point)
-    heights = [b for _, b in corners]
-    lowest = heights.index(min(heights))
-    return Piecewise(tuple(corners[: lowest + 1]), relation=relation)
+# A planner needs thousands of values at one order, which floats give ten times as fast.
+_FLOATS = SimpleNamespace(erfc=math.erfc, exp=math.exp, log=math.log, maximum=max)
+_ARRAYS = SimpleNamespace(erfc=erfc, exp=np.exp, log=np.log, maximum=np.maximum)
+
+
+def _log_length_share(t: FloatArray, dimensions: int) -> FloatArray:
+    """Log of e^(−t²/2)·E e^(t‖X‖), X standard normal in two or more dimensions, t ≥ 0."""
+    # Division by max(t, 1)^k avoids overflow.
+    size = np.maximum(t, 1.0)
+    lower = ndtr(t)
+    moment = (t * lower + np.exp(-t * t / 2) / math.sqrt(2 * math.pi)) / size
+    for k in range(2, dimensions):
+        lower, moment = moment, t / size * moment + (k - 1) / size**2 * lower
+    scale = (1 - dimensions / 2) * math.log(2) + math.log(2 * math.pi) / 2 - gammaln(dimensions / 2)
+    return np.asarray(np.log(moment) + (dimensions - 1) * np.log(size) + scale)

@@ -309,7 +309,6 @@ class Subsampled(curves.TradeOff):
 
     def __post_init__(self) -> None:
         check_share(rate=self.rate)
-        object.__setattr__(self, "of", self.of.symmetrised())
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:

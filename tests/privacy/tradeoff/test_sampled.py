@@ -15,9 +15,8 @@ from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon, compo
 from rashomon_explorer.privacy.composition import composition_report
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.notions import gdp, pure, zcdp
-from rashomon_explorer.privacy.tradeoff import Approximate, Gaussian, Laplace, sampled
+from rashomon_explorer.privacy.tradeoff import Approximate, Gaussian, sampled
 from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs, masses
-from rashomon_explorer.privacy.tradeoff.curves import Piecewise
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 from tests.crossing import crossed
 from tests.patience import processor_time
@@ -227,7 +226,7 @@ def test_of_others_only_what_is_known():
     assert Composition(((half, 7),)).renyi(3.0) == pytest.approx(7 * half.renyi(3.0))
     assert not Composition(((half, 7), (Gaussian(1.0), 1))).sublinear
     assert Subsampled(Gaussian(0.5), 1.0).sublinear and Gaussian(1.0).sublinear
-    lines = Piecewise(((0.0, 0.9), (0.9, 0.0)))
+    lines = Approximate(1.0, 0.1)
     assert math.isinf(lines.renyi(2.0))
     assert math.isinf(Subsampled(lines, 0.5).renyi(2.0))
     assert Subsampled(Gaussian(0.0), 0.5).renyi(2.0) == 0.0
@@ -321,13 +320,11 @@ def test_finer_grids_change_little_and_cost_little_more_than_their_points():
 def test_parts_are_merged_and_gaussians_stay_exact():
     assert compose_tradeoffs([(Gaussian(3.0), 1), (Gaussian(2.0), 4)]) == Gaussian(5.0)
     assert compose_tradeoffs([]) == Gaussian(0.0)
-    one = Laplace(0.5)
+    one = Approximate(0.5)
     nested = compose_tradeoffs([(compose_tradeoffs([(one, 2), (Gaussian(1.0), 1)]), 2), (one, 1)])
     assert nested == Composition(((Gaussian(math.sqrt(2)), 1), (one, 5)))
     assert nested.rho == pytest.approx(1 + 5 * 0.125)
     assert compose_tradeoffs([(one, 1), (Gaussian(0.0), 3)]) == one
-    curve = Piecewise(((0.0, 1.0), (0.1, 0.3), (1.0, 0.0)))
-    assert Composition(((curve, 2),)).parts == ((curve.symmetrised(), 2),)
 
 
 def test_a_missing_or_another_dp_accounting_is_named(monkeypatch):
@@ -338,7 +335,7 @@ def test_a_missing_or_another_dp_accounting_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "dp_accounting"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"rashomon-explorer\[accounting\]"):
-        Composition(((Laplace(0.5), 2),)).epsilon(1e-6)
+        Composition(((Approximate(0.5), 2),)).epsilon(1e-6)
     rows = {row.method: row for row in composition_report([pure(0.1)] * 30, 1e-6)}
     assert "rashomon-explorer[accounting]" in rows["PLD"].why and rows["zCDP"].applies
 
@@ -350,7 +347,7 @@ SAMPLED = Guarantee(
     mu=math.sqrt(10.0),
     curve=Composition(((Subsampled(Gaussian(1.0), 0.01), 10),)),
 )
-ALONE = Guarantee("tradeoff", "a curve and nothing else", curve=Laplace(0.5))
+ALONE = Guarantee("tradeoff", "a curve and nothing else", curve=Approximate(0.5))
 
 
 def test_curves_compose_with_gaussians_and_are_dropped_beside_parts_without_mu():
