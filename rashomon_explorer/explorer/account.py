@@ -18,8 +18,12 @@ from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, gdp, pure,
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import ROUNDING
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
-from rashomon_explorer.privacy.ledger.spending import Spending, counted_guarantees, running_epsilon
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import (
+    Spending,
+    Totals,
+    counted_guarantees,
+    running_epsilon,
+)
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 _HALVINGS = 40

@@ -15,8 +15,7 @@ from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.guarantee import Divergence
-from rashomon_explorer.privacy.ledger.spending import counted_guarantees, running_epsilon
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import Totals, counted_guarantees, running_epsilon
 
 HEIGHT = 230
 

@@ -6,11 +6,16 @@ from functools import partial
 from rashomon_explorer.release.coefficients import Coefficients
 from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
 from rashomon_explorer.release.least_psi import LeastPsi
-from rashomon_explorer.release.losses import Accuracies, ClippedShare, LossDifferences, Losses
+from rashomon_explorer.release.losses import (
+    Accuracies,
+    ClippedShare,
+    LossDifferences,
+    Losses,
+    Reliance,
+)
 from rashomon_explorer.release.multiplicity import RELEASABLE, Discrepancies, MultiplicityQuery
 from rashomon_explorer.release.prediction_sets import ScoreThreshold
 from rashomon_explorer.release.query import Query
-from rashomon_explorer.release.reliance import Reliance
 
 REFUSED: dict[str, tuple[str, str]] = {
     "hit_rate": (

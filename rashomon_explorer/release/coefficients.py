@@ -14,7 +14,7 @@ from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.release import query, statistic
 from rashomon_explorer.release.losses import SMOOTH, posed_loss, posed_targets
-from rashomon_explorer.release.noise import GaussianNoise, Noise
+from rashomon_explorer.release.statistic import GaussianNoise, Noise
 
 _STEPS = (0.1, 0.2, 0.7)  # shares of the cost
 _PARTS = (0.5, 0.3, 0.2)  # of a step, for the gradient, the Hessian and the second moments

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     CONFIDENCE,
     Coordinates,
@@ -18,7 +17,7 @@ from rashomon_explorer.release.query import (
     Rows,
     Sensitivity,
 )
-from rashomon_explorer.release.statistic import Gap, RateStatistic, Statistic
+from rashomon_explorer.release.statistic import Gap, Noise, RateStatistic, Statistic
 
 Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
 

@@ -17,7 +17,7 @@ from rashomon_explorer.problem.losses import LOSSES
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.release import query, statistic
 from rashomon_explorer.release.losses import UNCERTIFIED, posed_constants, posed_problem
-from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.release.statistic import Noise
 from rashomon_explorer.sets import ReleasedTrees
 from rashomon_explorer.trees.answers import losses_predicting
 from rashomon_explorer.trees.counted import CountedTrees

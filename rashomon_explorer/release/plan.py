@@ -22,14 +22,14 @@ from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
-from rashomon_explorer.release.noise import (
+from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
+from rashomon_explorer.release.statistic import (
     GaussianNoise,
     GumbelNoise,
     LaplaceNoise,
     Noise,
     noise_scale,
 )
-from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
 from rashomon_explorer.sets import RashomonSet
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"

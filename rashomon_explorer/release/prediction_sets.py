@@ -14,7 +14,7 @@ from scipy.stats import binom
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_inner_share
 from rashomon_explorer.release import query, statistic
-from rashomon_explorer.release.noise import GumbelNoise, Noise
+from rashomon_explorer.release.statistic import GumbelNoise, Noise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.reliance.set_reliance import LinearTask, checked_rows, original_loss
 from rashomon_explorer.release import statistic
-from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.release.statistic import Noise
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 CONFIDENCE = 0.95

@@ -12,10 +12,11 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text, guarantee_text
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
 from rashomon_explorer.release.statistic import (
     Coefficient,
     Gap,
+    GaussianNoise,
+    LaplaceNoise,
     Measured,
     RateStatistic,
     ReleasedThreshold,

@@ -5,27 +5,31 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.containers import rows_like
+from rashomon_explorer._utils.containers import column_labels, rows_like
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
 from rashomon_explorer._utils.validation import public_shape
-from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows
+from rashomon_explorer.data.tables import declared_labels, find_features
+from rashomon_explorer.estimators.pipelines import privacy_leaks
+from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.mechanisms.planner import warn_if_weak
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import record_charged_table
-from rashomon_explorer.release.encoding import Encoding
-from rashomon_explorer.release.noise import GumbelNoise, on_grid
 from rashomon_explorer.release.plan import (
     Budget,
     QueryCost,
@@ -37,8 +41,9 @@ from rashomon_explorer.release.plan import (
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows, Sensitivity
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
+from rashomon_explorer.release.statistic import GumbelNoise, on_grid
 from rashomon_explorer.rows.source import read_mapped
-from rashomon_explorer.sets import ReleasedSet
+from rashomon_explorer.sets import ReleasedSet, scores
 
 _USUAL_DELTA = 1e-6
 
@@ -310,3 +315,73 @@ def _with_assumptions(
     stated += [assumption for query in plan.queries for assumption in query.assumptions]
     stated += [ONE_BY_ONE, failure_assumption("release", charged=charged)]
     return replace(guarantee, assumptions=tuple(dict.fromkeys(stated)))
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """Map from the rows that were given to those that the models take, each row by itself."""
+
+    # Chosen by names and shape before a charge, and applied after it. Tables that differ in one
+    # record are mapped to tables that differ in one record, so that the sensitivity of a query of
+    # encoded rows is that of the query of the table.
+    models: Paid  # with the public part of their schema
+    steps: Any = None  # transformation by the steps of a pipeline
+    is_raw: bool = False  # whether the schema then encodes the rows
+    columns: tuple[str, ...] = ()  # names of encoded rows, in the order of the models
+
+    @classmethod
+    def planned(cls, models: Any, public: PublicShape, X: Any, width: int) -> Encoding:
+        """Choose the encoding by the names and the number of columns; raise if none fits."""
+        steps, paid, schema = preprocessing(models), public.models, public.models.schema
+        if steps is not None:
+            _refuse_other_steps(models, width)
+            return cls(paid, steps, schema is not None)
+        if schema is None or not _is_raw(schema, X, width, paid, is_fitted=hasattr(models, "fit")):
+            names = public.columns
+            if width != len(names):
+                raise ValueError(f"X must have shape (n_rows, {len(names)}), got {width} columns")
+            scores.rows_by_name(X, names, schema)
+            return cls(paid, columns=tuple(names))
+        find_features(schema, X)
+        return cls(paid, None, is_raw=True)
+
+    def __call__(self, X: Any) -> Any:
+        """Return encoded rows; those of linear models are clipped where they are scored."""
+        rows = X if self.steps is None else self.steps(X)
+        schema = self.models.schema
+        if not self.is_raw or schema is None:
+            return scores.rows_by_name(rows, self.columns, schema) if self.columns else rows
+        if isinstance(self.models, ReleasedSet):
+            return encoded_rows(schema, rows, self.models.row_norm)
+        return UnitEncoder(schema).transform(rows)
+
+    def labels(self, y: Any) -> Any:
+        """Return targets as the models have them: labels as the schema writes them."""
+        schema = self.models.schema
+        if y is None or schema is None or schema.classes is None:
+            return y
+        return declared_labels(schema, y)
+
+
+def _is_raw(schema: TableSchema, X: Any, width: int, paid: Paid, *, is_fitted: bool) -> bool:
+    """Whether a table is raw, by names and width alone: values and their types are private."""
+    if column_labels(X) is not None:
+        return not scores.is_encoded(schema, X)
+    if isinstance(paid, ReleasedSet) and scores.is_ambiguous(schema, X):
+        if not is_fitted:
+            raise DataError(scores.AMBIGUOUS)
+        return True
+    return not isinstance(X, scores.EncodedRows) and width != len(schema.encoded_names)
+
+
+def _refuse_other_steps(pipeline: Any, width: int) -> None:
+    """Raise unless a pipeline's earlier steps are public and take as many columns."""
+    leaks = privacy_leaks(Pipeline(pipeline.steps[:-1]))
+    if leaks:
+        raise CuratorOnlyError(
+            f"aggregates of these rows cannot be released: {'; '.join(leaks)}. Fit with steps that "
+            "prepare each row by itself, such as PublicBoundsScaler, or with schema=..."
+        )
+    n_features = getattr(pipeline, "n_features_in_", width)
+    if width != n_features:
+        raise ValueError(f"X must have shape (n_rows, {n_features}), got {width} columns")

@@ -16,9 +16,9 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee
 from rashomon_explorer.privacy.notions import pure, zcdp
-from rashomon_explorer.release.noise import GaussianNoise, Noise
 from rashomon_explorer.release.plan import Budget
 from rashomon_explorer.release.query import Sensitivity
+from rashomon_explorer.release.statistic import GaussianNoise, Noise
 
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
 LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"

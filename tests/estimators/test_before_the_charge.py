@@ -20,7 +20,7 @@ from rashomon_explorer.estimators import tables
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError
 from rashomon_explorer.privacy import Charge, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
-from rashomon_explorer.privacy.ledger import spending
+from rashomon_explorer.privacy.ledger import totals
 from rashomon_explorer.rows import ChunkedRows, chunk_rows, parquet
 from rashomon_explorer.rows.source import RowSource
 from tests.estimators.charged import CHARGED, EPSILON, IN_CHUNKS, N, public_rows
@@ -256,7 +256,7 @@ def test_no_plan_costs_less_than_what_an_early_refusal_assumes(name, kind, tmp_p
         if delta == 0 and "mechanism" in fit.get_params():
             fit.set_params(mechanism="auto")
         cost = fit._guarantee(fit.plan(n, 2))
-        least, charged = spending.least_charge(empty, epsilon, delta), empty.plus(cost)
+        least, charged = totals.least_charge(empty, epsilon, delta), empty.plus(cost)
         for notion in ("pure_epsilon", "rho"):
             assert float(least.sums[notion]) <= float(charged.sums[notion])
         assert float(least.divergences) <= float(charged.divergences)

@@ -11,12 +11,18 @@ from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.groups import GroupGaps
-from rashomon_explorer.release.losses import Accuracies, Excess, LossDifferences, Losses, SoftHits
+from rashomon_explorer.release.losses import (
+    Accuracies,
+    Excess,
+    LossDifferences,
+    Losses,
+    Reliance,
+    SoftHits,
+)
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, largest_disagreement
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
 from rashomon_explorer.release.plan import Budget, release_costs
 from rashomon_explorer.release.query import PublicShape, Sensitivity
-from rashomon_explorer.release.reliance import Reliance
+from rashomon_explorer.release.statistic import GaussianNoise, LaplaceNoise, on_grid
 from tests.exact.conftest import exactly
 from tests.release.cases import B, models_of
 

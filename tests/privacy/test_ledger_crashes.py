@@ -13,7 +13,7 @@ import pytest
 
 import rashomon_explorer
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.privacy.ledger.spending import running_epsilon
+from rashomon_explorer.privacy.ledger.totals import running_epsilon
 from tests.patience import LONG
 
 SCRIPT = Path(__file__).with_name("ledger_killing.py")

@@ -16,8 +16,7 @@ from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.composition import least_epsilon
 from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
-from rashomon_explorer.privacy.ledger.spending import Spending, running_epsilon
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import Spending, Totals, running_epsilon
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 DELTA = 1e-6

@@ -25,8 +25,8 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.release import plan_release, release
 from rashomon_explorer.release.catalogue import get_queries
-from rashomon_explorer.release.encoding import Encoding
 from rashomon_explorer.release.query import PublicShape, Rows
+from rashomon_explorer.release.run import Encoding
 from tests.release.cases import models_of
 
 SCHEMA = data.TableSchema(

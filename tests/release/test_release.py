@@ -35,11 +35,18 @@ from rashomon_explorer.release import (
 from rashomon_explorer.release.catalogue import QUERIES, REFUSED
 from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.multiplicity import MultiplicityQuery
-from rashomon_explorer.release.noise import GaussianNoise, GumbelNoise, LaplaceNoise, on_grid
 from rashomon_explorer.release.plan import QueryCost
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.run import _answer
-from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
+from rashomon_explorer.release.statistic import (
+    Gap,
+    GaussianNoise,
+    GumbelNoise,
+    LaplaceNoise,
+    Measured,
+    RateStatistic,
+    on_grid,
+)
 from rashomon_explorer.sets import from_predictions
 from tests.release.cases import Unreadable, models_of
 

@@ -13,9 +13,9 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.release import Losses, Sensitivity, release
 from rashomon_explorer.release.losses import LossDifferences
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, noise_scale
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.secure import SecureGaussian, SecureLaplace, add_exactly, exact_noise
+from rashomon_explorer.release.statistic import GaussianNoise, LaplaceNoise, noise_scale
 
 from .cases import models_of, records_of, table_of
 

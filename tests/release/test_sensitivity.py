@@ -9,8 +9,8 @@ from rashomon_explorer.privacy import audit
 from rashomon_explorer.release import Excess, GroupGaps, Losses, Reliance, SoftHits, plan, release
 from rashomon_explorer.release.catalogue import QUERIES, get_query
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, score_width
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
 from rashomon_explorer.release.query import PublicShape, Rows, Sensitivity
+from rashomon_explorer.release.statistic import GaussianNoise, LaplaceNoise
 from tests.release.cases import CATEGORIES, B, largest_changes, models_of, records_of, table_of
 
 REGRESSION = (

@@ -27,7 +27,7 @@ from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall, Plot
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
-from rashomon_explorer.privacy.ledger.spending import counted_guarantees
+from rashomon_explorer.privacy.ledger.totals import counted_guarantees
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.linear import groups_by_name
 

@@ -15,8 +15,13 @@ from rashomon_explorer.exceptions import FitError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
-from rashomon_explorer.privacy.ledger.spending import Spending, least_charge
-from rashomon_explorer.privacy.ledger.totals import Totals, is_approximate, read_divergence
+from rashomon_explorer.privacy.ledger.totals import (
+    Spending,
+    Totals,
+    is_approximate,
+    least_charge,
+    read_divergence,
+)
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 
 RULES = ("zcdp",)

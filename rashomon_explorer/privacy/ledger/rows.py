@@ -22,7 +22,7 @@ from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp
 from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger import file, totals
 from rashomon_explorer.privacy.ledger.charge import EXTENDS, LedgerEntry
-from rashomon_explorer.privacy.ledger.spending import Budget, Spending, zcdp_part
+from rashomon_explorer.privacy.ledger.totals import Budget, Spending, zcdp_part
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
 _CHANGES = {

@@ -1,22 +1,32 @@
-"""Totals of a ledger's charges."""
+"""Totals of a ledger's charges by its rule, and the ε that it shows as spent."""
+
+from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_delta
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.conversions import conversion, gdp_epsilon, zcdp_epsilon
+from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.guarantee import (
     ROUNDING,
     Divergence,
     Guarantee,
+    bounded_range_draws,
     divergence,
     gaussian_mu,
 )
+from rashomon_explorer.privacy.ledger.charge import LedgerEntry
 
 _LEAST_DOUBLE_BITS = 1074  # every double is an integer multiple of 2⁻¹⁰⁷⁴
 _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
@@ -36,7 +46,7 @@ class ExactSum:
     infinite: int = 0  # number of infinite terms
 
     @classmethod
-    def from_terms(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
+    def from_terms(cls, terms: Iterable[tuple[float, int]]) -> ExactSum:
         """Sum values, each a given number of times, in units of the smallest positive double."""
         units = infinite = 0
         for value, count in terms:
@@ -47,7 +57,7 @@ class ExactSum:
             units += count * (numerator << (_LEAST_DOUBLE_BITS - denominator.bit_length() + 1))
         return cls(Fraction(units, 1 << _LEAST_DOUBLE_BITS), infinite)
 
-    def plus(self, value: float, times: int = 1) -> "ExactSum":
+    def plus(self, value: float, times: int = 1) -> ExactSum:
         """Return the sum with ``value`` added; once less for −1, after it was added."""
         if value == math.inf:
             return ExactSum(self.finite, self.infinite + times)
@@ -78,12 +88,12 @@ class Totals:
         order = "" if self.order is None else f" at order {self.order:.3g}"
         return ACCOUNTING[self.accounting] + order if self.accounting else ""
 
-    def cleared(self) -> "Totals":
+    def cleared(self) -> Totals:
         """Totals of no charge, by the same rule."""
         return Totals(order=self.order, accounting=self.accounting)
 
     @classmethod
-    def from_charges(cls, charges: Iterable[Guarantee], order: float | None = None) -> "Totals":
+    def from_charges(cls, charges: Iterable[Guarantee], order: float | None = None) -> Totals:
         """Sum charges in the order in which they were reserved."""
         totals = cls(order=order)
         for charge in charges:
@@ -97,7 +107,7 @@ class Totals:
         leaks: bool | None,
         order: float | None = None,
         accounting: str = "",
-    ) -> "Totals":
+    ) -> Totals:
         """Sum charges with their numbers of occurrences; a faster form of `from_charges`."""
         sums = {
             name: ExactSum.from_terms(
@@ -122,17 +132,17 @@ class Totals:
             return Divergence(_rounded_up(gaussian_mu(charge) ** 2))
         return None if self.order is None else recorded_divergence(charge, self.order)
 
-    def plus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
+    def plus(self, charge: Guarantee, divergence: Divergence | None = None) -> Totals:
         """Return the totals with one more charge, whose divergence may be given."""
         leaks = self.leaks if self.live else is_approximate(charge)
         return replace(self._changed(charge, divergence, 1), leaks=leaks)
 
-    def minus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
+    def minus(self, charge: Guarantee, divergence: Divergence | None = None) -> Totals:
         """Return the totals without a charge under which nothing ran."""
         leaks = self.leaks if self.live > 1 else None
         return replace(self._changed(charge, divergence, -1), leaks=leaks)
 
-    def _changed(self, charge: Guarantee, divergence: Divergence | None, times: int) -> "Totals":
+    def _changed(self, charge: Guarantee, divergence: Divergence | None, times: int) -> Totals:
         sums = {name: total.plus(getattr(charge, name), times) for name, total in self.sums.items()}
         changed = replace(self, live=self.live + times, sums=sums)
         recorded = divergence or self.charge_divergence(charge)
@@ -154,10 +164,10 @@ class Totals:
         if part_epsilon or part_delta:
             return math.inf
         if self.accounting == "gdp":  # a filter by itself
-            return min(pure, gdp_epsilon(math.sqrt(float(self.divergences)), delta))
+            return min(pure, conversions.gdp_epsilon(math.sqrt(float(self.divergences)), delta))
         if self.accounting:  # infinite without an order, in pure DP
             return min(pure, self._by_order(delta))
-        return min(pure, zcdp_epsilon(rho, delta), self._by_order(delta))
+        return min(pure, conversions.zcdp_epsilon(rho, delta), self._by_order(delta))
 
     def _by_order(self, delta: float) -> float:
         """Total ε from the divergences at the one order."""
@@ -167,8 +177,8 @@ class Totals:
         if not total:
             return 0.0
         if self.n_not_sublinear or self.accounting:
-            return max(0.0, total + conversion(self.order, delta))
-        return zcdp_epsilon(total / self.order, delta, least_order=self.order)
+            return max(0.0, total + conversions.conversion(self.order, delta))
+        return conversions.zcdp_epsilon(total / self.order, delta, least_order=self.order)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; fractions are text, because no JSON number holds them."""
@@ -182,7 +192,7 @@ class Totals:
         return {**values, "order": self.order, **divergences}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Totals":
+    def from_dict(cls, values: dict[str, Any]) -> Totals:
         """Inverse of :meth:`to_dict`."""
         sums = {name: _read(text) for name, text in values["sums"].items()}
         accounting = values.get("accounting", "")
@@ -310,3 +320,137 @@ def read_divergence(connection: sqlite3.Connection, charge: int) -> Divergence |
         "SELECT value, steady FROM divergences WHERE charge = ?", (charge,)
     ).fetchone()
     return None if row is None else Divergence(row[0], bool(row[1]))
+
+
+_ORDERS = tuple((1 + np.geomspace(0.05, 1e4, 40)).tolist())
+
+Budget = tuple[float, float]  # ε and δ
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Charges that count, their totals by the ledger's rule, and its budget (ledger-proofs.md)."""
+
+    totals: Totals
+    charges: tuple[tuple[Guarantee, int], ...] = ()
+    """Guarantees, and how often each was charged."""
+    budget: Budget | None = None
+
+    @classmethod
+    def from_entries(
+        cls, entries: Sequence[LedgerEntry], totals: Totals, budget: Budget | None
+    ) -> Spending:
+        """Spending of a ledger's entries; voided ones do not count."""
+        counted = counted_guarantees([entry for entry in entries if entry.counts])
+        return cls(totals, tuple(Counter(counted).items()), budget)
+
+    def plus(self, guarantee: Guarantee) -> Spending:
+        """Return the spending after one more charge."""
+        charges = (*self.charges, (guarantee, 1))
+        return Spending(self.totals.plus(guarantee), charges, self.budget)
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """Total ε of all charges at δ, by default the budget's; above it only if it is exceeded."""
+        if delta is None:
+            delta = 0.0 if self.budget is None else self.budget[1]
+        if sum(count for _, count in self.charges) != self.totals.live:
+            return self.totals.epsilon(delta)  # another program changed the file
+        orders = _orders((charge for charge, _ in self.charges), self.totals.order)
+        sums = np.zeros_like(orders)
+        for guarantee, count in self.charges:
+            sums += count * _divergences(guarantee, orders)
+        return _spent_epsilon(self.totals, sums, orders, delta, self.budget)
+
+
+def running_epsilon(
+    charges: Sequence[Guarantee],
+    delta: float,
+    *,
+    totals: Totals | None = None,
+    divergences: Sequence[Divergence | None] | None = None,
+    budget: float = math.inf,
+) -> list[float]:
+    """ε after none, one, … and all of the charges, as a ledger with this rule shows it."""
+    recorded = divergences or [None] * len(charges)
+    steps = accumulate(
+        zip(charges, recorded, strict=True),
+        lambda before, charge: before.plus(*charge),
+        initial=(totals or Totals()).cleared(),
+    )
+    orders = _orders(charges, None if totals is None else totals.order)
+    each = [np.zeros_like(orders), *(_divergences(charge, orders) for charge in charges)]
+    return [
+        _spent_epsilon(after, sums, orders, delta, (budget, delta))
+        for after, sums in zip(steps, accumulate(each), strict=True)
+    ]
+
+
+def counted_guarantees(entries: Sequence[LedgerEntry]) -> list[Guarantee]:
+    """Guarantees of entries as they add up: of a run with two entries only the zCDP does."""
+    linked = {entry.extends for entry in entries} - {None}
+    linked |= {entry.id for entry in entries if entry.extends is not None}
+    return [
+        zcdp_part(entry.guarantee) if entry.id in linked else entry.guarantee for entry in entries
+    ]
+
+
+def zcdp_part(guarantee: Guarantee) -> Guarantee:
+    """Return the guarantee of which only zCDP adds up with the other entry of one run."""
+    return replace(guarantee, notion="zcdp", curve=None, orders=())
+
+
+def _spent_epsilon(
+    totals: Totals, sums: FloatArray, orders: FloatArray, delta: float, budget: Budget | None
+) -> float:
+    by_rule = totals.epsilon(delta)
+    if totals.leaks or totals.accounting in ("gdp", "pure"):
+        return by_rule
+    pure, rho = float(totals.sums["pure_epsilon"]), float(totals.sums["rho"])
+    bounds = [pure, conversions.zcdp_epsilon(rho, delta)]
+    if delta > 0:
+        bounds.append(max(0.0, float((sums + conversions.conversion(orders, delta, np)).min())))
+    if budget is None or delta != budget[1]:
+        return min(by_rule, *bounds)
+    if by_rule > budget[0] * (1 + ROUNDING):
+        return by_rule
+    return min(max(by_rule, budget[0]), *bounds)
+
+
+def _orders(charges: Iterable[Guarantee], order: float | None) -> FloatArray:
+    """Rényi orders to try, with that of the ledger and those of the requests."""
+    requests = {charge.requested for charge in charges}
+    planned = (conversions.filter_order(*request) for request in requests if request is not None)
+    return np.array(sorted({*_ORDERS, order, *planned} - {None}))
+
+
+def _divergences(guarantee: Guarantee, orders: FloatArray) -> FloatArray:
+    return np.array([_divergence(guarantee, order) for order in orders.tolist()])
+
+
+_LEAST_SHARE = 0.5  # of the requested ε that a plan costs by its own guarantee; .8 is usual
+_MOST_DRAWS = 1e6  # into which a pure ε may be split
+
+
+def least_charge(totals: Totals, epsilon: float, delta: float) -> Totals:
+    """Return the totals after the least that a plan for (ε, δ) costs, for any number of rows."""
+    pure = _LEAST_SHARE * epsilon
+    rho = conversions.zcdp_rho(pure, delta) if delta else pure**2 / 8 / _MOST_DRAWS
+    charge = Guarantee("composition", "least cost of a plan", pure_epsilon=pure, rho=rho)
+    if totals.accounting == "gdp":
+        mu = conversions.gdp_mu(pure, delta) if delta else math.sqrt(2 * rho)
+        return totals.plus(charge, Divergence(mu**2))
+    if totals.order is None:
+        return totals.plus(charge)
+    return totals.plus(charge, Divergence(min(totals.order * rho, pure)))
+
+
+@lru_cache(maxsize=2**16)  # a ledger is shown many times
+def _divergence(guarantee: Guarantee, order: float) -> float:
+    """Bound on D_a that a plan for a ledger counts: of exact draws, pure DP and zCDP only."""
+    if is_approximate(guarantee):
+        return math.inf
+    if guarantee.notion == "zcdp":
+        return order * guarantee.rho
+    if bounded_range_draws(guarantee) is not None:
+        return min(order * guarantee.rho, guarantee.pure_epsilon)
+    return guarantee.renyi(order)
