@@ -79,7 +79,7 @@ def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Pla
 
 @lru_cache(maxsize=64)
 def _plan_auto(request: OpenRequest, goal: str, mechanisms: tuple[Mechanism, ...]) -> Plan:
-    """Best plan by the rule of docs/choosing.md."""
+    """Best plan by the rule of docs/planning.md."""
     outcomes = [plan_open(mechanism, request, goal) for mechanism in mechanisms]
     candidates = sorted(outcomes, key=partial(_rank, goal=goal))
     best = candidates[0]

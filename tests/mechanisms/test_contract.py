@@ -119,7 +119,7 @@ class Leaks(Uniform):
     [
         (Raises, SamplerError, "not today"),
         (Overspends, AssertionError, "spends ε = 16 of 8"),
-        (Constant, AssertionError, "ignore the generator"),
+        (Constant, AssertionError, "ignores the generator"),
         (Seedless, AssertionError, "a seed does not repeat"),
         (Outside, AssertionError, "in a ball of radius 2"),
         (Leaks, AssertionError, "on its neighbour"),
