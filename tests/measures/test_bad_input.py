@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import measures as m
-from rashomon_explorer.measures import importance, multiplicity, ranges, reliance
+from rashomon_explorer.measures import importance, multiplicity, ranges
 from rashomon_explorer.measures.reliance.pair_losses import switched_mean
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.problem import Problem
@@ -40,7 +40,6 @@ RID = partial(m.rid, Problem, X, Y)
 PEOPLE = partial(m.draws_in_range, exact=m.exact_ranges(PROBLEM, 0.1))
 CURVE = m.multiplicity_curve
 TABLE = partial(m.multiplicity_table, SET)
-SWITCH = partial(reliance.switching_loss, X=X, y=Y, features=0)
 CLOUD = pd.DataFrame({"a": [1.0, 2.0, NAN]})
 
 LABELS_AND_SCORES = [
@@ -133,7 +132,6 @@ RELIANCE = [
     (lambda: m.importance_tradeoffs(CLOUD[:2]), "at least three models"),
     (lambda: m.importance_tradeoffs(CLOUD), "a finite number for every model"),
     (lambda: switched_mean(*np.zeros((2, 1, 10**5, 1)), np.zeros(10**5), "softmax"), "fewer rows"),
-    (lambda: SWITCH(lambda rows: rows, loss=lambda a, b: a), "one finite number for each"),
     (lambda: m.importance_spread([[0.1, 0.2]], ["age"]), "1 names for 2 features"),
     (lambda: importance.partial_dependence(SET, X, 5), "no column 5"),
     (lambda: importance.partial_dependence(SET, X, 0, grid=[]), "at least one"),
@@ -203,8 +201,6 @@ KINDS = [
     (lambda: ranges.set_problem(MODEL, X, Y), "which is one model: penalised_problem"),
     (lambda: m.model_class_reliance(PROBLEM, 0.01), r"pass psi by name: psi=0\.01"),
     (lambda: m.model_class_reliance(MODEL, X, Y), "Use model_reliance"),
-    (lambda: SWITCH(MODEL, loss=np.subtract), r"such as model\.predict, got LogisticRegression"),
-    (lambda: SWITCH(MODEL.predict, loss="zero_one"), "predictions and targets.*got 'zero_one'"),
     (lambda: m.importance_cloud(PROBLEM, X, Y), "which has no draws"),
     *(
         (lambda kind=kind: m.importance_cloud(SET, X, Y, measure=kind), "needs linear models.*Pred")

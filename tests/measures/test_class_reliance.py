@@ -11,7 +11,7 @@ from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import model_class_reliance, model_reliance
 from rashomon_explorer.measures.ranges import declared_problem, penalised_problem
 from rashomon_explorer.measures.ranges.level_set import curvature
-from rashomon_explorer.measures.reliance import level_set, pair_losses, switching_loss
+from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.class_reliance import SquareClass
 from rashomon_explorer.measures.reliance.level_set import Quadratic, project_to_level_set
 from rashomon_explorer.measures.reliance.logistic import (
@@ -28,6 +28,7 @@ from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
+from tests.measures.test_model_reliance import switched_loss
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.7, 0.7, (40, 2))
@@ -348,7 +349,7 @@ def test_a_fitted_scikit_learn_model_has_its_own_reliance(kind, loss):
     table = model_reliance(model, X, targets)
     pd.testing.assert_frame_equal(table, model_reliance(penalised_problem(model, X, targets)))
     scores = model.predict if kind is Ridge else model.decision_function
-    expected = switching_loss(scores, X, targets, features=0, loss=loss)
+    expected = switched_loss(scores, X, targets, [0], loss)
     expected -= float(np.mean(loss(scores(X), targets)))
     assert table.loc[0, "x0"] == pytest.approx(expected, rel=1e-3, abs=1e-5)
 

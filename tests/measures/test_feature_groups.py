@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rashomon_explorer import RashomonClassifier, load_csv
 from rashomon_explorer import measures as m
-from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
 from rashomon_explorer.sets.linear import checked_groups, groups_by_name
+from tests.measures.test_model_reliance import switched_loss
 from tests.release.cases import largest_changes, models_of
 
 NAMES = ["age", "home=own", "home=rent", "home=none"]
@@ -79,8 +79,8 @@ def test_the_columns_of_a_group_move_together(models, table):
     after, before = (loss(models.scores(X), y).mean(axis=1) for X in (moved, rows))
     np.testing.assert_allclose(values[:, 1], after - before, atol=1e-12)
     # The same over all pairs, by brute force for one model.
-    predict = models.to_sklearn(0).predict_proba
-    switched = switching_loss(lambda X: predict(X)[:, 1], rows, y, "home", loss=loss)
+    predict = lambda X: models[[0]].scores(X)[0]  # noqa: E731
+    switched = switched_loss(predict, rows, y, [1, 2, 3], loss)
     found = m.model_reliance(models, rows, y)["home"][0]
     assert found == pytest.approx(switched - before[0])
     together, alone = (m.linear_shap(models, rows, features=f) for f in (None, "columns"))

@@ -16,7 +16,6 @@ from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
 from rashomon_explorer.sets import from_estimators
-from rashomon_explorer.trees import CountedTrees
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 RNG = np.random.default_rng(0)
@@ -41,7 +40,6 @@ with warnings.catch_warnings():
 PSI = measures.relative_psi(PROBLEM, 0.05)
 _CENTRE = np.array([1.0, 0.5, 0.2, 0.0])
 BALL = dataclasses.replace(SET, ellipsoid=CutEllipsoid(_CENTRE, np.eye(4), 0.1, 4.0, _CENTRE))
-TREES = CountedTrees(D > 0, Y, max_leaves=3).draw(4, 0.1, random_state=0)
 GROUPS = pd.Series(np.arange(N) % 3 % 2, index=INDEX, name="g")
 REVERSED = D.index[::-1]
 LABELS = pd.DataFrame(SET.labels(D), columns=INDEX)
@@ -72,7 +70,6 @@ ARGUMENTS = {
 OWN = {
     "declared_problem": {"estimator": FIT},
     "disagreement_decomposition": {"measure": "disagreement"},
-    "divided_loss": {"features": ["a"], "random_state": 0},
     "fairness_frame": {"labels": LABELS.iloc[0]},
     "importance_cloud": {"measure": "reliance", "features": None},
     "model_class_reliance": {"models_or_problem": NUMBERS},
@@ -93,9 +90,7 @@ OWN = {
         "n_models": 8,
         "random_state": 0,
     },
-    "switching_loss": {"features": ["a"]},
     "tree_shap": {"models": ARRAYS},
-    "reliance_over_draws": {"models": TREES, "X": D > 0},
     "linear_pattern_count": None,
 }
 OF_ROWS = ("X", "x", "labels", "scores", "values", "y", "groups", "strata", "sample_weight")
@@ -116,12 +111,6 @@ def exported():
 
 def arguments(name, function):
     own = OWN.get(name, {})
-    if {"predict", "loss"} <= set(inspect.signature(function).parameters):
-        own = {
-            **own,
-            "predict": lambda rows: rows["a"] - rows["c"],
-            "loss": lambda prediction, target: (prediction - target) ** 2,
-        }
     found = dict(own)
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD or key in own:

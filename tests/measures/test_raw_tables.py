@@ -59,13 +59,13 @@ EXACT_RANGES = m.exact_coefficient_ranges(m.declared_problem(LINEAR, X, Y), 0.1)
 ENCODED = np.asarray(LINEAR.encoder_.transform(X))
 DECLARED = m.declared_problem(LINEAR, X, Y)
 MADE = {"linear": LINEAR, "ellipsoid": REGION, "trees": TREES}
-TREES_ONLY = {"plot_rules", "plot_tree_use", "plot_trees", "reliance_over_draws", "rules_table"}
+TREES_ONLY = {"plot_rules", "plot_tree_use", "plot_trees", "rules_table"}
 KIND = dict.fromkeys({"released_flips", "released_ranges"}, "ellipsoid")
 KIND |= dict.fromkeys({*TREES_ONLY, "tree_shap"}, "trees")
 ALONE = lambda f, who, X: f(who)  # noqa: E731
 WITH_TARGETS = lambda f, who, X: f(who, X, Y)  # noqa: E731
 SPECIAL = {
-    **dict.fromkeys(TREES_ONLY - {"reliance_over_draws"}, ALONE),
+    **dict.fromkeys(TREES_ONLY, ALONE),
     **dict.fromkeys(["coefficient_spread", "plot_bounds", "plot_losses"], ALONE),
     **dict.fromkeys(["plot_coefficients", "plot_coefficient_spread"], ALONE),
     **dict.fromkeys(["conditional_reliance", "importance_cloud", "model_reliance"], WITH_TARGETS),
@@ -83,7 +83,6 @@ SPECIAL = {
     "plot_ranges": lambda f, who, X: f(who, EXACT_RANGES),
     "plot_two_sets": lambda f, who, X: f(who, who),
     "plot_what_if": lambda f, who, X: f(who, X[:1], X[1:2]),
-    "reliance_over_draws": WITH_TARGETS,
     "reliance_within": lambda f, who, X: f(who, X, Y, GROUPS),
     "set_problem": lambda f, who, X: f(who, X, Y).minimum.theta,
     "shap_importance": lambda f, who, X: f(who, X, background=X[:9]),

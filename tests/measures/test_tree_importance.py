@@ -9,11 +9,10 @@ import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer import measures as m
-from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.sets.treefarms import tree_set
 from rashomon_explorer.trees import CountedTrees
-from tests.measures.test_model_reliance import shapley
+from tests.measures.test_model_reliance import shapley, switched_loss
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +96,7 @@ def test_reliance_within_strata_one_by_one(table, drawn):
             switched = 0.0
             for level in (0, 1):
                 rows, some = X.to_numpy()[strata == level], codes[strata == level]
-                loss = switching_loss(predict, rows, some, columns, loss=np.not_equal)
+                loss = switched_loss(predict, rows, some, columns, np.not_equal)
                 switched += (strata == level).mean() * loss
             own = (predict(X.to_numpy()) != codes).mean()
             assert found.loc[draw, name] == pytest.approx(switched - own, abs=1e-12)

@@ -9,7 +9,6 @@ import pytest
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import enough_draws, model_reliance
-from rashomon_explorer.measures.reliance import reliance_over_draws
 from rashomon_explorer.release import release
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.losses import ClippedShare
@@ -83,20 +82,13 @@ class TestRelease:
             ClippedShare().check(_public(private, *table, None, (), charged=False)[0])
 
 
-def test_reliance_and_stopping_need_independent_draws(drawn, private, table, tmp_path):
-    every, found = model_reliance(drawn, *table), reliance_over_draws(drawn, *table)
-    for name, row in found.iterrows():
-        assert every[name].iloc[int(row["draw_least"])] == row["least"] == every[name].min()
-        assert every[name].iloc[int(row["draw_most"])] == row["most"] == every[name].max()
-        assert row["low"] <= row["mean"] <= row["high"]
+def test_the_stopping_rule_needs_independent_draws(drawn, private, table, tmp_path):
     drawn.save(tmp_path / "a.npz")
     assert RashomonSet.load(tmp_path / "a.npz").independent
     assert private.independent and private.release().mechanism == "exact"
     labels = drawn.labels(table[0])
     assert enough_draws("disagreement", labels, mechanism=drawn.mechanism).n_draws
     enumerated = from_treefarms(drawn.to_treefarms())
-    with pytest.raises(TypeError, match="independent draws of trees"):
-        reliance_over_draws(enumerated, *table)
     with pytest.raises(ValueError, match="dependence between draws"):
         enough_draws("disagreement", labels, mechanism=enumerated.mechanism)
     with pytest.raises(ValueError, match="zero_one"):

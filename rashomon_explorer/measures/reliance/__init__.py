@@ -7,15 +7,7 @@ from rashomon_explorer._utils.imports import lazy_names
 if TYPE_CHECKING:
     from rashomon_explorer.measures.reliance.class_reliance import *
     from rashomon_explorer.measures.reliance.set_reliance import *
-    from rashomon_explorer.measures.reliance.switching import *
 
-__all__ = [
-    "DividedLoss",
-    "divided_loss",
-    "model_class_reliance",
-    "model_reliance",
-    "reliance_over_draws",
-    "switching_loss",
-]
+__all__ = ["model_class_reliance", "model_reliance"]
 
 __getattr__, __dir__ = lazy_names(__name__, __all__)

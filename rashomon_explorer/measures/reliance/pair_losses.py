@@ -269,7 +269,7 @@ def _every_pair(base: FloatArray, moving: FloatArray, targets: FloatArray, loss:
     if models * n * n > MOST_PAIRS:
         raise ValueError(
             f"this loss needs all pairs of rows, {models} × {n:,}², more than the limit "
-            f"{MOST_PAIRS:,}: pass fewer rows or models, or estimate by divided_loss"
+            f"{MOST_PAIRS:,}: pass fewer rows or models"
         )
     total = np.zeros(models)
     for b, a, model in zip(base, moving, range(models), strict=True):

@@ -103,8 +103,8 @@ def linear_models(models: Any) -> RashomonSet | ReleasedSet:
             ) from error
     raise TypeError(
         "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
-        f"trees, got {type(models).__name__}: for other models use switching_loss or "
-        "divided_loss with the predict function of each model"
+        f"trees, got {type(models).__name__}: permutation_importance is for "
+        "any models"
     )
 
 
