@@ -31,19 +31,23 @@ def measure(seconds: float) -> list[dict[str, Any]]:
     for name, work in works.items():
         entries.append(_entry(name, median_seconds(work, seconds / len(works))))
     grid = np.linspace(0, 0.02, THRESHOLDS)
-    for name, values in (("ambiguity", labels), ("disagreement", labels), ("range_width", scores)):
+    models = _models(labels, scores, excess=excess, psi=0.02)
+    for name in ("ambiguity", "disagreement", "range_width"):
         start = time.perf_counter()
-        measures.multiplicity_curve(name, values, excess, grid)
+        measures.multiplicity_table(models, psi=grid, measures=[name])
         entries.append(_entry(f"{name} at {THRESHOLDS} psi", time.perf_counter() - start))
     return entries
 
 
 def _table(labels: Any, scores: Any) -> object:
     """Tabulate all measures of models whose labels and scores are known."""
-    models = SimpleNamespace(
-        task="classification", n_draws=MODELS, labels=lambda X: labels, scores=lambda X: scores
-    )
+    models = _models(labels, scores)
     return measures.multiplicity_table(models, tolerance=TOLERANCE, inside_only=False)
+
+
+def _models(labels: Any, scores: Any, **excess: Any) -> SimpleNamespace:
+    predictions = {"labels": lambda X: labels, "scores": lambda X: scores}
+    return SimpleNamespace(task="classification", n_draws=MODELS, **predictions, **excess)
 
 
 def _works(labels: Any, scores: Any) -> dict[str, Callable[[], object]]:

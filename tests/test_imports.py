@@ -193,9 +193,9 @@ from rashomon_explorer import measures
 from rashomon_explorer.measures import fairness, multiplicity
 labels, y, groups = np.array([[0, 0, 1, 1], [0, 1, 1, 1]]), [0, 1, 0, 1], list("aabb")
 measures.ambiguity(labels), measures.disagreement(labels), multiplicity.cohen_kappa(labels)
-measures.rashomon_capacity(labels), measures.by_group("score_std", labels, groups)
+measures.rashomon_capacity(labels), multiplicity.score_std(labels)
 measures.fairness_gaps(labels, y, groups), measures.frontier([0.1, 0.2], losses=[0.3, 0.2])
-measures.importance_spread(labels, list("abcd")), measures.rashomon_ratio([0.1, 0.2], psi=0.1)
+measures.importance_spread(labels, list("abcd"))
 measures.disagreement_decomposition(labels, inside=np.array([True, True]))
 measures.ConfidenceSequence().update(labels.mean(axis=1))
 """

@@ -421,12 +421,6 @@ def _refuse_missing_labels(array: NDArray[Any], name: str) -> None:
         raise ValueError(f"{name} holds {what} for {of_model}row {row}")
 
 
-def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
-    """Row mask of each group in category order, including categories without rows."""
-    codes, names = group_codes(groups, n_rows)
-    return {name: codes == code for code, name in enumerate(names)}
-
-
 def group_codes(
     groups: ArrayLike | pd.Series, n_rows: int
 ) -> tuple[NDArray[np.integer[Any]], list[Any]]:

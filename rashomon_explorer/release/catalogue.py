@@ -60,10 +60,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         "it is a mean over different patterns, and one record can double their number",
         "'disagreement'",
     ),
-    "pattern_ratio": (
-        "one record can be the only one that distinguishes many draws: the count can double",
-        "'disagreement'",
-    ),
     "reliance_ratio": (
         "its denominator is a loss that can be 0, near which one record changes it without bound",
         "'reliance', the difference e_switch − e_orig",

@@ -32,13 +32,11 @@ FITTED = lambda model, y: m.penalised_problem(model.fit(X, y), X, y)  # noqa: E7
 SPLIT = partial(m.disagreement_decomposition, [[0, 1], [1, 1], [0, 0], [1, 0]])
 MASK = [True, True, True, False]
 GAPS = partial(m.fairness_gaps, [[1, 0, 1, 0]], [1, 0, 1, 0])
-SCORES = partial(m.score_gaps, [[0.2, 0.4, 0.6, 0.8]])
 FOUR, SIDES = [0, 1, 0, 1], list("aabb")
 UNUSED = pd.Series(pd.Categorical(SIDES, categories=list("abc")), name="sex")
 CLASS = partial(m.model_class_reliance, SQUARED)
 RID = partial(m.rid, Problem, X, Y)
 PEOPLE = partial(m.draws_in_range, exact=m.exact_ranges(PROBLEM, 0.1))
-CURVE = m.multiplicity_curve
 TABLE = partial(m.multiplicity_table, SET)
 CLOUD = pd.DataFrame({"a": [1.0, 2.0, NAN]})
 
@@ -56,7 +54,6 @@ LABELS_AND_SCORES = [
     (lambda: m.discrepancy([[0, 1]], "any"), "'any pair', got 'any'"),
     (lambda: multiplicity.abstention([[0, 1]]), "at least two models"),
     (lambda: multiplicity.abstention(TWO, kappa=1.5), r"kappa must be in \[0, 1\], got 1.5"),
-    (lambda: multiplicity.pattern_ratio(TWO, 1), "got 1 and the set has 2"),
     (lambda: multiplicity.delta_ambiguity([[0.1]], tolerance=NAN), "not a privacy parameter"),
     (lambda: multiplicity.delta_ambiguity([[1]], tolerance=1, baseline=[1, 2]), r"shape \(1,\)"),
     (lambda: multiplicity.delta_ambiguity([[1]], tolerance=1, baseline=[NAN]), "holds NaN"),
@@ -67,14 +64,6 @@ LABELS_AND_SCORES = [
     (lambda: m.decide_or_abstain([[0.1, 0.2]]), "at least two models"),
     (lambda: m.rashomon_capacity([[[0.5, 0.2]]] * 2), "must sum to 1 .* got a sum of 0.7"),
     (lambda: m.rashomon_capacity([[0.1]], unit="nats"), "unit must be 'bits' or 'classes'"),
-    (lambda: m.rashomon_ratio([], 0.1), "at least one"),
-    (lambda: m.rashomon_ratio([NAN], 0.1), "excess holds NaN"),
-    (lambda: m.linear_rashomon_ratio(CUT, 0.1), "must have a ball of models"),
-    (lambda: CURVE("ambiguity", [[0]], [0, 1], 1), "each of 1 models"),
-    (lambda: CURVE("ambiguity", [[0]], [NAN], 1), "holds NaN"),
-    (lambda: m.by_group("range_width", [[0.1, 0.2]], "ab"), "each of 2 rows"),
-    (lambda: m.by_group("range_width", [[0.1]], [None]), "no group for row 0"),
-    (lambda: m.by_group("ambiguity", [0, 1], ["a", "b"]), r"values must have shape .* got \(2,\)"),
     (lambda: TABLE(psi=0.6), "psi must be between 0 and 0.5, the threshold of the draws"),
     (lambda: TABLE(psi=0.1, inside_only=False), "omit psi for all draws"),
     (lambda: TABLE(measures=["volume"]), "measure must be one of"),
@@ -108,9 +97,6 @@ FAIRNESS = [
     (lambda: GAPS(SIDES, "demographic_parity"), "a list of names"),
     (lambda: GAPS(SIDES, agg="product"), "'difference' or 'ratio', got 'prod"),
     (lambda: GAPS(SIDES, method="to_best"), "'to_overall', got 'to_best'"),
-    (lambda: m.score_gaps([[2.0, 0, 0, 0]], FOUR, SIDES), "probabilities in"),
-    (lambda: SCORES([3, 0, 1, 0], SIDES), "y of 0 and 1"),
-    (lambda: SCORES(FOUR, SIDES, ["mean_prediction"], agg="ratio"), "allows no ratio"),
     (lambda: m.frontier([0.1], accuracy=[1], losses=[1]), "exactly one of accuracy"),
     (lambda: m.frontier([NAN], accuracy=[0.9]), "at least one model"),
     (lambda: m.frontier([0.1, 0.2], losses=[0.9]), r"gaps has shape \(2,\)"),
@@ -143,6 +129,7 @@ RELIANCE = [
     (lambda: m.importance_distribution([[[1]]], ["a"]).quantile(0), r"lie in \(0, 1\], got 0"),
     (lambda: CLASS(), "psi is required"),
     (lambda: CLASS(psi=0.01, form="gap"), "form must be one of"),
+    (lambda: m.model_class_reliance(CUT, psi=0.1), "must have a ball of models"),
     (lambda: m.model_class_reliance(EXACT, psi=0.1, form="ratio"), "these rows with zero loss"),
     (lambda: CLASS(psi=0.01, feature_names=["age"]), "feature_names must hold 2 names, got 1"),
     (lambda: CLASS(psi=0.01, draws=[[1.0]]), r"coef must have shape \(n_models, 3\), got"),
@@ -187,9 +174,6 @@ DECOMPOSITION = [
 KINDS = [
     (lambda: m.ambiguity(SET), r"got a PredictorSet: use models\.labels\(X\)"),
     (lambda: m.rashomon_capacity(SET), r"got a PredictorSet: use models\.scores\(X\)"),
-    (lambda: m.by_group(TWO, ["a", "b"], "ambiguity"), r"by_group\(measure, values, groups\)"),
-    (lambda: m.by_group("delta_ambiguity", [[0.1]], ["a"]), "needs tolerance="),
-    (lambda: CURVE("disagreement", [[0]], [0], 1, baseline=0), r"options \[\], got \['baseline'\]"),
     (lambda: TABLE(measures=["delta_ambiguity"]), "needs tolerance="),
     (lambda: m.multiplicity_table(np.zeros((2, 2))), "must be a set of models, got ndarray"),
     (lambda: m.fairness_audit(pd.DataFrame(), X, Y, Y), "or PredictorSet, got DataFrame"),

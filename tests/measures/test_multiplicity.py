@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,8 +28,8 @@ SCORES = arrays(
 )
 RNG = np.random.default_rng(0)
 MANY = RNG.random((40, 60))
-EXCESS = RNG.random(40).round(2)
-PSI = np.array([0.5, -0.1, 0.07, 0.5, 2.0, *RNG.random(6)])
+EXCESS = RNG.random(40).round(2) + 0.01
+PSI = np.array([0.5, 0.0, 0.07, 0.5, 2.0, *RNG.random(2)])
 GROUPS = RNG.choice(["old", "young"], 60)
 
 
@@ -142,50 +143,25 @@ def test_orders_do_not_matter_and_a_baseline_is_an_index_or_predictions(name):
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_curve_is_the_measure_of_each_nested_set_and_extremes_never_fall(name):
+def test_a_table_is_the_measure_of_each_nested_set_and_group_and_extremes_never_fall(name):
     values, options = of(name)
-    if "baseline" in MEASURES[name].options:
-        options["baseline"] = values[7]
-    curve = multiplicity.multiplicity_curve(name, values, EXCESS, PSI, **options)
-    by_function = multiplicity.multiplicity_curve(
-        lambda x: MEASURES[name](x, **options), values, EXCESS, PSI
-    )
-    each = [
-        MEASURES[name](inside, **options) if len(inside := values[EXCESS <= psi]) else math.nan
-        for psi in PSI
-    ]
-    np.testing.assert_allclose(curve, each, equal_nan=True)
-    np.testing.assert_allclose(by_function, each, equal_nan=True)
+    given = {"labels": lambda X: values, "scores": lambda X: values, "excess": EXCESS, "psi": 2.0}
+    models = SimpleNamespace(task="classification", n_draws=40, n_classes=3, **given)
+    groups = pd.Categorical(GROUPS, categories=["old", "young", "nobody"])
+    asked = {"measures": [name], "baseline": MANY[7], **options}
+    table = multiplicity_table(models, psi=PSI, groups=groups, **asked)
+    reference = MANY[7] if MEASURES[name].of == "scores" else (MANY[7] > 0.5).astype(int)
+    for line in table.itertuples():
+        inside, rows = EXCESS <= line.psi, (GROUPS == line.group) | (line.group == "all rows")
+        own = {"baseline": reference[rows]} if "baseline" in MEASURES[name].options else {}
+        expected = math.nan
+        if inside.any() and rows.any():
+            expected = MEASURES[name](values[inside][:, rows], **options, **own)
+        assert (line.models, line.rows) == (inside.sum(), rows.sum())
+        assert line.value == pytest.approx(expected, nan_ok=True)
     if MEASURES[name].sampled == "lower bound":
-        rising = curve[np.argsort(PSI)][1:]  # without the ψ below all models
-        assert (np.diff(rising) >= 0).all() and rising[-1] > 0
-
-
-def test_a_baseline_by_place_is_the_same_model_for_every_threshold():
-    curve = multiplicity.multiplicity_curve(
-        "ambiguity", [[1, 1], [0, 1], [0, 0]], [0.9, 0.1, 0.5], [0.2, 0.6, 1.0], baseline=0
-    )
-    assert curve.tolist() == [0.5, 1.0, 1.0]
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_group_is_the_measure_of_its_rows(name):
-    values, options = of(name)
-    groups = pd.Series(
-        pd.Categorical(GROUPS, categories=["old", "young", "nobody"]), index=range(60, 0, -1)
-    )
-    baseline = values[3] if "baseline" in MEASURES[name].options else None
-    table = multiplicity.by_group(name, values, groups, **options, **_with(baseline))
-    assert table["rows"].tolist() == [*((GROUPS == g).sum() for g in ("old", "young")), 0]
-    for group, value in table["value"].dropna().items():
-        rows = GROUPS == group
-        own = _with(None if baseline is None else baseline[rows])
-        assert value == pytest.approx(MEASURES[name](values[:, rows], **options, **own))
-    assert math.isnan(table.loc["nobody", "value"]) and table["value"].notna().sum() == 2
-
-
-def _with(baseline):
-    return {} if baseline is None else {"baseline": baseline}
+        rising = table[table["group"] == "all rows"].sort_values("psi")["value"].dropna()
+        assert (np.diff(rising) >= 0).all() and rising.iloc[-1] > 0
 
 
 @pytest.mark.parametrize(("ones", "models"), [(0, 9), (1, 8), (4, 8), (13, 101)])
@@ -195,16 +171,6 @@ def test_two_classes_have_the_published_self_consistency(ones, models):
     assert multiplicity.self_consistency(labels)[0] == pytest.approx(expected)
     assert multiplicity.row_disagreement(labels)[0] == pytest.approx(1 - expected)
     assert multiplicity.abstention(labels)[0] == (expected < 0.75)
-
-
-@pytest.mark.parametrize("parameters", [1, 2, 3])
-def test_linear_patterns_by_counting(parameters):
-    """Signs of many random models on five rows in general position."""
-    rng = np.random.default_rng(0)
-    rows, models = rng.standard_normal((parameters, 5)), rng.standard_normal((20_000, parameters))
-    count = multiplicity.linear_pattern_count(5, parameters)
-    assert multiplicity.pattern_count(models @ rows > 0) == count
-    assert multiplicity.pattern_ratio([[0, 1], [1, 1]], count) == 2 / count
 
 
 @settings(max_examples=15)

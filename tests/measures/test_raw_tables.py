@@ -98,7 +98,7 @@ OF_PROBLEMS = {
     "proved_people": lambda f, problem, X: f(problem, 0.1, X[:9]),
     "recourse": lambda f, problem, X: f(problem, 0.01, X[:5], ["age"]).people,
 }
-WITHOUT_ROWS = {"exact_coefficient_ranges", "exact_ranges", "linear_rashomon_ratio", "relative_psi"}
+WITHOUT_ROWS = {"exact_coefficient_ranges", "exact_ranges", "relative_psi"}
 SEVERAL = {"plot_exact_ranges", "plot_people_ranges", "plot_importance_pair"}  # take a table made
 
 

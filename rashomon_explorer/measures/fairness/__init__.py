@@ -19,9 +19,7 @@ __all__ = [
     "fairness_frame",
     "fairness_gaps",
     "frontier",
-    "group_rates",
     "multiplicity_by_person_group",
-    "score_gaps",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, __all__)

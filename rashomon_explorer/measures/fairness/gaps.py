@@ -97,93 +97,11 @@ def fairness_gaps(
     check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
     outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
-    coded_groups = Groups.from_attributes(groups, len(outcomes.truth))
-    return _gaps(outcomes, coded_groups, names, agg, method)
-
-
-@by_index
-def score_gaps(
-    scores: ArrayLike,
-    y: ArrayLike,
-    groups: GroupsLike,
-    metrics: Sequence[str] = USUAL_SCORE_GAPS,
-    *,
-    agg: str = "difference",
-    method: str = "between_groups",
-    n_bins: int = 10,
-) -> pd.DataFrame:
-    """Group gaps of every model's scores: calibration of probabilities, errors of regressors.
-
-    A gap is computed from the groups' values as in :func:`fairness_gaps`. The values:
-
-    - ``calibration_in_the_large``: mean of y − s (Van Calster et al. 2019), signed, so groups with
-      opposite errors of the same size have a gap; for a regressor the mean residual;
-    - ``expected_calibration_error``: Σ_b (n_b/n)·|mean y − mean s in b| over ``n_bins`` bins of
-      equal width (Naeini, Cooper and Hauskrecht 2015). It is biased upwards, more so for fewer
-      rows: of two calibrated groups the smaller one looks worse (docs/measures.md);
-    - ``mean_prediction``: mean of s, demographic parity of scores;
-    - ``mean_absolute_error``: mean of |y − s|.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_models, n_rows)
-        Probabilities of one class, or predicted targets.
-    y : array-like of shape (n_rows,)
-        Targets; for probabilities 1 for their class and 0 otherwise.
-    metrics : sequence of str
-        Keys of ``SCORE_GAPS``.
-    groups, agg, method
-        As for :func:`fairness_gaps`; ``agg="ratio"`` not for values that may be negative.
-    n_bins : int, default=10
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per model; columns such as ``calibration_in_the_large_difference``.
-
-    Raises
-    ------
-    ValueError
-        If a shape, value or name is wrong, there is only one group, or a category has no rows.
-
-    Examples
-    --------
-    >>> found = score_gaps([[0.5, 0.5, 0.5, 0.5]], [1, 0, 1, 1], ["a", "a", "b", "b"])
-    >>> found.round(6).values.tolist()
-    [[0.5, 0.5]]
-    """
-    check_kinds(agg, method)
-    names = check_names(metrics, SCORE_GAPS)
-    outcomes = rates.ScoreOutcomes.from_scores(scores, y, n_bins)
-    coded_groups = Groups.from_attributes(groups, len(outcomes.truth))
-    return _gaps(outcomes, coded_groups, names, agg, method)
-
-
-@by_index
-def group_rates(
-    labels: ArrayLike, y: ArrayLike, groups: GroupsLike, rate: str, *, positive: Any = None
-) -> pd.DataFrame:
-    """Rate of every model in every group.
-
-    Parameters
-    ----------
-    labels, y, groups, positive
-        As for :func:`fairness_gaps`.
-    rate : str
-        A key of ``LABEL_RATES``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per model, one column per group.
-    """
-    check_names([rate], rates.LABEL_RATES)
-    outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
     coded = Groups.from_attributes(groups, len(outcomes.truth))
-    sizes = {rate: RATES[rate].sizes(rate, outcomes, coded)}
-    sums = rate_sums([rate], outcomes, coded.codes, len(coded.names))
-    values = rate_values(sums, sizes)[rate][:, :-1]
-    return pd.DataFrame(values, columns=coded.index()).rename_axis(index="model")
+    needed = _unique(rate for name in names for rate in GAPS[name])
+    sizes = {rate: RATES[rate].sizes(rate, outcomes, coded) for rate in needed}
+    sums = rate_sums(needed, outcomes, coded.codes, len(coded.names))
+    return gap_table(names, rate_values(sums, sizes), agg, method).add_suffix(f"_{agg}")
 
 
 RateValues = dict[str, FloatArray]
@@ -217,15 +135,6 @@ def gap_table(names: Sequence[str], values: RateValues, agg: str, method: str) -
         gaps[rate] = _GAPS[agg, method](values[rate][:, :-1], values[rate][:, -1:])
     columns = {name: _WORSE[agg]([gaps[rate] for rate in GAPS[name]]) for name in names}
     return pd.DataFrame(columns).rename_axis(index="model")
-
-
-def _gaps(
-    outcomes: rates.Outcomes, groups: Groups, names: Sequence[str], agg: str, method: str
-) -> pd.DataFrame:
-    needed = _unique(rate for name in names for rate in GAPS[name])
-    sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in needed}
-    sums = rate_sums(needed, outcomes, groups.codes, len(groups.names))
-    return gap_table(names, rate_values(sums, sizes), agg, method).add_suffix(f"_{agg}")
 
 
 def check_names(metrics: Sequence[str], allowed: Mapping[str, Any]) -> list[str]:

@@ -277,7 +277,13 @@ SCORE_RATES: Mapping[str, Rate] = {
     "calibration_in_the_large": Rate(_residuals, signed=True),
     "expected_calibration_error": CalibrationError(_residuals),
 }
-"""Values of scores by name; see :func:`score_gaps`."""
+"""Values of scores by name, of probabilities s of one class or predicted targets s.
+
+``calibration_in_the_large`` is the mean of y − s (Van Calster et al. 2019), signed, so groups with
+opposite errors of the same size have a gap. ``expected_calibration_error`` is
+Σ_b (n_b/n)·|mean y − mean s in b| over bins of equal width (Naeini, Cooper and Hauskrecht 2015); it
+is biased upwards, more so for fewer rows (docs/measures.md).
+"""
 
 
 _DEFAULTS = ({0, 1}, {-1, 1})

@@ -10,17 +10,14 @@ if TYPE_CHECKING:
     from rashomon_explorer.measures.multiplicity.labels import *
     from rashomon_explorer.measures.multiplicity.measure import *
     from rashomon_explorer.measures.multiplicity.pairs import *
-    from rashomon_explorer.measures.multiplicity.ratio import *
     from rashomon_explorer.measures.multiplicity.scores import *
     from rashomon_explorer.measures.multiplicity.table import *
 
 __all__ = [
     "MEASURES",
     "Measure",
-    "Ratio",
     "abstention",
     "ambiguity",
-    "by_group",
     "capacity_bounds",
     "cohen_kappa",
     "decide_or_abstain",
@@ -29,17 +26,12 @@ __all__ = [
     "delta_obscurity",
     "disagreement",
     "discrepancy",
-    "linear_pattern_count",
-    "linear_rashomon_ratio",
-    "multiplicity_curve",
     "multiplicity_table",
     "obscurity",
     "pattern_count",
     "pattern_diversity",
-    "pattern_ratio",
     "range_width",
     "rashomon_capacity",
-    "rashomon_ratio",
     "row_disagreement",
     "score_std",
     "score_variance",

@@ -65,14 +65,9 @@ class Measure:
     ) -> float:
         """Measure of all models on all rows, from labels or scores (n_models, n_rows, …)."""
         predictions = PREPARE[self.of](values, baseline)
-        return float(self.curve(predictions, np.array([len(predictions.values)]), **options)[0])
-
-    def curve(self, predictions: Predictions, sizes: Sizes, **options: Any) -> FloatArray:
-        """Measure of the first ``size`` models for each size; NaN for no models."""
-        if not sizes.any():
-            return np.full(len(sizes), np.nan)
+        sizes = np.array([len(predictions.values)])
         sums = self.kernel(predictions, model_steps(predictions.values, sizes), **options)
-        return self.at(sums, predictions.values.shape[1], sizes)
+        return float(self.at(sums, predictions.values.shape[1], sizes)[0])
 
     def at(self, sums: Any, n_rows: int, sizes: Sizes) -> FloatArray:
         """Measure for sizes in any order, from the sums over all rows; NaN for 0 models."""

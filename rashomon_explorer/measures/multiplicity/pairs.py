@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.threads import thread_map
-from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import Bytes, Predictions, Steps
 from rashomon_explorer.measures.multiplicity.measure import ESTIMATE, LOWER_BOUND, Measure, Sizes
 
@@ -236,67 +234,6 @@ def pattern_count(labels: ArrayLike) -> int:
         For sampled models a lower bound on the set's count.
     """
     return int(PATTERN_COUNT(labels))
-
-
-def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
-    """Ratio of the set's number of distinct label vectors to that of the whole model class.
-
-    The pattern Rashomon ratio (Semenova, Rudin and Parr, FAccT 2022). For sampled models the
-    numerator is a lower bound.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_models, n_rows)
-        Labels predicted by the models of the set.
-    among : int or array-like of shape (n_all_models, n_rows)
-        Number of label vectors of the whole class, such as :func:`linear_pattern_count`; or the
-        labels predicted by all its models, including the set's.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> pattern_ratio([[0, 1], [1, 1]], among=[[0, 0], [0, 1], [1, 0], [1, 1]])
-    0.5
-    >>> pattern_ratio([[0, 1], [1, 1]], among=linear_pattern_count(2, 2))
-    0.5
-    """
-    inside = pattern_count(labels)
-    n_patterns = among if isinstance(among, int | np.integer) else pattern_count(among)
-    if n_patterns < inside:
-        raise ValueError(
-            f"among must hold every label vector of the model class, got {n_patterns} and the set "
-            f"has {inside}"
-        )
-    return inside / int(n_patterns)
-
-
-def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
-    """Return the number of labellings of rows in general position by linear classifiers.
-
-    2·Σ_{k<p} C(n − 1, k) with p parameters, including any intercept (Cover 1965). For rows in
-    special position it is an upper bound. It does not apply to more than two classes.
-
-    Parameters
-    ----------
-    n_rows, n_parameters : int
-        At least 1.
-
-    Returns
-    -------
-    int
-        Exact count, which may have many digits.
-
-    Examples
-    --------
-    >>> linear_pattern_count(n_rows=4, n_parameters=3)
-    14
-    """
-    check_count(n_rows=n_rows, n_parameters=n_parameters)
-    return 2 * sum(math.comb(n_rows - 1, k) for k in range(min(n_parameters, n_rows)))
 
 
 def pattern_diversity(labels: ArrayLike) -> float:
