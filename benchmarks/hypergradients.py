@@ -22,10 +22,12 @@ from rashomon_explorer.mechanisms.penalties import (
     drawn_where_level,
     plan_stationary,
 )
-from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
-from rashomon_explorer.mechanisms.penalties.langevin_walk import GradientLandscape, gradient_mapping
-from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
-from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.mechanisms.penalties.landscape import InnerProblem, OuterLoss, PenaltyBox
+from rashomon_explorer.mechanisms.penalties.stationary import (
+    GradientLandscape,
+    StationaryPlan,
+    gradient_mapping,
+)
 
 RESULTS = Path(__file__).parent / "results" / "hypergradients.json"
 BOUNDS, EPSILON = (0.5, 10.0), 1.0

@@ -20,9 +20,13 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
-from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox, column_groups
-from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
-from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.landscape import (
+    InnerProblem,
+    OuterLoss,
+    PenaltyBox,
+    column_groups,
+)
+from rashomon_explorer.mechanisms.penalties.mechanisms import validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import MECHANISMS, TuningPlan
 from rashomon_explorer.problem.problem import add_intercept
 

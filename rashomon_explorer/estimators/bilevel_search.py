@@ -31,8 +31,9 @@ from rashomon_explorer.mechanisms.penalties import (
 )
 from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties import mechanisms as penalty_mechanisms
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
-from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
+from rashomon_explorer.mechanisms.penalties.constants import MARGINS
+from rashomon_explorer.mechanisms.penalties.landscape import InnerProblem, OuterLoss
+from rashomon_explorer.mechanisms.penalties.mechanisms import PenaltySet, validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan, TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large

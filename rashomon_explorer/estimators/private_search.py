@@ -34,7 +34,7 @@ from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms import selection
-from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.mechanisms import validation_rows
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.selection import SELECTIONS, Candidate, SearchPlan

@@ -14,7 +14,7 @@ from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS
+from rashomon_explorer.mechanisms.penalties.constants import MARGINS
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.problem.problem import add_intercept
 

@@ -20,7 +20,7 @@ from rashomon_explorer.mechanisms.base import (
     hits_sentence,
 )
 from rashomon_explorer.mechanisms.bounds import hit_rate
-from rashomon_explorer.mechanisms.bounds.law import convex_law
+from rashomon_explorer.mechanisms.bounds.hit_rate import convex_law
 from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
 from rashomon_explorer.mechanisms.costs import CostTable, draws_guarantee
 from rashomon_explorer.mechanisms.improvements import Improvement, law_improvements

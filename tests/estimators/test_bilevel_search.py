@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.costs import draws_guarantee
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.mechanisms import validation_rows
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.privacy.audit import discrete
 from rashomon_explorer.problem.constants import row_bound

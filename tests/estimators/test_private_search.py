@@ -14,7 +14,7 @@ from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.estimators import private_search
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError, WeakGuaranteeWarning
-from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.mechanisms import validation_rows
 from rashomon_explorer.mechanisms.selection import Candidate
 from rashomon_explorer.privacy import approximate, gdp, pure
 from rashomon_explorer.privacy.conversions import zcdp_rho

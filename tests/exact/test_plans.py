@@ -12,7 +12,7 @@ from scipy.stats import gamma, norm
 from rashomon_explorer.mechanisms import costs as pricing
 from rashomon_explorer.mechanisms import guaranteed_hit_rate, plan
 from rashomon_explorer.mechanisms.centres import plan_noisy_minimiser
-from rashomon_explorer.mechanisms.certificates import gibbs_laws, localised, paths, sensitivity
+from rashomon_explorer.mechanisms.certificates import gibbs_laws, paths, sensitivity
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
     plan_perturbed_objective,
@@ -335,7 +335,7 @@ def test_the_excess_that_a_draw_is_above_with_a_small_probability(level, failure
         return math.exp(-y) * sums(p - 1, x + y) / sums(p, x) - failure
 
     y = brentq(surplus, 0.0, 100.0, xtol=1e-13) if surplus(0.0) > 0 else 0.0
-    found = localised.excess_quantile(p, 50.0, level, failure)
+    found = gibbs_laws.excess_quantile(p, 50.0, level, failure)
     assert found == pytest.approx((x + y) / 50.0, rel=1e-8)
 
 
@@ -351,7 +351,7 @@ def test_the_mean_excess_above(least):
         return sum(parts)
 
     whole, above = mass(cone, 0.0), mass(cone, least)
-    found = localised.mean_above(p, beta, level, least)
+    found = gibbs_laws.mean_above(p, beta, level, least)
     assert found[0] == pytest.approx(above / whole, rel=1e-6)
     assert found[1] == pytest.approx(mass(lambda e: e * cone(e), least) / above, rel=1e-6)
 
@@ -359,16 +359,16 @@ def test_the_mean_excess_above(least):
 def by_hand(psi, width, tau, failure, beta=BETA, p=3, m=0.5, diameter=3.0, priced=0.03006):
     """ε₁ and η of one draw (docs/certificates.md)."""
     base = psi + tau
-    q = localised.excess_quantile(p, beta, base + width, failure)
+    q = gibbs_laws.excess_quantile(p, beta, base + width, failure)
     if width:
-        q = min(q, base + width / 2 + localised.excess_quantile(p, beta, 0.0, failure))
+        q = min(q, base + width / 2 + gibbs_laws.excess_quantile(p, beta, 0.0, failure))
 
     def apart(e):
         return DELTA * min(math.sqrt(2 * e / m) + DELTA / m, diameter) + tau
 
     edge = brentq(lambda e: apart(e) - (psi - e), 0.0, psi) if apart(0.0) < psi else 0.0
     top = psi + tau + width
-    mass, mean = localised.mean_above(p, beta, top, min(edge, top))
+    mass, mean = gibbs_laws.mean_above(p, beta, top, min(edge, top))
     one_sided = beta * min(min(mass * apart(mean), priced) + apart(q), priced)
     reach = math.sqrt(2 * q / m)
     across = DELTA * min(2 * reach + DELTA / m, diameter)
@@ -383,7 +383,7 @@ def by_hand(psi, width, tau, failure, beta=BETA, p=3, m=0.5, diameter=3.0, price
 def test_localised_sets_aside_the_failures_of_all_draws(kinked, ball, draws, psi, width):
     law = gibbs_laws.GibbsLaw(kinked, ball, psi=psi, beta=BETA, width=width)
     epsilon, eta = by_hand(psi, width, 3e-5, 1e-8)
-    found = localised._draws(law, 1e-8, draws)
+    found = gibbs_laws._draws(law, 1e-8, draws)
     assert found.approximate_delta == exactly(draws * 1e-8)
     assert found.pure_epsilon == pytest.approx(draws * min(epsilon, eta), rel=1e-7)
     assert found.rho == pytest.approx(draws * min(eta, 2 * epsilon) ** 2 / 8, rel=1e-7)
@@ -393,15 +393,15 @@ def test_localised_pays_for_the_minimum_where_draws_go_all_over_the_domain(ball)
     """There two draws are D apart, and the minimum's error comes on top of it."""
     rough = Constants(n=100, p=3, L=2.0, M=math.inf, m=0.5, osc=1.0)
     law = gibbs_laws.GibbsLaw(rough, ball, psi=0.0, beta=2.0)
-    found = localised._draws(law, 1e-8, 2)
+    found = gibbs_laws._draws(law, 1e-8, 2)
     assert found.rho == pytest.approx(2 * (2.0 * (DELTA * 3.0 + 1e-3)) ** 2 / 8, rel=1e-9)
 
 
 def test_localised_shares_of_delta_are_of_all_draws_together(constants, ball):
     law = gibbs_laws.GibbsLaw(constants, ball, psi=0.01, beta=BETA)
-    one = localised.localised(law, delta=1e-6, n_draws=1).guarantee
+    one = gibbs_laws.localised(law, delta=1e-6, n_draws=1).guarantee
     assert one.approximate_delta == exactly(1e-6 * (1 - 1e-9))
-    many = localised.localised(law, delta=1e-6, n_draws=3).guarantee
+    many = gibbs_laws.localised(law, delta=1e-6, n_draws=3).guarantee
     shares = np.array([1 - 1e-9, 0.9, 0.5, 0.1, 0.01])
     assert np.isclose(many.approximate_delta, 1e-6 * shares, rtol=1e-9, atol=0).any()
 

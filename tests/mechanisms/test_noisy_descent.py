@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.langevin.sampled_plan import LocalisedDescent,
 from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, path_guarantee
 from rashomon_explorer.mechanisms.one_model import OneModelDetails
-from rashomon_explorer.mechanisms.penalties import langevin_walk
+from rashomon_explorer.mechanisms.penalties import stationary
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.problem.losses import SmoothedHingeLoss
@@ -358,8 +358,8 @@ def hypergradient_walk(landscape, stream, mu=0.7):
     planned = SimpleNamespace(constants=SimpleNamespace(smoothness=5.0), mu=mu, n_steps=STEPS)
     known = SimpleNamespace(gradient_tolerance=0.0, charged_slope=SLOPE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(langevin_walk, "known_at", lambda *_: known)
-        return langevin_walk.walk(landscape, planned, np.zeros(landscape.p), stream)
+        patch.setattr(stationary, "known_at", lambda *_: known)
+        return stationary.walk(landscape, planned, np.zeros(landscape.p), stream)
 
 
 def landscape_of(gradient, p):

@@ -15,12 +15,12 @@ from rashomon_explorer.mechanisms.bounds.excess import (
     uniform_stability,
 )
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
+    convex_law,
     enough_patience,
     hit_probability,
     hit_probability_from_excess,
     least_acceptance,
 )
-from rashomon_explorer.mechanisms.bounds.law import convex_law
 
 __all__ = [
     "accelerated_path_excess",

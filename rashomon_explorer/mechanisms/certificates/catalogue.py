@@ -12,7 +12,7 @@ from rashomon_explorer._utils.bisection import double
 from rashomon_explorer._utils.validation import check_count, check_delta, check_epsilon
 from rashomon_explorer.mechanisms.certificates import gibbs_laws
 from rashomon_explorer.mechanisms.certificates.base import Certificate, for_ledger
-from rashomon_explorer.mechanisms.certificates.localised import localised
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import localised
 from rashomon_explorer.mechanisms.certificates.paths import PathRun, finite_time, last_iterate, path
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain

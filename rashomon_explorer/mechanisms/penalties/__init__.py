@@ -2,8 +2,7 @@
 
 from rashomon_explorer.mechanisms.penalties.constants import BilevelConstants, PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyLandscape
-from rashomon_explorer.mechanisms.penalties.langevin_walk import drawn_where_level
-from rashomon_explorer.mechanisms.penalties.stationary import plan_stationary
+from rashomon_explorer.mechanisms.penalties.stationary import drawn_where_level, plan_stationary
 
 __all__ = [
     "BilevelConstants",

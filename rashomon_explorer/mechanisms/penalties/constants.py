@@ -1,16 +1,28 @@
 """Constants of penalty tuning: sensitivities, ranges and Lipschitz constants."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import lambertw
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, PULL, THIRD
 from rashomon_explorer.problem.losses import zero_model_loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
+
+MARGINS: Mapping[str, SquaredLoss | LogisticLoss] = {
+    "ridge": SquaredLoss(),
+    "logistic": LogisticLoss(),
+}
+"""Losses ℓ(m, b) of a margin m for targets |b| ≤ 1, by the name of the estimator that is tuned."""
+
+# Least upper bound of −m·ℓ'(m, b): m(b − m) ≤ ¼, and t/(1 + eᵗ) ≤ W(1/e), W Lambert's function.
+PULL = {"ridge": 0.25, "logistic": float(lambertw(math.exp(-1.0)).real)}
+# Least upper bound of |ℓ'''|, of σ'' at σ = ½ ± 1/(2√3).
+THIRD = {"ridge": 0.0, "logistic": 1 / (6 * math.sqrt(3))}
 
 
 def _with_meanings(known: object, names: tuple[str, ...]) -> list[Fact]:

@@ -1,26 +1,219 @@
-"""Stream of candidates that passed all tests without rows, kept until they are used."""
+"""Proposals of exact rejection, and the stream of those that passed all tests without rows."""
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import EnvelopeError
-from rashomon_explorer.mechanisms.rejection import proposals
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
-from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent, parts
+from rashomon_explorer.mechanisms.rejection.plane import (
+    SLACK,
+    LineLaw,
+    log_ball_volume,
+    plane_proposals,
+)
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import loss_kind
 from rashomon_explorer.problem.lower_bounds import has_envelope
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
-from rashomon_explorer.problem.problem import SAMPLE
+from rashomon_explorer.problem.problem import SAMPLE, Problem
+
+_CELLS = 4096
+
+
+class RadialLaw(LineLaw):
+    """Law on [0, furthest] with density proportional to r^{p−1} exp(−energy(r))."""
+
+    tail_cells = 63  # keeps the draws of a seed
+
+    def __init__(self, energy: Callable[[FloatArray], FloatArray], p: int, furthest: float) -> None:
+        self._energy, self._power = energy, p - 1
+        super().__init__(self.log_density, 0.0, furthest, _CELLS)
+
+    def log_density(self, radius: FloatArray) -> FloatArray:
+        """Unnormalised log density at each radius > 0."""
+        return self._power * np.log(radius) - self._energy(radius)
+
+    def _shares(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Places in (0, 1]: a radius of exactly 0 has no logarithm."""
+        return 1.0 - rng.random(size)
+
+    def _upper_log_density(self, edges: FloatArray) -> FloatArray:
+        """Upper bound on each cell: the power at its right end, the energy at its left."""
+        return self._power * np.log(edges[1:]) - self._energy(edges[:-1]) + SLACK
+
+
+@dataclass(frozen=True)
+class Face:
+    """Depth a = pull·θ + offset below a face of the domain, on which it is nonnegative."""
+
+    pull: FloatArray  # (p,)
+    offset: float
+    gap: float  # upper bound on a − pull·h over the domain
+    deepest: float  # upper bound on a over the domain
+
+    @classmethod
+    def of(cls, problem: Problem, tangent: Tangent) -> "Face":
+        """Face of the tangent's pull."""
+        offset = tangent.gap - float(tangent.pull @ problem.minimum.theta)
+        deepest = float(problem.domain.support(tangent.pull[:, None])[0]) + offset
+        return cls(tangent.pull, offset, tangent.gap, deepest)
+
+    @property
+    def log_volume(self) -> float:
+        """Logarithm of the volume, across the face, of the models with a depth in [0, 1]."""
+        return -0.5 * math.log(float(self.pull @ self.pull))
+
+    def place(self, depth: FloatArray) -> FloatArray:
+        """Models (p, K) at the depths (K,), nearest to the origin."""
+        return np.outer(self.pull / (self.pull @ self.pull), depth - self.offset)
+
+
+_PAD_EXPONENTS = range(-6, 3)
+_STEEP = 0.3  # times the curvature's standard deviation, squared: tried from 0.01 to 1
+
+
+class Proposal(Protocol):
+    """Density exp(−energy) on models, at least the target's, with a known mass."""
+
+    @property
+    def log_mass(self) -> float:
+        """Logarithm of the integral of exp(−energy)."""
+        ...
+
+    @property
+    def pad(self) -> float:
+        """Pad of the envelope that the energy is taken from."""
+        ...
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw models (p, K) and their energies (K,), K ≤ size."""
+        ...
+
+
+class UniformProposal:
+    """Uniform law on the domain, for temperatures at which the loss hardly matters."""
+
+    def __init__(self, target: GibbsTarget, pad: float = 0.0) -> None:
+        self._p, self._domain = target.problem.p, target.problem.domain
+        self._part, self._shift = min(
+            parts(self._domain), key=lambda part: part[0].log_volume_bound(self._p)
+        )
+        self.pad = pad
+        self.log_mass = self._part.log_volume_bound(self._p)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw models (p, K), with zeros (K,) as energies."""
+        theta = self._part.uniform(self._p, size, rng)
+        if self._part is not self._domain:
+            theta = theta + np.reshape(self._shift, (-1, 1))
+            theta = theta[:, self._domain.contains(theta)]
+        return theta, np.zeros(theta.shape[1])
+
+
+class RadialProposal:
+    """Radial law around the minimiser in the metric of the Lagrangian, padded."""
+
+    def __init__(self, target: GibbsTarget, envelope: Envelope, pad: float) -> None:
+        self._p, self._domain = target.problem.p, target.problem.domain
+        self._target = target
+        self._envelope = envelope
+        self.pad = pad
+        self._law = RadialLaw(self._energy, self._p, envelope.furthest(pad))
+        sphere = math.log(self._p) + log_ball_volume(self._p)
+        self._halved = envelope.multiplier > 0 and isinstance(self._domain, Ball)
+        halved = math.log(2) if self._halved else 0.0
+        self.log_mass = self._law.log_mass + sphere + envelope.log_volume(pad) - halved
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw models (p, K) inside the domain and their energies (K,)."""
+        radius = self._law.sample(size, rng)
+        step = self._envelope.step(_directions(self._p, size, rng) * radius, self.pad)
+        if self._halved:
+            # From a point of the sphere every feasible step points inwards. The proposal is
+            # symmetric, so reversing the other steps keeps its law on that half-space.
+            step *= np.where(self._envelope.centre @ step > 0, -1.0, 1.0)
+        theta = self._envelope.centre[:, None] + step
+        inside = self._domain.contains(theta)
+        return theta[:, inside], self._energy(radius[inside])
+
+    def _energy(self, radius: FloatArray) -> FloatArray:
+        return self._target.energy(self._envelope.radial(radius, self.pad))
+
+
+class FaceProposal:
+    """Radial law around the minimiser in the depth below a face and directions along it."""
+
+    def __init__(self, target: GibbsTarget, envelope: Envelope, face: Face, pad: float) -> None:
+        self._target, self._envelope, self._face = target, envelope, face
+        self.pad = pad
+        self._size = target.problem.p + 1
+        metric = (envelope.vectors * (envelope.curvature + pad)) @ envelope.vectors.T
+        along = np.linalg.svd(face.pull[None, :])[2][1:].T
+        curvature, turn = np.linalg.eigh(along.T @ metric @ along)
+        # The columns along the face are orthonormal in the metric.
+        self._along = along @ (turn / np.sqrt(curvature))
+        self._tilt = self._along.T @ metric
+        furthest = math.sqrt(envelope.furthest(pad) ** 2 + 2 * face.deepest)
+        self._law = RadialLaw(self._energy, self._size, furthest)
+        sphere = math.log(self._size) + log_ball_volume(self._size)
+        self.log_mass = (
+            self._law.log_mass
+            + sphere
+            - math.log(2 * math.pi)
+            - 0.5 * float(np.log(curvature).sum())
+            + face.log_volume
+        )
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw models (p, K) inside the domain and their energies (K,)."""
+        radius = self._law.sample(size, rng)
+        point = _directions(self._size, size, rng) * radius
+        base = self._face.place((point[0] ** 2 + point[1] ** 2) / 2)
+        shortest = self._tilt @ (base - self._envelope.centre[:, None])
+        theta = base + self._along @ (point[2:] - shortest)
+        inside = self._target.problem.domain.contains(theta)
+        return theta[:, inside], self._energy(radius[inside])
+
+    def _energy(self, radius: FloatArray) -> FloatArray:
+        return self._target.energy(self._envelope.radial(radius, self.pad, self._face.gap))
+
+
+def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
+    """Proposal of least mass: uniform, or radial with the best pad, with or without a face."""
+    scale = target.problem.p / (target.beta * envelope.longest_step**2)
+    tried = [envelope.least_pad, *(scale * 2.0**k for k in _PAD_EXPONENTS)]
+    pads = [pad for pad in tried if pad >= envelope.least_pad]
+    proposals: list[Proposal] = [UniformProposal(target, envelope.least_pad)]
+    proposals += [RadialProposal(target, envelope, pad) for pad in pads]
+    if _steep(target, envelope):
+        face = Face.of(target.problem, envelope.tangent)
+        proposals += [FaceProposal(target, envelope, face, pad) for pad in pads]
+    return min(proposals, key=lambda proposal: proposal.log_mass)
+
+
+def _steep(target: GibbsTarget, envelope: Envelope) -> bool:
+    """Whether the slope of the pull matters at the scale of the draws' spread."""
+    spread = target.psi + target.problem.p / target.beta
+    metric = envelope.curvature + envelope.least_pad
+    square = float(((envelope.tangent.pull @ envelope.vectors) ** 2 / metric).sum())
+    return square * target.problem.p > _STEEP * spread
+
+
+def _directions(p: int, size: int, rng: np.random.Generator) -> FloatArray:
+    directions = rng.standard_normal((p, size))
+    return np.asarray(directions / np.linalg.norm(directions, axis=0))
+
 
 Floor = Callable[[FloatArray], FloatArray]
 
@@ -43,7 +236,7 @@ class Candidates:
         under = plane_proposals(target)
         # With the uniform law among them the mass is at most the domain's volume, for all rows: a
         # public bound on how often a proposal is kept (docs/theory.md §3).
-        candidates: list[proposals.Proposal] = [*under, proposals.UniformProposal(target)]
+        candidates: list[Proposal] = [*under, UniformProposal(target)]
         self._proposal = min(candidates, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
@@ -55,19 +248,19 @@ class Candidates:
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
 
-    def _add(self, proposal: proposals.Proposal, floor: Floor) -> None:
+    def _add(self, proposal: Proposal, floor: Floor) -> None:
         """Thin by one more floor, and propose from the law below it if that has less mass."""
         self._floors.append(floor)
         self._proposal = min([self._proposal, proposal], key=lambda one: one.log_mass)
 
     def _add_envelopes(self, envelope: Envelope) -> None:
-        found = proposals.tightest_proposal(self._target, envelope)
+        found = tightest_proposal(self._target, envelope)
         self._add(found, partial(envelope.floor, pad=found.pad))
         self._sharper = envelope.sharper_floor
         shifted = _shifted(self._target, envelope)
         if shifted is not None:
             pad = shifted.least_pad
-            radial = proposals.RadialProposal(self._target, shifted, pad)
+            radial = RadialProposal(self._target, shifted, pad)
             self._add(radial, partial(shifted.floor, pad=pad))
             self._sharper = shifted.sharper_floor
 
@@ -96,7 +289,7 @@ class Candidates:
         self._floor = np.concatenate([self._floor, floor])
 
 
-def bowl_pays(target: GibbsTarget, proposal: proposals.Proposal) -> bool:
+def bowl_pays(target: GibbsTarget, proposal: Proposal) -> bool:
     """Whether a bowl costs less than reading the rows for models that the loss rejects."""
     problem = target.problem
     n, p = problem.n, problem.p
@@ -107,7 +300,7 @@ def bowl_pays(target: GibbsTarget, proposal: proposals.Proposal) -> bool:
     return _accepts_less(target, proposal, _looks(n, p) / work)
 
 
-def envelope_pays(target: GibbsTarget, proposal: proposals.Proposal) -> bool:
+def envelope_pays(target: GibbsTarget, proposal: Proposal) -> bool:
     """Whether an envelope costs less than reading the rows for models that the loss rejects."""
     problem = target.problem
     if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
@@ -117,7 +310,7 @@ def envelope_pays(target: GibbsTarget, proposal: proposals.Proposal) -> bool:
     return _accepts_less(target, proposal, _looks(problem.n, problem.p) / work)
 
 
-def _accepts_less(target: GibbsTarget, proposal: proposals.Proposal, share: float) -> bool:
+def _accepts_less(target: GibbsTarget, proposal: Proposal, share: float) -> bool:
     """Whether the loss accepts less than a share of proposals, estimated in one pass."""
     if share > 1:
         return True

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, PenaltyLandscape
-from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
-from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
+from rashomon_explorer.mechanisms.penalties.landscape import InnerProblem, OuterLoss, PenaltyBox
 
 
 @dataclass(frozen=True)

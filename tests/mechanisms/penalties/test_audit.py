@@ -9,20 +9,20 @@ import pytest
 
 from benchmarks.rates import slope_of
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.penalties import PenaltyConstants, langevin_walk
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants, stationary
+from rashomon_explorer.mechanisms.penalties.constants import MARGINS
 from rashomon_explorer.mechanisms.penalties.landscape import (
     MEAN,
     GeneralisedTarget,
     PenaltyTarget,
     pair_sensitivity,
 )
-from rashomon_explorer.mechanisms.penalties.langevin_walk import gradient_mapping, known_at
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS
-from rashomon_explorer.mechanisms.penalties.mechanisms import plan_mechanism
-from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.mechanisms import plan_mechanism, validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import grid_points, plan_tuning
 from rashomon_explorer.mechanisms.penalties.stationary import (
     STATIONARY,
+    gradient_mapping,
+    known_at,
     plan_stationary,
     walk_bound,
 )
@@ -248,7 +248,7 @@ def test_a_walk_stays_in_the_box_and_has_the_noise_that_is_charged():
     one = made("ridge", (0, 1), sizes=(30, 30), bounds=(0.5, 10.0))
     plan = replace(planned_steps("hypergradient"), constants=one.constants, mu=1e4, n_steps=400)
     landscape, beta = one.landscape, plan.constants.smoothness
-    states = langevin_walk.walk(landscape, plan, np.zeros(2), np.random.default_rng(1))
+    states = stationary.walk(landscape, plan, np.zeros(2), np.random.default_rng(1))
     assert states.shape == (2, 400) and landscape.domain.contains(states).all()
     scaled = []
     for x, after in zip(states.T[:-1], states.T[1:], strict=True):
@@ -282,7 +282,7 @@ def test_draws_by_gradient_norms_pass_their_exact_audit(kind):
     tolerance = one.constants.gradient_tolerance
 
     def law(landscape):
-        sizes = langevin_walk.GradientLandscape(landscape, tolerance)
+        sizes = stationary.GradientLandscape(landscape, tolerance)
         return -plan.beta * sizes.value(grid(landscape, 3))
 
     first, others = law(one.landscape), one.neighbours(corners(3)[::9])
@@ -365,8 +365,8 @@ def test_draws_are_where_the_landscape_is_level_at_a_huge_price(mechanism):
     options = {"epsilon": 1e7, "delta": 1e-6, "spacing": 1.35, "n_draws": 5}
     plan = plan_stationary(one.constants, 2, mechanism, **options)
     plan = replace(plan, n_steps=plan.n_steps and 40)
-    drawn, walks = langevin_walk.drawn_where_level(one.landscape, plan, np.random.default_rng(0))
-    sizes = langevin_walk.GradientLandscape(one.landscape, 1e-9).value
+    drawn, walks = stationary.drawn_where_level(one.landscape, plan, np.random.default_rng(0))
+    sizes = stationary.GradientLandscape(one.landscape, 1e-9).value
     assert drawn.shape == (2, 5)
     if walks is None:
         assert sizes(drawn).mean() < sizes(grid(one.landscape, 5)).mean()
@@ -379,7 +379,7 @@ def test_a_shared_start_serves_any_number_of_penalties():
     one = made("ridge", (0, 1, 2, 3), sizes=(10, 10), bounds=(0.5, 5.0))
     plan = plan_stationary(one.constants, 4, "warm_hypergradient", epsilon=5.0, delta=1e-6)
     short = replace(plan, n_steps=3)
-    _, walks = langevin_walk.drawn_where_level(one.landscape, short, np.random.default_rng(0))
+    _, walks = stationary.drawn_where_level(one.landscape, short, np.random.default_rng(0))
     assert len(set(walks[0, :, 0])) == 1 and len(set(walks[0, :, 1])) == 4
 
 

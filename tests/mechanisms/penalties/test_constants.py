@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties import BilevelConstants, PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.landscape import MEAN
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, PULL, THIRD, InnerProblem
+from rashomon_explorer.mechanisms.penalties.constants import MARGINS, PULL, THIRD
+from rashomon_explorer.mechanisms.penalties.landscape import MEAN, InnerProblem
 from rashomon_explorer.papers.constants import printed_bilevel_slope
 from tests.mechanisms.penalties.made import corners, flipping, grid, made
 

@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms import ExactSampler, LangevinSampler, bounds
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import hit_rate
 from rashomon_explorer.mechanisms.bounds.excess import coupling_distance
-from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
+from rashomon_explorer.mechanisms.bounds.hit_rate import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import theorems
 from rashomon_explorer.problem.problem import Problem

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from rashomon_explorer.mechanisms import plan
-from rashomon_explorer.mechanisms.certificates import catalogue, gibbs_laws, localised
+from rashomon_explorer.mechanisms.certificates import catalogue, gibbs_laws
 from rashomon_explorer.mechanisms.certificates.catalogue import (
     GIBBS,
     PATH,
@@ -159,8 +159,8 @@ def test_half_the_slope_is_caught(name, psi, beta):
 
 
 def test_half_the_radius_or_oscillation_is_caught(monkeypatch):
-    law, quantile = line(beta=2e3), localised._quantile
-    monkeypatch.setattr(localised, "_quantile", lambda *args: quantile(*args) / 4)
+    law, quantile = line(beta=2e3), gibbs_laws._quantile
+    monkeypatch.setattr(gibbs_laws, "_quantile", lambda *args: quantile(*args) / 4)
     bold = GIBBS["localised"](law, delta=1e-6)
     assert beaten(bold, exactly([shifted(law)]), [bold.epsilon(1e-6)])
     constants = constants_of(n=3, p=1, radius=2.0, ridge=0.2)

@@ -13,16 +13,16 @@ from scipy.stats import kstest, truncexpon, truncnorm
 
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.base import to_public_grid
-from rashomon_explorer.mechanisms.rejection import candidates, plane, proposals
+from rashomon_explorer.mechanisms.rejection import candidates, plane
 from rashomon_explorer.mechanisms.rejection import quadratic_minorant as bowls
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Neighbourhood, Shifted
-from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane
-from rashomon_explorer.mechanisms.rejection.proposals import (
+from rashomon_explorer.mechanisms.rejection.candidates import (
     Face,
     FaceProposal,
     RadialProposal,
     UniformProposal,
 )
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Neighbourhood, Shifted
+from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import BowlProposal, CutNormal, Rest
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
@@ -272,8 +272,8 @@ def test_the_law_does_not_depend_on_the_proposal(kind, settings, monkeypatch):
     made = UniformProposal(target) if kind == "uniform" else RadialProposal(target, envelope, pad)
     if kind == "face" and is_steep(envelope.tangent):
         made = FaceProposal(target, envelope, Face.of(target.problem, envelope.tangent), pad)
-    assert proposals.tightest_proposal(target, envelope).log_mass <= made.log_mass
-    monkeypatch.setattr(candidates.proposals, "tightest_proposal", lambda *_: made)
+    assert candidates.tightest_proposal(target, envelope).log_mass <= made.log_mass
+    monkeypatch.setattr(candidates, "tightest_proposal", lambda *_: made)
     monkeypatch.setattr(candidates, "envelope_pays", lambda *_: True)
     assert agreement(draws.exact(target, 2000), target) > LEVEL
 
