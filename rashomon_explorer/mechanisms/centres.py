@@ -48,10 +48,7 @@ def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float
 def by_gradients(
     constants: Constants, radius: float, mu: float, zero_loss: float, start: float | None = None
 ) -> Centre:
-    """Weighted average of projected noisy gradient descent from 0; the whole path is charged.
-
-    It takes the fewest steps whose bound is at most 1.25 times the least (docs/theory.md §13).
-    """
+    """Weighted average of noisy gradient descent from 0, with few steps (docs/theory.md §13)."""
     moved, step = data_slope(constants, _ball(radius)), 1 / constants.M
     start = furthest_start(constants, radius, zero_loss) if start is None else start
     shrink = 1 - step * constants.m
@@ -205,13 +202,7 @@ _NEAR_LEAST = 1.05  # times a share's least bound: the fewest steps within this 
 
 
 def plan_weighted_path(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Noisy gradient descent of small steps, planned as a path at one temperature; reads no row.
-
-    The bound is ‖θ₀ − θ*‖²/(2ηW) + ηpσ²/(2(1 − ηM)), W = Σ_j≤N (1 − ηm)^−j. Small steps add about
-    half the noise of η = 1/M (docs/theory.md §21). With m > 0 the first term falls as e^{−mβT}.
-    Theorem F.2 of "On the universality of Langevin diffusion" claims as much for temperatures that
-    change on the way, whose printed form has no drift.
-    """
+    """Path with the least ‖θ₀ − θ*‖²/(2ηW) + ηpσ²/(2(1 − ηM)) (docs/theory.md §21)."""
     moved = data_slope(constants, Ball(radius))
     far = furthest_start(constants, radius, zero_loss)
     steps = np.arange(1.0, _MOST_STEPS + 1)

@@ -180,12 +180,7 @@ def ellipsoid_guarantee(centre: centres.Centre, hessian_mu: float) -> Guarantee:
 
 
 def hessian_sensitivity(constants: Constants) -> float:
-    """Bound √2·b/n on the Frobenius distance of the Hessians of neighbours at one model.
-
-    b bounds the Frobenius norm of one row's Hessian f''(s)·zzᵀ or, for several classes,
-    (diag π − ππᵀ) ⊗ zzᵀ. The bound M − m on its largest eigenvalue is sufficient: sup f''·B², and
-    ½B² for three and more classes, as ‖diag π − ππᵀ‖²_F ≤ Σπ² − (Σπ²)² ≤ ¼ (docs/theory.md §13).
-    """
+    """√2(M − m)/n ≥ Frobenius distance of neighbours' Hessians at a model (docs/theory.md §13)."""
     # Rounded up by more than the error of the difference.
     largest = constants.M - constants.m + 1e-12 * constants.M
     return math.sqrt(2) * largest / constants.n

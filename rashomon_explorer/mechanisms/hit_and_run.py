@@ -183,12 +183,8 @@ class _Walk:
         return inside
 
     def _shortened(self, loss: ScoreRisk, move: FloatArray, ends: FloatArray) -> FloatArray:
-        """Shorten intervals (2, K) on the lines, to ones that still contain the set.
-
-        The third derivative is at most c times the second, so f(t) is at least
-        f(0) + f'(0)t + f''(0)(e⁻ˣ − 1 + x)/c², x = c|t|: Newton steps on this convex bound come
-        from outside and never pass its root.
-        """
+        """Shorten intervals (2, K) by Newton steps that never pass a root of a lower bound."""
+        # f(t) ≥ f(0) + f'(0)t + f''(0)(e⁻ˣ − 1 + x)/c², x = c|t|, convex in t, as |f'''| ≤ c·f''.
         problem = self._target.problem
         value, slope, curvature, widest = loss.expansion(self.theta, move)
         rest = value + problem.ridge / 2 * inner(self.theta, self.theta) - self._level
@@ -239,11 +235,7 @@ _SHORTEST = 1e-12  # chord, relative to the ellipsoid's
 
 @one_blas_thread()
 def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
-    """Models (n_models, p) of {L ≤ min L + psi}, each by a chain of its own (curator).
-
-    Any objective with a minimum, values and a Hessian: no bound on it is needed. Chains move in the
-    metric of the Hessian, from a point that is uniform if the set is an ellipsoid.
-    """
+    """Models (n_models, p) of {L ≤ min L + ψ} for any L with a Hessian, a chain each (curator)."""
     best = problem.minimum
     level = best.value + psi
     curvature, vectors = np.linalg.eigh(problem.hessian(best.theta))

@@ -124,10 +124,7 @@ def noisy_descent(
     *,
     scale: Callable[[FloatArray], float] | None = None,
 ) -> Iterator[DescentStep]:
-    """Yield the steps from ``start`` (p, K).
-
-    ``scale`` multiplies the noise by a number computed from where the gradient is taken.
-    """
+    """Yield the steps from ``start`` (p, K); ``scale`` multiplies the noise, by the place."""
     state = average = np.asarray(start, dtype=float)
     for t in progress(range(schedule.n_steps), "steps"):
         share = 1.0 if schedule.shares is None else schedule.shares[t]
@@ -170,10 +167,7 @@ def _chain_state(problem: Problem, schedule: Schedule, step: DescentStep, t: int
 
 
 def guarantee(schedule: Schedule, sensitivity: float, n_chains: int = 1) -> Guarantee:
-    """Guarantee of all that K chains compute, for gradients that a record moves by ``sensitivity``.
-
-    μ² = K·Σ (Δ/σ_t)²: given the earlier noisy gradients, each is a Gaussian mechanism.
-    """
+    """μ² = K·Σ (Δ/σ_t)²: guarantee of all that K chains compute."""
     mu = sensitivity * math.sqrt(n_chains * float(np.sum(schedule.noise**-2.0)))
     return _path_theorem(mu, schedule.n_steps)
 
@@ -181,10 +175,7 @@ def guarantee(schedule: Schedule, sensitivity: float, n_chains: int = 1) -> Guar
 def path_guarantee(
     *, beta: float, sensitivity: float, step_size: float, n_steps: int, n_chains: int = 1
 ) -> Guarantee:
-    """Guarantee of all states of K chains θ ← Π(θ − hβg(θ) + √(2h) ξ), μ² = Kβ²Δ²Nh/2.
-
-    It is that of :func:`guarantee` for equal steps, and for accelerated ones of the same time Nh.
-    """
+    """μ² = Kβ²Δ²Nh/2: guarantee of all states of K chains θ ← Π(θ − hβg(θ) + √(2h) ξ)."""
     validation.check_nonnegative_or_infinite(
         beta=beta, sensitivity=sensitivity, step_size=step_size, n_steps=n_steps, n_chains=n_chains
     )

@@ -173,12 +173,7 @@ class DescentMechanism(OneModelMechanism):
 
 
 def path_pull(pace: float, n_steps: int, m: float) -> float:
-    """Ridge m/(1 − (1 − ηm)^N) whose minimiser moves as much as N steps if a row is replaced.
-
-    Steps η ≤ 1/M with the same noise contract distances by 1 − ηm and add 2ηL₀/n, so that states,
-    and their averages, end within 2L₀(1 − (1 − ηm)^N)/(mn): 2L₀ηN/n at m = 0. These are Lemma F.3
-    and, behind Theorem F.5, Corollary E.2 of "On the universality of Langevin diffusion".
-    """
+    """m/(1 − (1 − ηm)^N): ridge whose minimiser moves as much as N steps (Lemma F.3)."""
     reached = -math.expm1(n_steps * math.log1p(-pace * m)) if pace * m < 1 else 1.0
     return m / reached if m > 0 else 1 / (pace * n_steps)
 

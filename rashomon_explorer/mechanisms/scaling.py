@@ -58,13 +58,7 @@ class _Moments:
 
 
 def column_map_from_release(noisy: FloatArray, planned: ColumnsPlan) -> ColumnMap:
-    """Make the map from released moments; every entry is shrunk towards the common value.
-
-    A centre is shrunk towards 0, and a mean square spread towards the mean of all columns, by the
-    share of the entries' variance that is noise (Efron and Morris 1973). If that share is large,
-    all columns are scaled alike, by the total of the mean squares. Laplace noise has heavy tails:
-    up to two standard errors above its variance, centres may be noise.
-    """
+    """Map of released moments, shrunk towards common values (docs/theory/columns.md)."""
     d, deviation = planned.d, planned.deviation
     means, squares = noisy[:d] / planned.weight, noisy[d : 2 * d]
     blur = (deviation / planned.weight) ** 2

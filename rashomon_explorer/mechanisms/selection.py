@@ -69,12 +69,7 @@ class Pick:
 
 
 class PermuteAndFlip(Pick):
-    """Visit candidates in random order, accept each with its weight as the probability.
-
-    ε-DP, and no worse than the exponential mechanism for any losses (McKenna and Sheldon 2020,
-    Theorems 1 and 2). With arrival times uniform on [0, 1], candidate i is not accepted before t
-    with probability 1 − a_i t, a_i its weight: P(j) = a_j ∫₀¹ Π_{i≠j}(1 − a_i t) dt.
-    """
+    """Visit candidates in random order, accept each with its weight (docs/theory/selection.md)."""
 
     name: ClassVar[str] = "permute_and_flip"
 
@@ -134,13 +129,7 @@ def regret(pick: Pick, k: int) -> float:
 
 @dataclass(frozen=True)
 class Runs:
-    """Number K of runs of candidates, geometric or logarithmic, independent of the rows.
-
-    Each run draws a candidate at random and returns its model and its score, jointly (ε₀, 0)-DP.
-    The best of the K is kept; K and the others stay hidden. The kept model costs (2 + s)·ε₀ with
-    s the ``shape``: 1 for a geometric K, 0 for a logarithmic one (Liu and Talwar 2019; Papernot and
-    Steinke 2022, Corollary 3), for any mean number of runs.
-    """
+    """Number K of runs, independent of the rows; the best costs (2 + shape)·ε₀."""
 
     shape: int
     gamma: float

@@ -72,15 +72,7 @@ class TreeDetails(Details):
 
 
 def plan_trees(request: TreeRequest) -> Plan:
-    """Plan draws of trees from public numbers.
-
-    One row moves the share of errors of every tree by at most 1/n, so a draw at β has a bounded
-    range of 2β/n (docs/theory.md §14). For T trees in the class and a law with threshold s ≤ ψ,
-    P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))). The plan uses the largest s for which this is at
-    least ``request.hit_rate``; if there is none, it uses s = 0, which maximises the bound. So does
-    one draw for which a hit rate is requested: one tree represents no set, so only its loss
-    matters.
-    """
+    """Plan draws of trees, of bounded range 2β/n, from public numbers (docs/theory.md §14)."""
     n, psi, n_draws, log_size = request.n, request.psi, request.n_draws, request.log_size
     validation.check_count(n=n, most_leaves=request.most_leaves, n_draws=n_draws)
     validation.check_nonnegative(psi=psi, leaf_penalty=request.leaf_penalty, log_size=log_size)

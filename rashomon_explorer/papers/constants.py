@@ -37,11 +37,7 @@ def printed_sensitivity(constants: Constants, psi: float) -> float:
 
 
 def printed_mean_loss(constants: Constants, psi: float, beta: float) -> tuple[float, float]:
-    """Both sides of the last step of equation (4) of Ganesh et al. 2023, which claims left ≤ right.
-
-    6β·max{L/n, √(Mψ)}·(4√(2ψ/m) + 2L/(mn)) ≤ 36√2·β·max{L²/(mn²), √(M/m)·ψ} fails with √(M/m)
-    for M > 4m, and holds with M/m instead.
-    """
+    """Both sides of the last step of equation (4) of Ganesh et al. 2023: it fails for M > 4m."""
     check_positive(m=constants.m, beta=beta)
     check_nonnegative(psi=psi)
     L, M, m, n = constants.L, constants.M, constants.m, constants.n
@@ -72,11 +68,7 @@ def printed_output_sigma(
 
 
 def printed_objective_epsilon(smoothness: float, ridge: float, epsilon: float) -> float:
-    """Privacy loss ε + log(1 + M/m) of objective perturbation with noise ∝ exp(−ε|b|/(2L)).
-
-    Appendix E of Bassily et al. 2014 requires m ≥ M/(2ε) and states ε-DP. The noise itself costs
-    ε if one record is replaced; the change of variables adds the rest.
-    """
+    """ε + log(1 + M/m): privacy loss of Appendix E of Bassily et al. 2014, stated as ε-DP."""
     check_positive(smoothness=smoothness, ridge=ridge, epsilon=epsilon)
     return epsilon + math.log1p(smoothness / ridge)
 
@@ -84,11 +76,7 @@ def printed_objective_epsilon(smoothness: float, ridge: float, epsilon: float) -
 def printed_bilevel_slope(
     *, outer_x: float, outer_y: float, inner_y: float, inner_xy: float, outer_xy: float, mu: float
 ) -> float:
-    """G = L_fx + L_fy·β_gxy/μ + L_gy·β_fxy/μ: Theorem B.8 of Lowy and Liu, which is too small.
-
-    The theorem uses 2G/n as the Lipschitz constant of Φ_Z − Φ_Z', and omits how the derivative of
-    the inner minimiser changes with the rows.
-    """
+    """L_fx + L_fy·β_gxy/μ + L_gy·β_fxy/μ: Theorem B.8 of Lowy and Liu, which is too small."""
     check_positive(mu=mu)
     return outer_x + outer_y * inner_xy / mu + inner_y * outer_xy / mu
 

@@ -68,11 +68,7 @@ def _hinges(table: list[Record], theta: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PackingLoss:
-    """Sum of disjoint wells: a record's loss is −Σ_j d_j·max(1 − ‖θ − c_j‖/α, 0).
-
-    Appendix F of Ganesh et al. 2023 and Theorem G.1 of the finite-time analysis. Their wells are
-    1/α-Lipschitz, not 1-Lipschitz, and the centres must be 2α apart for the wells to be disjoint.
-    """
+    """Sum of disjoint wells: a record's loss is −Σ_j d_j·max(1 − ‖θ − c_j‖/α, 0)."""
 
     centres: FloatArray
     width: float
@@ -125,13 +121,7 @@ def well_excess(p: int, beta: float, *, radius: float = 1.0, width: float = 0.05
 
 
 def nonconvex_excess(p: int, n: int, epsilon: float, *, slope: float, diameter: float) -> float:
-    """Bound on the mean excess of the exponential mechanism for a nonconvex loss, convex domain.
-
-    (p/β)(1 + log(εn/2p)) + 1/β with β = εn/(2LD₀), L the slope, for p ≤ εn/2 (Theorem D.5 of the
-    finite-time analysis, with its constants). The domain scaled by R about the minimiser has R^p of
-    its volume and excess at most LRD₀. Therefore the excess exceeds LRD₀ + (p/β)log(1/R) + u with
-    probability at most e^(−βu), and R = p/(βLD₀).
-    """
+    """(p/β)(1 + log(εn/2p)) + 1/β, β = εn/(2LD₀): mean excess without convexity (Theorem D.5)."""
     validation.check_count(p=p, n=n)
     validation.check_positive(epsilon=epsilon, slope=slope, diameter=diameter)
     beta = epsilon * n / (2 * slope * diameter)

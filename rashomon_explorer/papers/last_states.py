@@ -71,13 +71,7 @@ class LastSampled(LastState):
 
 
 class LastSampledState(one_model.DescentMechanism):
-    """The last state of noisy steps, each on rows drawn without replacement.
-
-    The guarantee is that of shifted interpolation for sampled batches (Theorems 4.9 and 4.10 of
-    Bok, Su and Altschuler 2024, with sharper constants: docs/theory.md §12). For as many steps
-    all rows cost no more noise, and their gradients have no sampling error: ``"last_iterate"`` has
-    the smaller bound. A step reads a sixteenth of the rows.
-    """
+    """The last state of noisy steps on rows drawn without replacement (docs/theory.md §12)."""
 
     name: ClassVar[str] = "last_sampled_state"
     summary: ClassVar[str] = "the last state of noisy descent on sampled rows"

@@ -189,13 +189,7 @@ class RegularisedPlan:
 def plan_regularised(
     constants: Constants, domain: Domain, *, epsilon: float, ridge: float | None = None
 ) -> RegularisedPlan:
-    """Ridge and temperature of the regularised exponential mechanism; reads no row.
-
-    Theorem E.4 of "On the universality of Langevin diffusion for private Euclidean (convex)
-    optimization" (submitted to ICLR 2023) gives orders; the constants here are our own. For rows
-    drawn independently from one law, the expected excess of the population risk of a draw from
-    exp(−β(L + ½m‖θ‖²)) is at most p/β + τ + ½mR² + 2L₀²/(mn), L₀ the Lipschitz constant.
-    """
+    """Ridge and temperature of the regularised exponential mechanism (Theorem E.4)."""
     check_positive(epsilon=epsilon)
     if constants.m > 0:
         raise ValueError(
@@ -208,12 +202,7 @@ def plan_regularised(
 
 
 def regularised_with_delta(request: Request) -> RegularisedPlan:
-    """Plan the same under (ε, δ)-DP, by the best certificate of exact draws under its ridge.
-
-    A ridge m allows β = m(μ/Δ)², Δ = 2L₀/n (Gopi, Lee and Liu 2022), so that the bound
-    p/β + ½mR² + 2L₀²/(mn) is least at m = √(2pΔ²/μ² + 4L₀²/n)/R, where it is mR²: the rate
-    L₀R/√n + L₀R√p/(μn) of §E.4, with constants.
-    """
+    """Plan the same under (ε, δ)-DP, with the ridge √(2pΔ²/μ² + 4L₀²/n)/R of the least bound."""
     constants, domain = request.constants, request.domain
     share = constants.p * (sensitivity.data_slope(constants, domain) / request.gaussian_mu) ** 2
     ridge = math.sqrt(2 * share + 4 * constants.L**2 / constants.n) / domain.radius
@@ -248,12 +237,7 @@ def plan_iterated(
     failure: float | None = None,
     n_stages: int | None = None,
 ) -> LocalisationPlan:
-    """Plan of the iterated exponential mechanism; reads no row.
-
-    Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
-    optimization" (submitted to ICLR 2023), whose radii have an unspecified constant. Here stage i
-    draws from exp(−β_i L) on the part of the domain within r_{i−1} of the previous draw.
-    """
+    """Plan of the iterated exponential mechanism, Algorithm 3 with own radii; reads no row."""
     check_localised(constants, epsilon, failure)
     if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
         raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
@@ -478,13 +462,7 @@ class StagedMechanism(ExactOneModel):
 
 
 class Localised(StagedMechanism):
-    """One model of low excess for strongly convex losses, under pure DP, in two steps.
-
-    The minimiser of a strongly convex loss moves little between neighbours. Noise hides it at ε/2,
-    and the exponential mechanism at ε/2 on the part of the domain nearby replaces the noise by a
-    draw of low loss (Bassily, Smith and Thakurta 2014, §4; constants in :func:`plan_perturbed`).
-    Its bound 32L²pq/(mε²n²) is the smallest of this package's for strongly convex losses.
-    """
+    """Noise on the minimiser at ε/2, then an exact draw nearby at ε/2 (Bassily et al. 2014, §4)."""
 
     name: ClassVar[str] = "localised"
     summary: ClassVar[str] = "an exact draw near a noisy minimiser"

@@ -26,10 +26,7 @@ from rashomon_explorer.problem.problem import Problem
 
 
 class SmoothSGD(NoisySGD):
-    """Algorithm 1 for smooth losses: average of noisy gradient steps on sampled rows.
-
-    Its bound has the variance of sampling beside that of the noise: ``noisy_descent`` has less.
-    """
+    """Algorithm 1 for smooth losses; ``noisy_descent`` has the smaller bound."""
 
     name: ClassVar[str] = "smooth_sgd"
     summary: ClassVar[str] = "the average of noisy gradient descent on sampled rows"
@@ -68,21 +65,7 @@ class Boosting:
 
 
 def plan_boosting(request: Request, failure: float = 0.05) -> Boosting:
-    """Boosting with the least bound that fails with probability ρ; reads no row.
-
-    k runs of mean excess F are all above aF with probability a^(−k) = ρ/2 (Markov), and the
-    exponential mechanism with exponent η/osc adds more than osc·log(2k/ρ)/η with probability ρ/2:
-
-        a·F + osc·log(2k/ρ)/η,  a = (2/ρ)^(1/k),
-
-    or F/ρ with k = 1 and no selection. Appendix D of Bassily, Smith and Thakurta (2014) has k =
-    log₂(2/ρ), without the privacy cost of the selection.
-
-    Raises
-    ------
-    ValueError
-        If ``failure`` is not between 0 and 1, or no mechanism applies.
-    """
+    """Least a·F + osc·log(2k/ρ)/η, a = (2/ρ)^(1/k), that fails with probability ρ (Appendix D)."""
     check_inner_share(failure=failure)
     tried = [*_tried(request, 4, 0.25, failure, _PURE if request.delta == 0 else _GAUSSIAN)]
     if not tried:

@@ -14,12 +14,7 @@ from rashomon_explorer.privacy.conversions import gdp_mu
 def regularised_temperature(
     ridge: float, sensitivity: float, *, epsilon: float, delta: float
 ) -> float:
-    """Temperature k at which exp(−k(Φ + ½μ‖x − x_c‖²)) is (ε, δ)-DP, if Φ is always convex.
-
-    If Φ_Z − Φ_Z' is Δ-Lipschitz, the two distributions are no easier to distinguish than Gaussians
-    with means m = Δ√(k/μ) apart (Gopi, Lee and Liu 2022), so that k = μ(m/Δ)². Theorem B.8 of Lowy
-    and Liu uses Δ = 2G/n, which omits how y* changes with the rows; K/n is sound.
-    """
+    """K = μ(m/Δ)² at which exp(−k(Φ + ½μ‖x − x_c‖²)) is (ε, δ)-DP, Φ convex (Theorem B.8)."""
     validation.check_positive(ridge=ridge, sensitivity=sensitivity)
     return ridge * (gdp_mu(epsilon, delta) / sensitivity) ** 2
 
@@ -39,11 +34,7 @@ def hypergradient_noise(
     inexactness: float = 0.0,
     inner_error: float = 0.0,
 ) -> float:
-    """Noise σ per coordinate for n_steps noisy hypergradients, all of which may be released.
-
-    Each is a Gaussian mechanism of sensitivity K/n + 2Cα, for inner fits within α; T of them are
-    √T·(K/n + 2Cα)/σ-GDP. Lowy and Liu print 32K√(T log(1/δ))/(nε) (Lemma 4.1).
-    """
+    """σ = √T(K/n + 2Cα)/μ for T noisy hypergradients; Lemma 4.1 prints 32K√(T log(1/δ))/(nε)."""
     validation.check_positive(sensitivity=sensitivity)
     validation.check_count(n_steps=n_steps)
     validation.check_nonnegative(inexactness=inexactness, inner_error=inner_error)
@@ -71,12 +62,7 @@ Powers = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class ExcessRate:
-    """Excess loss on the rows or risk on their population, up to logarithms and constants.
-
-    It is ∝ n^a·p^b·ε^c. On a population n^``sampling`` is added, which no privacy costs. Table 2
-    adds ``tolerance``, which does not fall with n. Langevin diffusion needs the least of ``times``,
-    and its stationary law if there is none (the columns T of the finite-time analysis).
-    """
+    """Excess ∝ n^a·p^b·ε^c (and n^``sampling`` on a population), after the least of ``times``."""
 
     problem: str
     notion: str
@@ -162,12 +148,7 @@ def bilevel_instance_excess(temperature: float, slopes: FloatArray, diameter: fl
 
 
 def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: float = 0.0) -> float:
-    """Lower bound on the log-Sobolev constant c of a thresholded Gibbs distribution.
-
-    Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023): βm·exp(−βψ) for βψ ≤ 1 and m/(eψ) beyond, by
-    the oscillation, where the paper prints a supremum. A smooth threshold of width s replaces ψ by
-    ψ + s/2 (own derivation).
-    """
+    """βm·exp(−βψ) for βψ ≤ 1, m/(eψ) beyond, ψ + s/2 in place of ψ: Lemma D.4."""
     validation.check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
     validation.check_positive(beta=beta)
     validation.check_nonnegative(psi=psi, width=width)
@@ -182,11 +163,7 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
 
 
 def mixing_time(*, c: float, divergence: float, distance: float) -> float:
-    """Time after which the diffusion is within total variation ``distance`` of its target.
-
-    log(KL₀/(2λ²))/(2c), as KL falls as exp(−2ct) and TV ≤ √(KL/2) (Lemmas D.3 and D.5 of Ganesh,
-    Thakurta and Upadhyay 2023). Continuous time, without the error of steps; no guarantee uses it.
-    """
+    """log(KL₀/(2λ²))/(2c): time of the diffusion to total variation λ (Lemmas D.3, D.5)."""
     validation.check_positive(c=c, distance=distance)
     validation.check_nonnegative(divergence=divergence)
     if distance > 1:

@@ -27,10 +27,7 @@ def own_cost(request: Request, ridge: float) -> float:
 def best_ridged(
     request: Request, made: Callable[[Request], tuple[float, T]], every: int = 1
 ) -> tuple[float, T]:
-    """Ridge that minimises the first value of ``made``, and the second value at that ridge.
-
-    The first value is at least what the added ridge costs.
-    """
+    """Ridge with the least first value of ``made`` (≥ the ridge's cost), and the second there."""
     scale = data_lipschitz(request.constants, request.domain) / request.radius
     ridges = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
     least, best = math.inf, None
@@ -50,11 +47,7 @@ def generalisation_gap(request: Request) -> float:
 
 
 def batch_gap(request: Request, size: int, reach: float) -> float:
-    """Bound the same gap for ``size`` rows and a ball of models that does not depend on them.
-
-    For rows sampled from a table without replacement, it holds with the table's mean in place of
-    the risk (Hoeffding 1963: no convex function of their sum has a larger mean).
-    """
+    """Bound the same gap for ``size`` rows, also sampled ones, and a ball (Hoeffding 1963)."""
     outputs = request.loss_function.outputs
     several = math.sqrt(2 * outputs) if outputs > 1 else 1.0
     slope = data_lipschitz(request.constants, request.domain)
@@ -62,12 +55,7 @@ def batch_gap(request: Request, size: int, reach: float) -> float:
 
 
 def stable_gap(request: Request, ridge: float, error: float = 0.0) -> float:
-    """Bound L₀(2L₀/(mn) + error) on the same gap, for a model that moves by at most the bracket.
-
-    If one row is replaced, a minimiser under a ridge m, a Gibbs draw at ψ = 0 (coupled) and a
-    minimiser plus noise move by 2L₀/(mn), plus the solver's errors on both sides (Bousquet and
-    Elisseeff 2002; Corollary E.3 of "On the universality of Langevin diffusion").
-    """
+    """L₀(2L₀/(mn) + error): the same gap under a ridge m (Bousquet and Elisseeff 2002)."""
     slope = data_lipschitz(request.constants, request.domain)
     moved = 2 * slope / (ridge * request.n) + error if ridge > 0 else math.inf
     return min(generalisation_gap(request), slope * moved)

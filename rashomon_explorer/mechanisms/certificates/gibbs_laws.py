@@ -281,12 +281,7 @@ def _quantile(law: GibbsLaw, failure: float) -> float:
 
 @lru_cache(maxsize=1024)  # requested again for the text of a certificate
 def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
-    """Excess L − min L that a draw exceeds with probability at most ``failure``.
-
-    For convex L, the hard threshold at ``level`` and x = β·level, β·excess is stochastically at
-    most the cone's law, ∝ z^(p−1)·exp(−max(z − x, 0)) (Brunn–Minkowski; docs/theory.md §2). So for
-    y ≥ 0, P(β·excess > x + y) ≤ e^(−y)·T_{p−1}(x + y)/T_p(x), with T_k(z) = Σ_{j≤k} zʲ/j!.
-    """
+    """Excess that a draw exceeds with probability at most ``failure`` (docs/certificates.md)."""
     x = beta * level
     log_failure = math.log(failure)
     least = _log_exponential_sum(p, x)

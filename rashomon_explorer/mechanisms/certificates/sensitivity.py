@@ -57,13 +57,7 @@ def batch_sensitivity(
     n_steps: int,
     data_slope: float | None = None,
 ) -> float:
-    """Root mean square over a path's steps of the change by one record, for batches in turn.
-
-    In the steps on the record's batch, the batch's loss moves by ω_b and min L by ω = osc. In the
-    other steps only min L moves, which changes the slope by min(1, ω/s) (own derivation,
-    docs/theory.md §6). The order of the batches counts as public. Without a threshold,
-    ψ = 0 and ``width=0``, it is 2L/b in the record's own steps and 0 in all others.
-    """
+    """Root mean square change by one record over a path of batches in turn (docs/theory.md §6)."""
     check_nonnegative_or_infinite(psi=psi, width=width)
     if not 1 <= n_batches <= constants.n:
         raise ValueError(f"n_batches must be from 1 to n = {constants.n}, got {n_batches!r}")

@@ -1,4 +1,8 @@
-"""Costs of noisy gradient chains on batches, in turn or drawn anew."""
+"""Costs of noisy gradient chains on batches, in turn or drawn anew.
+
+A ``shift`` s, by which a record moves a step on its batch, and a ``diameter`` D of the domain are
+in standard deviations of a step's noise, c is the ``contraction`` and q the ``rate`` of the rows.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +49,7 @@ def last_batch_state_guarantee(
     contraction: float = 1.0,
     diameter: float = math.inf,
 ) -> Guarantee:
-    """Guarantee of the last of N steps over l batches in turn.
-
-    ``shift`` s, by which a record moves a step on its batch, and ``diameter`` D are in standard
-    deviations of the noise. μ² = s² + S with S = s²·:func:`_earlier_epochs` (Theorem 4.5 of Bok, Su
-    and Altschuler 2024, for any N and c = 1 too) or (D + js)²/(jl), any j < ⌈N/l⌉.
-    """
+    """μ² = s² + S: last of N steps over l batches in turn (Theorem 4.5 of Bok et al. 2024)."""
     check_nonnegative(shift=shift)
     check_nonnegative_or_infinite(diameter=diameter)
     check_count(n_batches=n_batches, n_steps=n_steps)
@@ -73,11 +72,7 @@ def _check_expansion(contraction: float) -> None:
 def last_batch_state_renyi(
     *, shift: float, n_batches: int, epochs: int, contraction: float
 ) -> Guarantee:
-    """Guarantee of the same by Rényi divergences, which Table 1 compares with Theorem 4.5.
-
-    R_α ≤ (α/2)s²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper prints no formula
-    for its column "RDP"; this one reproduces its figures, above αμ²/2 of Theorem 4.5.
-    """
+    """(α/2)s²(1 + S'): the same by Rényi divergences, the column "RDP" of Table 1."""
     known = last_batch_state_guarantee(
         shift=shift, n_batches=n_batches, n_steps=n_batches * epochs, contraction=contraction
     )
@@ -101,12 +96,7 @@ _LAST_ONLY = "only the last state is ever shown; the number of steps is fixed in
 
 
 def sampled_path_guarantee(*, shift: float, rate: float, n_steps: int) -> Guarantee:
-    """Guarantee of all states of t steps on batches drawn anew, C_q(G(s))^⊗t (Theorem 4.8).
-
-    ``shift`` s, by which a record in the batch moves a step, is in standard deviations of the
-    noise. ``mu`` is that of steps without sampling, valid since C_q(f) ≥ f; ``epsilon``, ``delta``
-    and ``tradeoff`` use the whole curve, for t > 1 with the extra ``accounting``.
-    """
+    """C_q(G(s))^⊗t of all states of t steps on batches drawn anew (Theorem 4.8)."""
     steps = f"{n_steps} noisy steps on batches drawn anew"
     theorem = f"path of {steps} (Theorem 4.8 of Bok, Su and Altschuler 2024)"
     return _sampled([(shift, n_steps)], 0.0, rate, theorem)
@@ -115,18 +105,7 @@ def sampled_path_guarantee(*, shift: float, rate: float, n_steps: int) -> Guaran
 def last_sampled_state_guarantee(
     *, shift: float, rate: float, n_steps: int, contraction: float = 1.0, diameter: float = math.inf
 ) -> Guarantee:
-    """Guarantee of the last of t steps on batches drawn anew, ``rate`` of the rows in each.
-
-    ``shift`` s, by which a record in the batch moves a step, and ``diameter`` D are in standard
-    deviations of the noise. For every r ≤ t, K ≤ r and a share a of the variance,
-
-        G(√(E/a)) ⊗ C_q(G(s/√(1 − a)))^⊗K ⊗ C_q(G(s))^⊗(r − K),
-
-    E = (c^r z)²/(1 + c² + … + c^(2K − 2)) and z = min{D, s(1 + c + … + c^(t − r − 1))} (own
-    derivation, docs/theory.md §12). r = t is Theorem 4.8; K = r and K = 1 are Theorems 4.10 and
-    4.9 of Bok, Su and Altschuler 2024 with half of each shift. Of all r, K and a on a grid
-    those with the least central limit are used.
-    """
+    """Guarantee of the last of t steps on batches drawn anew (docs/theory.md §12)."""
     check_count(n_steps=n_steps)
     check_positive(rate=rate)
     check_nonnegative(shift=shift)

@@ -336,13 +336,7 @@ _MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal
 
 @dataclass(frozen=True)
 class GaussianDrift(Drift):
-    """Mean, over a few points θ + λξ, of the hard-thresholded gradient there.
-
-    An unbiased gradient of E[max{L(θ + λξ), min L + ψ}] (Theorem 3.2 of Ganesh, Thakurta and
-    Upadhyay, 2023). The points are noise that does not depend on records. Given the points, one
-    record changes the mean by at most as much as one thresholded gradient: the sensitivity is that
-    of the hard threshold, on all of ℝᵖ because the points leave the domain.
-    """
+    """Mean of hard-thresholded gradients at points θ + λξ (Theorem 3.2 of Ganesh et al. 2023)."""
 
     def __post_init__(self) -> None:
         problem = self.target.problem

@@ -251,10 +251,7 @@ class LastState:
 def plan_last_state(
     constants: Constants, radius: float, mu: float, zero_loss: float, sampling: float = 0.0
 ) -> LastState:
-    """Noisy descent from 0 with the least bound whose last state is μ-GDP (docs/theory.md §17).
-
-    ``sampling`` is the mean square of what a gradient errs by without the noise.
-    """
+    """Noisy descent from 0 with the least bound whose last state is μ-GDP (docs/theory.md §17)."""
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 
@@ -288,12 +285,7 @@ def plan_last_state(
 def last_state_excess(
     pace: float, m: float, square: float, n_steps: int, *, start: float, diameter: float
 ) -> float:
-    """Bound on E L(θ_N) − L*, for noise of mean square v = E‖σξ‖² per step.
-
-    Let D_j² ≥ E‖θ_j − θ*‖², which falls by (1 − ηm)/(1 + ηm) and rises by 2η²v/(1 + ηm) per step.
-    The last K states have a mean excess of at most D_{N−K}²/(2ηK) + ηv, and the last one exceeds
-    their mean by at most ηv(½ + … + 1/K). The bound is the least over K (docs/theory.md §17).
-    """
+    """Bound on E L(θ_N) − L* for noise of mean square E‖σξ‖² per step (docs/theory.md §17)."""
     shrink = (1 - pace * m) / (1 + pace * m)
     last = np.arange(1.0, n_steps + 1)  # K
     far = _distances(shrink, 2 * pace**2 * square / (1 + pace * m), n_steps - last, start)

@@ -20,11 +20,7 @@ _SAFE = 1 + 1e-9
 
 @dataclass(frozen=True)
 class SampledDescent:
-    """Steps θ ← Π(θ − (g + ∇ridge)/u_t), g a noisy mean over sampled rows, in public numbers.
-
-    u_t = 1/pace + m(t − 1)/2, and u_t − m/2 is the weight, in the average, of the state before step
-    t, or after it for a ``smooth`` loss (docs/theory.md §18).
-    """
+    """Steps θ ← Π(θ − (g + ∇ridge)/u_t), u_t = 1/pace + m(t − 1)/2 (docs/theory.md §18)."""
 
     rate: float
     n_steps: int
@@ -48,10 +44,7 @@ def plan_sampled_descent(
     sampling: bool,
     orders: tuple[tuple[float, float], ...] = (),
 ) -> SampledDescent:
-    """Descent on all or, if allowed, sampled rows (docs/theory.md §18); reads no row.
-
-    With kinks, the smaller bound. Without, sampled rows take less time and never have it.
-    """
+    """Descent on all or, if allowed, sampled rows (docs/theory.md §18); reads no row."""
     start = furthest_start(constants, radius, zero_loss)
     slope = sensitivity.data_lipschitz(constants, Ball(radius))
     full_batch = _on_all_rows(constants, slope, start, mu)
@@ -135,13 +128,7 @@ _PACES = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)  # largest ηM; less of it adds l
 def best_steps(
     constants: Constants, variance: float, far: float, n_steps: int
 ) -> tuple[float, float]:
-    """First step, and bound on the average's expected excess after T steps from a distance D.
-
-    The bound is (½D²v(v − m/2) + cTS)/(T(v + m(T − 1)/4)), v = 1/pace − m/2 ≥ m/2, for noise of
-    mean square V in unbiased gradients: c = ½ and S = L² + V or, for steps of at most s/M, c =
-    ½/(1 − s) and S = V. It covers Lemma 2.5 of Bassily, Smith and Thakurta (2014), m = 0, and their
-    Lemma 2.6, both without the logarithm of the last state (own derivation, docs/theory.md §18).
-    """
+    """First step, and bound on the average's excess after T steps (docs/theory.md §18)."""
     m, slower = constants.m, constants.m * (n_steps - 1) / 4
 
     def bounded(added: float, least: float) -> tuple[float, float]:

@@ -345,12 +345,7 @@ def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class GeneralisedTarget:
-    """Law ∝ exp(−(η/2)·score), score(x) = max over x' of (Φ(x) − Φ(x') − ψ)₊/Δ(x, x').
-
-    The generalised exponential mechanism (Raskhodnikova and Smith 2016), by pairs: a record moves
-    each quotient, and so the largest, by at most 1. Score differences of neighbours then have a
-    range of 2, and the law is η-bounded-range.
-    """
+    """Law ∝ exp(−(η/2)·max over x' of (Φ(x) − Φ(x') − ψ)₊/Δ(x, x')) (docs/theory.md §22)."""
 
     problem: PenaltyLandscape
     eta: float

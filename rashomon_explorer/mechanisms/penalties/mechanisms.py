@@ -80,10 +80,7 @@ class Offered:
 def plan_mechanism(
     constants: PenaltyConstants, d: int, *, mechanism: str, **options: Any
 ) -> plan.PenaltyPlan:
-    """Plan by one mechanism, or with ``"auto"`` by the best one according to public numbers.
-
-    ``options`` are those of :func:`plan_tuning`: budget, number of draws, ψ, spacing and refit.
-    """
+    """Plan by one mechanism, or with ``"auto"`` by the best one according to public numbers."""
     if mechanism == "regularised":
         raise SamplerError(
             "the regularised mechanism is private only where the validation loss is convex on "

@@ -30,14 +30,7 @@ STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
 def walk_bound(
     *, smoothness: float, drop: float, n_steps: int, noise: float, bias: float, slope: float
 ) -> float:
-    """Bound on E‖G‖, G the gradient mapping at a uniform state of T noisy projected steps 1/β.
-
-    E‖G‖² ≤ 4βΔ₀/T + 6E‖e‖² + 4·bias·L̄ for gradient errors e, E‖e‖² ≤ ``noise``, ‖E e‖ ≤ ``bias``.
-    β is ``smoothness``, Δ₀ the ``drop`` of Φ from the start to its minimum, and L̄ the ``slope``.
-    With x⁺ the next state and G̃ = β(x − x⁺), ⟨∇Φ + e, G̃⟩ ≥ ‖G̃‖² and smoothness give
-    Φ(x⁺) ≤ Φ(x) − ‖G̃‖²/(2β) + ⟨e, G̃⟩/β, while ‖G̃ − G‖ ≤ ‖e‖. Unlike Lemma C.1 of Lowy and Liu,
-    it holds on a box.
-    """
+    """√(4βΔ₀/T + 6E‖e‖² + 4·bias·L̄) ≥ E‖G‖ at a uniform state of T steps (docs/theory.md §22)."""
     square = 4 * smoothness * drop / n_steps + 6 * noise + 4 * bias * slope
     return min(math.sqrt(square), slope)
 
@@ -302,11 +295,7 @@ def walk(
     start: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """States x_0 … x_{T−1} (d, T) of x ← P(x − (∇Φ(x) + N(0, σ²I))/β), all of them private.
-
-    The start (d,) is public, or charged; the landscape has no clip. σ = Δ(x)/μ with the sensitivity
-    at x, which is public because x was charged: each step is μ-Gaussian DP given previous states.
-    """
+    """States x_0 … x_{T−1} (d, T) of x ← P(x − (∇Φ(x) + N(0, σ²I))/β), all of them private."""
     known, reach = planned.constants, landscape.domain.radius
 
     def gradient(x: FloatArray) -> FloatArray:

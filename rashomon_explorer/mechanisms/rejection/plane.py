@@ -250,10 +250,7 @@ def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
 
 
 def least_plane(target: GibbsTarget, ridge: float) -> Plane:
-    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass.
-
-    Of many rows a sample finds the points of contact, so that one pass gives all tangents.
-    """
+    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass."""
     problem = target.problem
     if problem.n <= SAMPLE:
         return _descend(target, lambda theta: Plane.at(problem, theta, ridge))

@@ -155,13 +155,7 @@ class Simpler:
 
 
 class BowlProposal:
-    """Law with a bowl in place of the loss, on the smallest ball around the domain.
-
-    The energy is at least share·(bowl − ψ) less a constant, for any share ≤ 1 of its slope, and
-    the bowl is at least a simpler one: k directions and the pull of the rest have a normal law, the
-    others a normal law truncated to a ball (:class:`CutNormal`). k and the share minimise the mass
-    (docs/theory.md §3).
-    """
+    """Law with a bowl in place of the loss, on a ball around the domain (docs/theory.md §3)."""
 
     pad = 0.0
 
