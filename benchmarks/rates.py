@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.instances import least_excess, least_huber_barrier, many_wells, nonconvex_excess
 from benchmarks.machine import machine
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
@@ -26,12 +27,6 @@ from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.papers import Regularised  # noqa: F401  # registers all of them
-from rashomon_explorer.papers.instances import (
-    least_excess,
-    least_huber_barrier,
-    many_wells,
-    nonconvex_excess,
-)
 from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss

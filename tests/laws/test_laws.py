@@ -13,6 +13,7 @@ import pytest
 from scipy.special import gammaincc, logsumexp
 from scipy.stats import gamma, kstest
 
+from benchmarks.instances import well_excess
 from benchmarks.rates import DELTA, TABLES, TIGHT, fitted_slope, request_of, slope_of, sweep
 from rashomon_explorer import RashomonClassifier, load_dataset
 from rashomon_explorer.mechanisms import (
@@ -24,7 +25,6 @@ from rashomon_explorer.mechanisms import (
 )
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.instances import well_excess
 from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.papers.theorems import RATES
 from rashomon_explorer.privacy.conversions import gdp_epsilon

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import instances
+from benchmarks.instances import rough_last_state_mu
 from benchmarks.rates import slope_of
 from rashomon_explorer.mechanisms import MECHANISMS
 from rashomon_explorer.mechanisms.langevin import batch_accounting as b
 from rashomon_explorer.mechanisms.noisy_descent import last_iterate_guarantee, path_guarantee
-from rashomon_explorer.papers import instances
-from rashomon_explorer.papers.instances import rough_last_state_mu
 from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_delta

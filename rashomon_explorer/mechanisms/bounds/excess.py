@@ -101,7 +101,7 @@ _LARGEST_SHARE = 0.5
 
 
 def accelerated_steps(M: float, reached: float, beta: float, share: float, cells: int) -> float:
-    """Return the steps that add ``share`` of p/β to the bound, or up to half of it if that is long."""
+    """Return the steps that add ``share`` of p/β to the bound, or half of it if that is long."""
 
     def enough(share: float) -> float:
         return math.sqrt(accelerated_share(M, reached, 0) / (share * beta)) - 1
