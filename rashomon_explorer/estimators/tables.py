@@ -25,8 +25,8 @@ from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.ledger.tables import Hashes, record_charged_table, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
+from rashomon_explorer.rows.chunked import map_rows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.rows.columns import map_rows
 from rashomon_explorer.rows.reduction import Merge, add_arrays, append_parts
 from rashomon_explorer.rows.source import read_mapped, with_names
 from rashomon_explorer.rows.steps import EncodeStep, LongRowCount, NumericStep, TransformStep

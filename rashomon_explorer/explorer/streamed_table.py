@@ -24,12 +24,10 @@ from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.ledger.tables import Hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import transformed
-from rashomon_explorer.rows.columns import map_rows
+from rashomon_explorer.rows.chunked import map_rows, transformed
 from rashomon_explorer.rows.reduction import Step
-from rashomon_explorer.rows.source import as_floats
+from rashomon_explorer.rows.source import NamedColumns, RowSubset, as_floats
 from rashomon_explorer.rows.steps import ClipStep, EncodeStep, LongRowCount, TransformStep
-from rashomon_explorer.rows.views import NamedColumns, RowSubset
 from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.sets import RashomonSet
 

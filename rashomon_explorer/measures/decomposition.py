@@ -17,8 +17,8 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.privacy.audit import binomial_interval
+from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import read_column
 
 if TYPE_CHECKING:
     from rashomon_explorer.trees import CountedTrees

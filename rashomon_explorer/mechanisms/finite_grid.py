@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.integer_law import IntegerLaw
+from rashomon_explorer._utils.randomness import IntegerLaw
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError

@@ -20,9 +20,9 @@ from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.rows import ChunkedRows
+from rashomon_explorer.rows.chunked import read_column, read_targets
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import read_column, read_targets
-from rashomon_explorer.rows.views import RowSubset
+from rashomon_explorer.rows.source import RowSubset
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 

@@ -5,20 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows import memory_budget, reduction
-from rashomon_explorer.rows.source import Piece, RowSource, with_names
-from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
+from rashomon_explorer.rows import reduction
+from rashomon_explorer.rows.source import (
+    Piece,
+    RowSource,
+    RowSubset,
+    SourceView,
+    WithColumns,
+    with_names,
+)
 from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCK_ROWS = 2**14
 """Rows of every chunk but the last, for pieces of any size: a few megabytes."""
@@ -222,11 +233,11 @@ class ChunkedRows:
         """Do the work with the workers; with fewer threads and no cache if memory is short."""
         if not isinstance(self.workers, ThreadWorkers):
             return self._with_messages(lambda: work(self.workers))
-        if memory_budget.available_memory() < self._needs():
+        if memory_limits.available_memory() < self._needs():
             self.source.release_memory()
         self.check_room()
         fewest_threads = ThreadWorkers(
-            memory_budget.threads_within(self.workers.count, self._needs())
+            memory_limits.threads_within(self.workers.count, self._needs())
         )
         try:
             return self._with_messages(lambda: work(fewest_threads), final=False)
@@ -261,11 +272,13 @@ class ChunkedRows:
             If the limits are too low; the message states a sufficient one.
         """
         if isinstance(self.workers, ThreadWorkers):
-            memory_budget.check_memory(self._needs(columns) + more, self._work)
+            shortage = memory_limits.memory_shortage(self._needs(columns) + more, self._work)
+            if shortage:
+                raise MemoryLimitError(shortage)
 
     def _needs(self, columns: int | None = None) -> int:
         width = max(self.source.shape[1], columns or 0)
-        return memory_budget.chunk_bytes(min(self.rows, self.n), width)
+        return memory_limits.chunk_bytes(min(self.rows, self.n), width)
 
     @property
     def _work(self) -> str:
@@ -283,7 +296,7 @@ class ChunkedRows:
             if not final or not isinstance(self.workers, ThreadWorkers):
                 raise
         # raise outside the handler: a chained error may depend on rows
-        raise memory_budget.out_of_memory(self._needs(), self._work)
+        raise MemoryLimitError(memory_limits.out_of_memory(self._needs(), self._work))
 
     def run(self, workers: Workers, task: Task, work: Any) -> Iterator[Any]:
         """Yield results of a task for each branch of the tree, in order."""
@@ -405,7 +418,7 @@ def keep_chunks(
     """Table of ``width`` columns after a last step, some chunks kept; and counts before it."""
     workers = table.workers
     if cache_limit is None:
-        cache_limit = min(CACHE_BYTES, memory_budget.cache_bytes())
+        cache_limit = min(CACHE_BYTES, memory_limits.cache_bytes())
     size = 8 * table.rows * (width + 1)
     load = reduction.Load(count, last, table._settings, table.source.may_change, cache_limit / size)
     cache: list[tuple[FloatArray, FloatArray]] | None = None
@@ -428,3 +441,40 @@ def keep_chunks(
         table.source, after._settings, checksums, width, None, cache, on_workers
     )
     return table.raw(source, checksums=checksums), counts
+
+
+def read_column(table: ChunkedRows, name: str) -> pd.Series:
+    """Read one column of a table by name; needs a few bytes of memory per row."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    parts = table.raw(table.source.select_column(name)).reduce(_coded, merge=reduction.append_parts)
+    return pd.Series(union_categoricals(list(parts), sort_categories=True), name=name)
+
+
+def read_targets(table: ChunkedRows) -> NDArray[Any]:
+    """Read the targets (n,) of a table from its source."""
+    if not table.source.labelled:
+        raise TypeError("these rows have no targets: give y, or chunk_rows(..., target=...)")
+    return np.concatenate(table.raw().reduce(_targets, merge=reduction.append_parts))
+
+
+def map_rows(table: ChunkedRows, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Apply a function of rows to all chunks; the result has one or a few entries per row."""
+    return np.concatenate(table.reduce(partial(_on_rows, function), merge=reduction.append_parts))
+
+
+def _on_rows(
+    function: Callable[[Any], NDArray[Any]], rows: Any, targets: Any
+) -> tuple[NDArray[Any], ...]:
+    return (function(rows),)
+
+
+def _coded(rows: Any, targets: Any) -> tuple[Any, ...]:
+    import pandas as pd
+
+    return (pd.Categorical(rows.iloc[:, 0]),)
+
+
+def _targets(rows: Any, targets: Any) -> tuple[NDArray[Any], ...]:
+    return (np.array(targets),)

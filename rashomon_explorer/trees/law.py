@@ -7,8 +7,7 @@ from itertools import accumulate
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer._utils.integer_law import IntegerLaw
-from rashomon_explorer._utils.randomness import uniform_below
+from rashomon_explorer._utils.randomness import IntegerLaw, uniform_below
 from rashomon_explorer.mechanisms.sparse_trees import energy_cap
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Histogram

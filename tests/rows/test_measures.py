@@ -17,7 +17,7 @@ from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.report import material, report
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
-from rashomon_explorer.rows.columns import read_column, read_targets
+from rashomon_explorer.rows.chunked import read_column, read_targets
 from rashomon_explorer.rows.workers import ThreadWorkers
 
 N, BLOCK, DRAWS = 700, 64, 12

@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
+from rashomon_explorer._utils import memory_limits
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.rows import ChunkedRows, chunk_rows, memory_budget
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
-from rashomon_explorer.rows.chunked import TransformedRows, keep_chunks, transformed
-from rashomon_explorer.rows.columns import read_column
+from rashomon_explorer.rows.chunked import TransformedRows, keep_chunks, read_column, transformed
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import read_chunks
 from rashomon_explorer.rows.source import ArrayRows, read_mapped
@@ -145,7 +145,7 @@ def _kept(table, most=None):
 
 def test_kept_blocks_are_those_that_were_made(monkeypatch):
     monkeypatch.setattr(
-        "rashomon_explorer.rows.chunked.memory_budget.available_memory", lambda: 4.0 * 4_200
+        "rashomon_explorer._utils.memory_limits.available_memory", lambda: 4.0 * 4_200
     )
     table = small(chunk_rows(X, Y))
     for room in (0, 5_000, 10**9, None):  # None: a quarter of what is left
@@ -155,10 +155,10 @@ def test_kept_blocks_are_those_that_were_made(monkeypatch):
     assert 2_000 < sum(part.nbytes for pair in held.source.cache for part in pair) <= 4_200
     elsewhere, (n,) = _kept(replace(table, workers=JoblibWorkers(2)))
     assert elsewhere.source is table.source and n == N
-    monkeypatch.setattr(memory_budget, "available_memory", lambda: np.inf)
+    monkeypatch.setattr(memory_limits, "available_memory", lambda: np.inf)
     for free, kept in ((0, 2**29), (2**33, 2**30)):
-        monkeypatch.setattr(memory_budget, "free_memory", lambda free=free: free)
-        assert memory_budget.cache_bytes() == kept
+        monkeypatch.setattr(memory_limits, "free_memory", lambda free=free: free)
+        assert memory_limits.cache_bytes() == kept
 
 
 def test_a_function_that_writes_to_a_chunk_leaves_the_callers_rows():
@@ -458,6 +458,7 @@ _TRUNCATED = """
 import json, os, sys
 import numpy as np
 from rashomon_explorer import DPClassifier, RashomonClassifier
+from rashomon_explorer._utils import memory_limits
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.exceptions import RowsGoneError
 folder, kinds, n = sys.argv[1], sys.argv[2:], 100_000

@@ -15,8 +15,8 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, get_measure, refuse_options
 from rashomon_explorer.measures.multiplicity.measure import EXACT, OF_ALL, PREPARE, Sizes
+from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import read_column
 
 FROM_LABELS = "computed from labels"
 CURATOR = "Curator: computed from private rows, not private"

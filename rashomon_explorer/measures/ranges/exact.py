@@ -15,8 +15,8 @@ from rashomon_explorer.measures.ranges.brackets import SECONDS, bracketed
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets.scores import finite_rows, model_rows, rows_by_name
 
 

@@ -23,8 +23,8 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import loss_kind
 from rashomon_explorer.problem.lower_bounds import has_envelope
+from rashomon_explorer.problem.lower_bounds.clipped_slope import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
-from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
 from rashomon_explorer.problem.problem import SAMPLE, Problem
 

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, TableRows
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, SoftmaxRisk
 from rashomon_explorer.problem.losses.squared import HalfSquare, SquaredLoss, SquaredRisk
-from rashomon_explorer.problem.losses.tables import TableRows
 
 
 @dataclass(frozen=True)
@@ -164,21 +163,15 @@ class WeightedLogisticRisk(WeightedRisk):
     """Weighted mean of log(1 + exp(z_i·θ)) over rows z_i = −y_i x_i."""
 
 
+@singledispatch
 def weighted_risk(
     loss: Loss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
     """Mean loss of ``rows`` (n, p) with ``targets`` (n,) and weights (n,) of mean 1."""
-    return _weighted(loss, rows, targets, weights)
-
-
-@singledispatch
-def _weighted(
-    loss: Loss, rows: FloatArray, targets: FloatArray, weights: FloatArray
-) -> EmpiricalLoss:
     raise TypeError(f"the loss {loss.name!r} takes no weights of rows: omit them")
 
 
-@_weighted.register
+@weighted_risk.register
 def _squared(
     loss: SquaredLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
@@ -188,21 +181,21 @@ def _squared(
     return SquaredRisk(n, rows.T @ heavy / n, heavy.T @ clipped / n, energy)
 
 
-@_weighted.register
+@weighted_risk.register
 def _squared_label(
     loss: SquaredLabelLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
     return _squared(SquaredLoss(1.0), rows, targets, weights)
 
 
-@_weighted.register
+@weighted_risk.register
 def _weighted_softmax(
     loss: SymmetricSoftmaxLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
     return loss.weighted(rows, targets, weights)
 
 
-@_weighted.register
+@weighted_risk.register
 def _weighted_margins(
     loss: LogisticLoss | SquaredHingeLoss,
     rows: FloatArray,

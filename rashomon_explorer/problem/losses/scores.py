@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.tables import ALL_ROWS, TableRows
+from rashomon_explorer.problem.losses.base import ALL_ROWS, TableRows
 
 
 class ScoreFunction:

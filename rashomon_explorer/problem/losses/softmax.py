@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.tables import ALL_ROWS, TableRows
+from rashomon_explorer.problem.losses.base import ALL_ROWS, TableRows
 
 _ANGLES = 2**14
 

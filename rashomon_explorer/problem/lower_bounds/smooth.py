@@ -21,7 +21,7 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 class ExcessBound:
     """A certified lower bound of the excess loss around a model θ*."""
 
-    expansion: Any = None  # the risk as an ``ExpandableRisk``, for bounds around other models
+    expansion: Any = None  # a ``ClippedSlopeExpansion``, for bounds around other models
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Lower bound as a function of the radius, nondecreasing, 0 at 0; same shape."""

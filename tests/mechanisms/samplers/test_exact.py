@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer._utils import integer_law
-from rashomon_explorer._utils.integer_law import IntegerLaw
+from rashomon_explorer._utils import randomness
+from rashomon_explorer._utils.randomness import IntegerLaw
 from rashomon_explorer.exceptions import RadiusBindsWarning, SamplerError
 from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
@@ -275,8 +275,8 @@ def log_width(first, second):
 
 
 def test_every_place_belongs_to_a_point_in_proportion_to_its_weight(monkeypatch):
-    monkeypatch.setattr(integer_law, "_BITS", 3)
-    monkeypatch.setattr(integer_law, "_DEEPEST", 4)
+    monkeypatch.setattr(randomness, "_BITS", 3)
+    monkeypatch.setattr(randomness, "_DEEPEST", 4)
     law = IntegerLaw(np.array([0.7, 0.0, 3.0, 0.1, 9.0, 1.4, 0.0]))
     owned = np.bincount([law.at(place) for place in range(law.total)])
     assert owned.tolist() == (law.mantissas << (law.depths.max() - law.depths)).tolist()

@@ -28,7 +28,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import SoftmaxLoss
-from rashomon_explorer.problem.lower_bounds.quartic import ShiftedBound
+from rashomon_explorer.problem.lower_bounds.clipped_slope import ShiftedBound
 from tests.mechanisms.samplers import test_exact as draws
 from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem
 from tests.mechanisms.samplers.test_exact import ON_BOTH

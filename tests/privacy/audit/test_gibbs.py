@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rashomon_explorer._utils.integer_law import IntegerLaw
+from rashomon_explorer._utils.randomness import IntegerLaw
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler

@@ -13,12 +13,12 @@ from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Shifted
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, SmoothedHingeLoss, SoftmaxLoss, get_loss
+from rashomon_explorer.problem.losses.base import TableRows
 from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
 from rashomon_explorer.problem.losses.scikit_learn import SymmetricSoftmaxRisk, WeightedLogisticRisk
-from rashomon_explorer.problem.losses.tables import TableRows
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
+from rashomon_explorer.problem.lower_bounds.clipped_slope import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
-from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
 from rashomon_explorer.problem.problem import Problem
 from tests.problem.rows import random_rows
 

@@ -10,11 +10,15 @@ from scipy.stats import norm
 
 from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.kinked import ClippedSlope
+from rashomon_explorer.problem.lower_bounds import clipped_slope as half_square
 from rashomon_explorer.problem.lower_bounds import quadratic as parabola
-from rashomon_explorer.problem.lower_bounds import quartic as half_square
 from rashomon_explorer.problem.lower_bounds import smooth
-from rashomon_explorer.problem.lower_bounds.clipped_slope import blurred_slope, minorant
-from rashomon_explorer.problem.lower_bounds.quartic import QuarticForm, half_square_minorant
+from rashomon_explorer.problem.lower_bounds.clipped_slope import (
+    QuarticForm,
+    blurred_slope,
+    half_square_minorant,
+    minorant,
+)
 from tests.problem.rows import random_rows
 
 POLYVAL = np.polynomial.polynomial.polyval
