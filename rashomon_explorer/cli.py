@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from rashomon_explorer import __version__
+import rashomon_explorer as rx
 from rashomon_explorer._utils.assets import TABLE_VARIABLE
+from rashomon_explorer._utils.formatting import left_text, rounded_up
 from rashomon_explorer._utils.imports import missing_package
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.server.settings import (
     DEFAULT_PORT,
     LOOPBACK,
@@ -28,9 +29,6 @@ from rashomon_explorer.server.settings import (
     take_token,
     token_problem,
 )
-
-if TYPE_CHECKING:
-    from rashomon_explorer.privacy import Ledger
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="rashomon-explorer",
         description="Start the dashboard on this machine and open it in the browser.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {rx.__version__}")
     parser.add_argument(
         "--port", type=_port, help=f"port to use (default: {DEFAULT_PORT}, or a free one near it)"
     )
@@ -131,9 +129,6 @@ def _parser() -> argparse.ArgumentParser:
     export = ledger_commands.add_parser("export", help="print everything in it as JSON")
     export.add_argument("path", type=Path, help="the ledger's file")
     export.set_defaults(run=_with_ledger, act=_export_ledger)
-    doctor = commands.add_parser("doctor", help="check the settings of a cluster")
-    doctor.add_argument("--scheduler", help="address of a Dask scheduler, such as tls://host:8786")
-    doctor.set_defaults(run=_examine)
     return parser
 
 
@@ -239,12 +234,11 @@ def _ask_for_table(options: argparse.Namespace) -> None:
                 "--target and --schema need a table: add --data with its file or folder"
             )
         return
-    from rashomon_explorer.data import TableSchema
     from rashomon_explorer.data.csv import is_text_table
     from rashomon_explorer.rows import chunk_rows
 
     schema = None if options.schema is None else options.schema.absolute()
-    declared = None if schema is None else TableSchema.from_schema_or_path(schema).target
+    declared = None if schema is None else rx.TableSchema.from_schema_or_path(schema).target
     target = options.target or (None if declared is None else declared.name)
     if target is None:
         raise DataError("no target column: set --target, or the target in the schema")
@@ -267,37 +261,16 @@ def _is_free(ip: str, port: int) -> bool:
 
 
 def _list_datasets(options: argparse.Namespace) -> int:
-    from rashomon_explorer.data import list_datasets
-
-    print(list_datasets().to_string(index=False, max_colwidth=60))
+    print(rx.list_datasets().to_string(index=False, max_colwidth=60))
     return 0
 
 
-def _examine(options: argparse.Namespace) -> int:
-    from rashomon_explorer.exceptions import ClusterError
-    from rashomon_explorer.rows.dask import cluster_findings
-
-    try:
-        problems = cluster_findings(options.scheduler)
-    except (ImportError, ClusterError) as error:
-        return _complain(str(error))
-    print(
-        *(f"- {problem}" for problem in problems),
-        *([] if problems else ["no problems were found"]),
-        sep="\n",
-    )
-    return 1 if problems else 0
-
-
 def _create_ledger(options: argparse.Namespace) -> int:
-    from rashomon_explorer.exceptions import LedgerError
-    from rashomon_explorer.privacy import Ledger
-
     if options.epsilon is None and options.delta is not None:
         return _complain("a budget needs --epsilon as well as --delta")
     try:
         names = ("epsilon", "delta", "accounting", "order")
-        ledger = Ledger.create(options.path, **{name: getattr(options, name) for name in names})
+        ledger = rx.Ledger.create(options.path, **{name: getattr(options, name) for name in names})
     except (LedgerError, ValueError) as error:
         return _complain(str(error))
     print(f"created {ledger.path}")
@@ -306,29 +279,24 @@ def _create_ledger(options: argparse.Namespace) -> int:
 
 
 def _with_ledger(options: argparse.Namespace) -> int:
-    from rashomon_explorer.exceptions import LedgerError
-    from rashomon_explorer.privacy import Ledger
-
     try:
-        options.act(Ledger(options.path), options)
+        options.act(rx.Ledger(options.path), options)
     except LedgerError as error:
         return _complain(str(error))
     return 0
 
 
-def _show_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
+def _show_ledger(ledger: "rx.Ledger", options: argparse.Namespace) -> None:
     ledger.check()
     for line in _ledger_lines(ledger, options.delta):
         print(line)
 
 
-def _export_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
+def _export_ledger(ledger: "rx.Ledger", options: argparse.Namespace) -> None:
     print(ledger.export())
 
 
-def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
-    from rashomon_explorer._utils.formatting import left_text, rounded_up
-
+def _ledger_lines(ledger: "rx.Ledger", delta: float | None) -> Iterator[str]:
     budget, entries = ledger.budget, ledger.entries()
     if budget is None:
         yield "budget  none: charges are recorded, never refused"
@@ -346,9 +314,7 @@ def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
             yield f"   voided {entry.voided_when}, {entry.voided_by}: {entry.voided_why}"
 
 
-def _spent(ledger: "Ledger", delta: float | None) -> str:
-    from rashomon_explorer._utils.formatting import rounded_up
-
+def _spent(ledger: "rx.Ledger", delta: float | None) -> str:
     spent = ledger.spent(delta)
     if delta is None:
         delta = ledger.budget[1] if ledger.budget is not None else 0.0

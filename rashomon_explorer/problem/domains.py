@@ -72,24 +72,19 @@ class Ball:
 
     @property
     def dimension(self) -> None:
-        """Any number of parameters."""
         return None
 
     @property
     def diameter(self) -> float:
-        """Largest distance between two models."""
         return 2 * self.radius
 
     def reach(self, row_bound: float) -> float:
-        """Largest |z·θ| over models in the ball and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
     def contains(self, theta: FloatArray) -> Mask:
-        """Whether each column of ``theta`` (p, K) lies in the ball; shape (K,)."""
         return np.asarray(inner(theta, theta) <= self.radius**2)
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest point of the ball to each column of ``theta`` (p, K)."""
         norm = np.linalg.norm(theta, axis=0)
         return theta * (self.radius / np.maximum(norm, self.radius))
 
@@ -141,7 +136,6 @@ class Intersection:
 
     @property
     def dimension(self) -> int | None:
-        """Required number of parameters of the body; None for any."""
         return self.body.dimension
 
     @property
@@ -155,15 +149,12 @@ class Intersection:
         return min(self.body.diameter, self.ball.diameter)
 
     def reach(self, row_bound: float) -> float:
-        """Largest |z·θ| over models in both and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
     def contains(self, theta: FloatArray) -> Mask:
-        """Whether each column of ``theta`` (p, K) lies in both; shape (K,)."""
         return np.asarray(self.body.contains(theta) & self.ball.contains(theta))
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest point of both to each column of ``theta`` (p, K)."""
         return self._scaled_projection(theta, np.ones(theta.shape[1]))
 
     def extreme(self, direction: FloatArray) -> FloatArray:
@@ -188,7 +179,6 @@ class Intersection:
         return np.asarray(np.min(bounds, axis=0))
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Interval of t with θ + t·d in both, for each column (p, K) of models in both."""
         low, high = self.body.chord(theta, direction)
         ball_low, ball_high = self.ball.chord(theta, direction)
         return np.maximum(low, ball_low), np.minimum(high, ball_high)
@@ -315,7 +305,6 @@ class CutEllipsoid:
 
     @property
     def p(self) -> int:
-        """Number of parameters."""
         return len(self.centre)
 
     def height(self, theta: FloatArray) -> FloatArray:
@@ -324,7 +313,6 @@ class CutEllipsoid:
         return inner(step, self.matrix @ step) / 2
 
     def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
-        """Whether each column of ``theta`` (p, K) lies in the set; shape (K,)."""
         return np.asarray(
             (self.height(theta) <= self._ceiling) & (inner(theta, theta) <= self._square)
         )

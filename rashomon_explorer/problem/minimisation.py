@@ -57,19 +57,16 @@ class MinimisedObjective:
         self.p = loss.p
 
     def value(self, theta: FloatArray) -> FloatArray:
-        """Objective (K,) of each column of ``theta`` (p, K)."""
         value = self.loss.value(theta)
         return value + self.ridge / 2 * _squares(theta) if self.ridge else value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
         value, gradient = self.loss.value_and_gradient(theta)
         if self.ridge == 0:
             return value, gradient
         return value + self.ridge / 2 * _squares(theta), gradient + self.ridge * theta
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Gradient (p, K) of each column of ``theta`` (p, K)."""
         if isinstance(self.loss, LogisticRisk):
             gradient = self.loss.gradient(theta)
         else:
@@ -77,7 +74,6 @@ class MinimisedObjective:
         return gradient + self.ridge * theta if self.ridge else gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) at one model (p,)."""
         return self.loss.hessian(theta) + self.ridge * np.eye(self.p)
 
     def evaluate(self, theta: FloatArray) -> "Evaluation":
@@ -286,10 +282,7 @@ def minimise_kinked(
         if best.gap <= tolerance:
             break
         smooth = MinimisedObjective(loss.smoothed(smoothing), ridge)
-        if isinstance(domain, Ball):
-            theta = minimise_on_ball(smooth, domain, tolerance / 4, theta).theta
-        else:
-            theta = minimise_on(smooth, domain, tolerance / 4, theta).theta
+        theta = _best(smooth, domain, tolerance / 4, theta).theta
         candidate = certify(loss, ridge, domain, theta, smoothing)
         best = min(best, candidate, key=lambda minimum: minimum.gap)
         smoothing *= _NARROWER
@@ -328,7 +321,7 @@ def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
 def minimise(empirical: MinimisedObjective, domain: Domain, tolerance: float) -> Minimum:
     """Minimise on the domain, by the algorithm for this loss and domain."""
     with one_blas_thread():
-        best = _best(empirical, domain, tolerance)
+        best = _best(empirical, domain, tolerance, np.zeros(empirical.p))
     if best.gap > tolerance:
         raise SamplerError(
             f"the minimum could not be certified to a duality gap of {tolerance:.2e}: add some "
@@ -337,10 +330,11 @@ def minimise(empirical: MinimisedObjective, domain: Domain, tolerance: float) ->
     return best
 
 
-def _best(empirical: MinimisedObjective, domain: Domain, tolerance: float) -> Minimum:
-    loss, start = empirical.loss, np.zeros(empirical.p)
-    if is_kinked(loss):
-        return minimise_kinked(loss, empirical.ridge, domain, tolerance, start)
+def _best(
+    empirical: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray
+) -> Minimum:
+    if is_kinked(empirical.loss):
+        return minimise_kinked(empirical.loss, empirical.ridge, domain, tolerance, start)
     if isinstance(domain, Ball):
         return minimise_on_ball(empirical, domain, tolerance, start)
     return minimise_on(empirical, domain, tolerance, start)

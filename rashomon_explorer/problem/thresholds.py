@@ -57,7 +57,6 @@ class GaussianThreshold:
         raise SamplerError(_ONLY_CHAINS)
 
     def slope(self, excess: FloatArray) -> NoReturn:
-        """Raise an error: the energy is not a function of the loss at one model."""
         raise SamplerError(_ONLY_CHAINS)
 
 
@@ -74,7 +73,6 @@ class HardThreshold:
     name: str = "hard"
 
     def energy(self, excess: FloatArray) -> FloatArray:
-        """max(v, 0)."""
         return np.maximum(excess, 0.0)
 
     def slope(self, excess: FloatArray) -> FloatArray:
@@ -113,7 +111,6 @@ class SmoothThreshold:
         check_positive(width=self.width)
 
     def energy(self, excess: FloatArray) -> FloatArray:
-        """Value at losses beyond the edge."""
         outer = np.maximum(excess, 0.0)
         inner = np.minimum(outer, self.width)
         return inner**2 / (2 * self.width) + (outer - inner)

@@ -87,7 +87,6 @@ class ChunkedRows:
 
     @property
     def n_chunks(self) -> int:
-        """Number of chunks."""
         return -(-self.n // self.rows)
 
     @property
@@ -351,12 +350,10 @@ class TransformedRows(SourceView):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of transformed columns."""
         return self.source.shape[0], self.width
 
     @property
     def names(self) -> Sequence[str] | None:
-        """Names of the transformed columns."""
         return self.titles
 
     @property
@@ -373,7 +370,6 @@ class TransformedRows(SourceView):
         return reduction.Part(span, rows, self.source, self.offset, checksums)
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Chunks that contain rows low to high, of a part of the source."""
         part = self._chunks(low, high).with_own_rows()
         fields = (part.source, self.settings, part.checksums, self.width, self.titles)
         view = TransformedRows(*fields, first=part.span[0], offset=part.offset)
@@ -397,7 +393,6 @@ class TransformedRows(SourceView):
             raise error.located(self.source) from error
 
     def release_memory(self) -> None:
-        """Drop all cached chunks."""
         if self.cache:
             self.cache.clear()
 

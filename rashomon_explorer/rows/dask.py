@@ -1,17 +1,16 @@
-"""Rows of Dask collections, and diagnostics of a cluster."""
+"""Rows of Dask collections."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from shutil import disk_usage
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from rashomon_explorer._utils.containers import is_from_library
-from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedError
+from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.rows.source import (
     FeaturesAndTargets,
     Piece,
@@ -131,7 +130,6 @@ class DaskRows(FeaturesAndTargets):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the number of rows is known without a computation."""
         return self.stated_lengths is not None or "lengths" in vars(self)
 
     @cached_property
@@ -147,18 +145,15 @@ class DaskRows(FeaturesAndTargets):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         width = self.X.shape[1] if self.names is None else len(self.names)
         return sum(self.lengths), int(width)
 
     @property
     def names(self) -> Sequence[str] | None:
-        """Column names of a DataFrame."""
         columns = getattr(self.X, "columns", None)
         return None if columns is None else [str(name) for name in columns]
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield rows low to high, one partition at a time."""
         both = [data for data in (self.X, self.y) if data is not None]
         for data in both:
             if isinstance(data, list):
@@ -186,7 +181,6 @@ class DaskRows(FeaturesAndTargets):
             at += length
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Partitions that contain rows low to high."""
         part, first = parts_of_rows(self.lengths, low, high)
         with PLANNING:
             X, y = (data if data is None else _partition(data, part) for data in (self.X, self.y))
@@ -206,12 +200,10 @@ class DaskRows(FeaturesAndTargets):
         return delayed(DaskRows, pure=False)(X[part], y and y[part], self.lengths[part])
 
     def locate(self, row: int) -> str:
-        """Name the partition of a row and its position there."""
         part, first = parts_of_rows(self.lengths, row, row + 1)
         return f"partition {part.start}, row {row - first} of it (row {row} of all)"
 
     def select_column(self, column: str) -> RowSource:
-        """Return one column of a DataFrame."""
         if self.names is None:
             return super().select_column(column)
         return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
@@ -300,93 +292,3 @@ def _computed(collections: list[Any], number: int) -> Any:
     with PLANNING:
         parts = [_partition(data, number) for data in collections]
         return dask.compute(*parts, scheduler=None if any(map(is_persisted, collections)) else get)
-
-
-_SECONDS = 10
-
-
-def cluster_findings(scheduler: str | None = None) -> list[str]:
-    """Check Dask's settings here, and a cluster's workers if an address is given."""
-    try:
-        import dask
-        import distributed
-    except ImportError as error:
-        raise ImportError(
-            "Dask is not installed: install rashomon-explorer[scale] to work on a cluster"
-        ) from error
-    findings = list(_settings_findings(lambda key: dask.config.get(key, None)))
-    if scheduler is None:
-        return findings
-    try:
-        with distributed.Client(scheduler, timeout=_SECONDS, set_as_default=False) as client:
-            return [*findings, *_workers_findings(client.run(_worker_environment), scheduler)]
-    except OSError as error:
-        raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from error
-
-
-def _settings_findings(setting: Any) -> Iterator[str]:
-    if not setting("distributed.comm.require-encryption"):
-        yield (
-            "rows may be sent unencrypted: set distributed.comm.require-encryption to true, with "
-            "certificates under distributed.comm.tls"
-        )
-    if setting("distributed.worker.memory.spill") is not False:
-        yield (
-            "workers spill rows to disk unencrypted when memory is short: set "
-            "distributed.worker.memory.spill to false, or give them an encrypted folder "
-            "(temporary-directory)"
-        )
-
-
-def _workers_findings(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
-    """Compare the environments of the workers, by address, with this process."""
-    if not workers:
-        yield f"the cluster at {scheduler} has no worker: sums would wait"
-    here = {"here": _worker_environment(), **workers}
-    if not scheduler.startswith(("tls://", "wss://", "inproc://")):
-        yield f"{scheduler} is not encrypted: rows and sums can be read in transit, use tls://"
-    for name, remedy in (
-        ("package", "install the same version everywhere"),
-        ("numpy", "install the same version everywhere, or sums differ in their last digits"),
-        ("kernels", "use machines of one kind, or sums differ in their last digits"),
-    ):
-        values = sorted({str(worker[name]) for worker in here.values()})
-        if len(values) > 1:
-            yield f"{name} differs between this process and the workers ({values}): {remedy}"
-    short = sorted({worker["disk"] for worker in workers.values() if worker["disk"]})
-    if short:
-        yield (
-            f"workers spill to disks that leave {' or '.join(short)}: when both are full they "
-            "pause, and work ends in a ClusterError after minutes. Make room, or set "
-            "distributed.worker.memory.spill and target to false"
-        )
-    if any(worker["blas"] != [1] for worker in workers.values()):
-        yield (
-            "workers let BLAS use several threads, which decide the last digits of sums: set "
-            "OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1 there"
-        )
-
-
-def _worker_environment(dask_worker: Any = None) -> dict[str, Any]:
-    """Report what determines the digits of sums here, and free disk space; reads no row."""
-    from importlib.metadata import version
-
-    import numpy as np
-    from threadpoolctl import threadpool_info
-
-    blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return {
-        "package": version("rashomon-explorer"),
-        "numpy": np.__version__,
-        "kernels": sorted({pool.get("architecture") for pool in blas}),
-        "blas": sorted({pool["num_threads"] for pool in blas}),
-        "disk": "" if dask_worker is None else _short_disk(dask_worker),
-    }
-
-
-def _short_disk(worker: Any) -> str:
-    """Describe a worker's disk space if it is less than its memory that may be spilled."""
-    if not hasattr(worker.data, "slow"):  # the worker never spills
-        return ""
-    left, memory = disk_usage(worker.local_directory).free, worker.memory_manager.memory_limit
-    return f"{left >> 20:,} MiB for {memory >> 20:,} MiB of memory" if left < memory else ""

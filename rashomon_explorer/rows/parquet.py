@@ -188,7 +188,6 @@ class ParquetRows(SelectedColumns):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
         return sum(group.rows for group in self.groups), len(self.columns)
 
     @property
@@ -198,7 +197,6 @@ class ParquetRows(SelectedColumns):
         return tuple(name for name in self.columns if name in text)
 
     def part(self, low: int, high: int) -> tuple[Self, int]:
-        """Row groups that contain rows low to high."""
         part, first = parts_of_rows([group.rows for group in self.groups], low, high)
         return replace(self, groups=self.groups[part]), first
 
@@ -254,13 +252,11 @@ class ParquetRows(SelectedColumns):
         return batch
 
     def locate(self, row: int) -> str:
-        """Name file, row group and row."""
         part, first = self.part(row, row + 1)
         (group,) = part.groups
         return f"{group.path}, row group {group.number}, row {row - first} of it (row {row} of all)"
 
     def select_column(self, column: str) -> "ParquetRows":
-        """Return the same rows with one column of the files, feature or not."""
         named = [name for name, _ in self.partitions]
         columns = (check_column(column, [*self.stored, *named]),)
         return replace(self, columns=columns, target=None, tabular=True)
@@ -299,48 +295,38 @@ class UnopenedParquet(RowSource):
 
     @cached_property
     def opened(self) -> ParquetRows:
-        """The files' rows."""
         return ParquetRows.from_paths(self._paths, self.target, self._columns)
 
     @property
     def labelled(self) -> bool:
-        """Whether a column holds the targets."""
         return self.target is not None
 
     @property
     def layout_assumption(self) -> str:
-        """Assumption of a guarantee about names and footers."""
         return _LAYOUT
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
         return self.opened.shape
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the features."""
         return self.opened.names
 
     @property
     def text_partitions(self) -> tuple[str, ...]:
-        """Features that are text from folder names."""
         return self.opened.text_partitions
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Row groups that contain rows low to high."""
         return self.opened.part(low, high)
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield rows low to high."""
         return self.opened.pieces(low, high)
 
     def locate(self, row: int) -> str:
-        """Name file, row group and row."""
         return self.opened.locate(row)
 
     def select_column(self, column: str) -> RowSource:
-        """Return the same rows with one column of the files."""
         return self.opened.select_column(column)
 
 

@@ -175,7 +175,6 @@ class LoadedRows(RowSource):
     counts: tuple[FloatArray, ...]
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield all chunks."""
         return iter(self.chunks)
 
     def __sizeof__(self) -> int:

@@ -1,10 +1,8 @@
 """Sources of rows that are read in chunks."""
 
 import mmap
-import os
-import weakref
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -15,12 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.containers import as_pandas, column_labels, select_columns
-from rashomon_explorer.exceptions import DataError, RowsGoneError
-
-_SAFE = frozenset({"r", "r+", "w+"})  # copy-on-write may differ from the file
-_WASTE = 4  # bytes read per requested byte, if that saves calls
-_AT_ONCE = 2**24  # bytes that may be read for any request
-_MEMORY = "/proc/self/mem"  # where a lost page is an error of the read, not the signal SIGBUS
+from rashomon_explorer.exceptions import DataError
 
 
 def mapped_array(values: Any) -> Any:
@@ -33,102 +26,12 @@ def mapped_array(values: Any) -> Any:
 
 
 def read_mapped(values: Any) -> Any:
-    """Read a memory-mapped array into memory; return other data unchanged."""
-    if mapped_array(values) is None:
-        return values
-    return MappedRows(values).part(0, len(values))
-
-
-class MappedRows:
-    """Read parts of a mapped array from its file, so that a truncated file is an error."""
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        mapped = mapped_array(values)
-        assert mapped is not None
-        self._mapped, self._values = mapped, np.asarray(values)
-        self._fd = _reopen(mapped)
-        if self._fd is not None:
-            weakref.finalize(self, os.close, self._fd)
-        first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
-        self._shift = first - _address(mapped)
-
-    def part(self, low: int, high: int) -> NDArray[Any]:
-        """Return rows low to high."""
-        part = self._values[low:high]
-        if self._fd is None and not os.path.exists(_MEMORY):
-            if self._mapped._mmap.size() < _extent(part)[1] + self._shift:
-                raise self._gone()
-            return part
-        return self._read(part)
-
-    def _read(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Values of a view of the mapping, for any strides; accesses no mapped page."""
-        start, stop = _extent(part)
-        if part.ndim and stop - start > max(_WASTE * part.nbytes, _AT_ONCE):
-            axis = int(np.argmax(np.abs(part.strides)))
-            return np.stack([self._read(each) for each in np.moveaxis(part, axis, 0)], axis=axis)
-        content = self._bytes(start, stop - start)
-        offset = part.ctypes.data - start
-        return np.ndarray(part.shape, part.dtype, content, offset, part.strides)
-
-    def _bytes(self, address: int, count: int) -> bytes:
-        if self._fd is not None:
-            return self._pread(self._fd, address + self._shift, count)
-        memory = os.open(_MEMORY, os.O_RDONLY)  # anew each time: a fork has another memory
-        try:
-            return self._pread(memory, address, count)
-        finally:
-            os.close(memory)
-
-    def _pread(self, fd: int, position: int, count: int) -> bytes:
-        parts: list[bytes] = []
-        while count:
-            try:
-                parts.append(os.pread(fd, count, position))
-            except OSError as error:
-                raise self._gone() from error
-            if not parts[-1]:
-                raise self._gone()
-            position, count = position + len(parts[-1]), count - len(parts[-1])
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _gone(self) -> RowsGoneError:
-        return RowsGoneError(
-            f"{self._mapped.filename or 'the mapped file'} is shorter than when it was mapped, or "
-            f"is no longer readable: restore it, map it again, and prevent writes to it"
-        )
-
-
-def _reopen(mapped: Any) -> int | None:
-    """Open the file of a mapping; None if it is missing or has been replaced."""
-    if mapped.filename is None or mapped.mode not in _SAFE or not hasattr(os, "pread"):
-        return None
-    try:
-        fd = os.open(mapped.filename, os.O_RDONLY)
-    except OSError:
-        return None
-    if os.fstat(fd).st_size != mapped._mmap.size():  # replaced by another file
-        os.close(fd)
-        return None
-    return fd
-
-
-def _address(mapped: Any) -> int:
-    return int(np.frombuffer(mapped._mmap, dtype=np.uint8).ctypes.data)
-
-
-def _extent(part: NDArray[Any]) -> tuple[int, int]:
-    """Addresses of a view's first byte, and one past its last."""
-    steps = [(length - 1) * stride for length, stride in zip(part.shape, part.strides, strict=True)]
-    start = part.ctypes.data
-    below, above = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
-    return start + below, start + above + part.itemsize
+    """Copy a memory-mapped array into memory; return other data unchanged."""
+    return values if mapped_array(values) is None else np.array(values)
 
 
 Piece = tuple[Any, Any]
 """Consecutive rows, an array or a DataFrame, and their targets."""
-
-_Reader = Callable[[int, int], Any]
 
 _MAPPED_ROWS = 2**14  # rows of a mapped file per read: one chunk
 
@@ -210,13 +113,11 @@ class FeaturesAndTargets(RowSource):
 
     @property
     def names(self) -> Sequence[str] | None:
-        """Column names of a frame."""
         labels = column_labels(self.X)
         return None if labels is None else [str(name) for name in labels]
 
     @property
     def labelled(self) -> bool:
-        """Whether there are targets."""
         return self.y is not None
 
     @property
@@ -234,12 +135,10 @@ class SelectedColumns(RowSource):
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the features."""
         return self.columns
 
     @property
     def labelled(self) -> bool:
-        """Whether a column holds the targets."""
         return self.target is not None
 
 
@@ -258,31 +157,23 @@ class ArrayRows(FeaturesAndTargets):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return int(self.X.shape[0]), int(self.X.shape[1])
 
     @property
     def may_change(self) -> bool:
-        """Whether the rows are mapped from a file."""
         return mapped_array(self.X) is not None or mapped_array(self.y) is not None
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield one piece without a copy; for a mapped file, several that are read from it."""
         step = _MAPPED_ROWS if self.may_change else max(1, high - low)
-        rows, labels = self._readers
         for start in range(low, high, step):
             stop = min(start + step, high)
-            yield rows(start, stop), labels(start, stop)
+            yield _read_rows(self.X, start, stop), _read_rows(self.y, start, stop)
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Rows low to high; those of a mapped file are read when they are sent."""
         y = _row_slice(self.y, low, high) if self.labelled else None
         return ArrayRows(_row_slice(self.X, low, high), y, span=(low, high)), low
-
-    @cached_property
-    def _readers(self) -> tuple[_Reader, _Reader]:
-        """Readers of rows low to high of X and of y; files are opened once per process."""
-        return _reader(self.X), _reader(self.y)
 
     def __sizeof__(self) -> int:
         """Bytes in memory, by which a worker of Dask decides what it spills."""
@@ -294,7 +185,6 @@ class ArrayRows(FeaturesAndTargets):
         return type(self), (read_mapped(self.X), read_mapped(self.y))
 
     def select_column(self, column: str) -> RowSource:
-        """Return one column of a DataFrame."""
         if self.names is None:
             return super().select_column(column)
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
@@ -322,32 +212,26 @@ class LazyRows(SelectedColumns):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the rows have been counted, for which the frame is collected once."""
         return "n" in vars(self)
 
     @cached_property
     def n(self) -> int:
-        """Number of rows."""
         return len(self.frame.select(self.columns[0]).collect())
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return self.n, len(self.columns)
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield batches of rows low to high."""
         some = self.frame.slice(low, high - low)
         for batch in some.collect_batches(chunk_size=_MAPPED_ROWS, maintain_order=True):
             y = np.zeros(len(batch)) if self.target is None else batch[self.target].to_numpy()
             yield as_pandas(batch.select(self.columns)), y
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Lazy frame of rows low to high; a worker collects it."""
         return replace(self, frame=self.frame.slice(low, high - low)), low
 
     def select_column(self, column: str) -> RowSource:
-        """Return any column of the frame."""
         return LazyRows.from_frame(self.frame, None, [column])
 
 
@@ -379,12 +263,17 @@ def as_floats(values: Any) -> FloatArray:
         ) from error
 
 
-def _reader(values: Any) -> _Reader:
+def _read_rows(values: Any, low: int, high: int) -> Any:
+    """Rows low to high, zeros for None; of a mapped file a copy, whose pages leave the memory."""
     if values is None:
-        return lambda low, high: np.zeros(high - low)
-    if mapped_array(values) is not None:
-        return MappedRows(values).part
-    return lambda low, high: _row_slice(values, low, high)
+        return np.zeros(high - low)
+    mapped = mapped_array(values)
+    if mapped is None:
+        return _row_slice(values, low, high)
+    rows = np.array(values[low:high])
+    if mapped.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):  # cells of a copy are nowhere else
+        mapped._mmap.madvise(mmap.MADV_DONTNEED)
+    return rows
 
 
 def _row_slice(values: Any, low: int, high: int) -> Any:
@@ -408,54 +297,43 @@ class SourceView(RowSource):
 
     @property
     def is_counted(self) -> bool:
-        """As the source."""
         return self.source.is_counted
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return self.source.shape
 
     @property
     def names(self) -> Sequence[str] | None:
-        """Column names, or None."""
         return self.source.names
 
     @property
     def may_change(self) -> bool:
-        """As the source."""
         return self.source.may_change
 
     @property
     def labelled(self) -> bool:
-        """As the source."""
         return self.source.labelled
 
     @property
     def layout_assumption(self) -> str:
-        """As the source."""
         return self.source.layout_assumption
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Return the view of a part of the source."""
         source, offset = self.source.part(low, high)
         return replace(self, source=source), offset
 
     @property
     def root(self) -> RowSource | None:
-        """As the source."""
         return self.source.root
 
     def rebased(self, root: RowSource | None) -> Any:
-        """Return the same view of another source."""
         return replace(self, source=self.source.rebased(root))
 
     def locate(self, row: int) -> str:
-        """Name a row as the source does."""
         return self.source.locate(row)
 
     def select_column(self, column: str) -> RowSource:
-        """Return the source with one column."""
         return self.source.select_column(column)
 
 
@@ -486,13 +364,11 @@ class WithColumns(SourceView):
         return False
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield pieces of the source with the matching rows of the columns."""
         for rows, _ in self.source.pieces(low, high):
             yield rows, self.columns[low : low + len(rows)]
             low += len(rows)
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Return a part of the source, with its rows of the columns."""
         source, offset = self.source.part(low, high)
         return WithColumns(source, self.columns[offset:high]), offset
 
@@ -512,11 +388,9 @@ class RowSubset(SourceView):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return len(self.positions), self.source.shape[1]
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield the selected rows of the source's pieces."""
         selected = self.positions[low:high]
         at = int(selected[0])
         for X, y in self.source.pieces(at, int(selected[-1]) + 1):
@@ -528,17 +402,14 @@ class RowSubset(SourceView):
                 yield rows, y.iloc[here] if hasattr(y, "iloc") else y[here]
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Return the selected rows of a part of the source."""
         selected = self.positions[low:high]
         source, offset = self.source.part(int(selected[0]), int(selected[-1]) + 1)
         return RowSubset(source, selected - offset), low
 
     def locate(self, row: int) -> str:
-        """Name a row as the source does."""
         return self.source.locate(int(self.positions[row]))
 
     def select_column(self, column: str) -> "RowSubset":
-        """Return the same rows with one column."""
         return RowSubset(self.source.select_column(column), self.positions)
 
 
@@ -551,26 +422,21 @@ class NamedColumns(SourceView):
 
     @property
     def X(self) -> Any:
-        """The source's array, if it has one."""
         return getattr(self.source, "X", None)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return self.source.shape[0], len(self.names)
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the columns."""
         return self.titles if self.column is None else (self.column,)
 
     @property
     def labelled(self) -> bool:
-        """As the source; False for a single column."""
         return self.column is None and self.source.labelled
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Pieces of the source, as DataFrames."""
         for rows, targets in self.source.pieces(low, high):
             frame = with_names(rows, self.titles)
             yield (frame if self.column is None else frame[[self.column]]), targets

@@ -18,14 +18,13 @@ from rashomon_explorer.rows.source import RowSource
 
 _PATIENCE_SECONDS = 120.0  # without progress, such as a worker that joins or rejoins
 _STEADY_SECONDS = 40.0  # a worker that runs longer counts as working, not restarting
-_SILENT_SECONDS = 60.0  # without a heartbeat, after which a worker is restarted
 
 
 class ClusterWatch:
     """Time since the last progress of a cluster, over all attempts of a pass."""
 
     def __init__(self) -> None:
-        self._workers: dict[str, tuple[float, float, float]] = {}
+        self._workers: dict[str, tuple[float, float]] = {}  # first look, and last heartbeat
         self._finished = 0
         self._last = time.monotonic()
         self.met = False
@@ -35,22 +34,15 @@ class ClusterWatch:
         now = time.monotonic()
         workers = {}
         for address, beat in beats.items():
-            start, last, heard = self._workers.get(address, (now, beat, now))
-            workers[address] = start, beat, heard if beat == last else now
-            if workers[address][2] - start >= _STEADY_SECONDS:
-                self._last = max(self._last, workers[address][2])
+            start, last = self._workers.get(address, (now, beat))
+            workers[address] = start, beat
+            if beat != last and now - start >= _STEADY_SECONDS:
+                self.reset()
         self._workers = workers
         self.met |= bool(workers)
         if finished > self._finished:  # more than any attempt before
             self._finished = finished
             self.reset()
-
-    @property
-    def silent(self) -> list[str]:
-        """Addresses of running workers whose heartbeats have stopped."""
-        now = time.monotonic()
-        heard = {address: last for address, (_, _, last) in self._workers.items()}
-        return [address for address, last in heard.items() if now - last > _SILENT_SECONDS]
 
     def reset(self) -> None:
         """Record that the cluster has just made progress."""
@@ -70,7 +62,6 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second attempt, doubled before each later one up to 1.6
 _LOOK_SECONDS = 5.0  # between checks of the workers
 _ANSWER_SECONDS = 30.0  # for an answer of the scheduler
-_RESTART = {"timeout": 30, "wait_for_workers": False, "on_error": "return", "stimulus_id": "silent"}
 _NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
     "all workers of the cluster are paused, because their memory is short and no more data can "
@@ -109,7 +100,6 @@ class ThreadWorkers:
     assumption: ClassVar[str] = ""
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Yield results in the order of the spans."""
         if self.count == 1 or len(spans) == 1:
             for span in spans:
                 yield task(source, work, span)
@@ -129,7 +119,6 @@ class ExecutorWorkers:
     )
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Yield results in the order of the spans."""
         parts = _separate_parts(spans)
         futures = [self.executor.submit(task, source, work, part) for part in parts]
         try:
@@ -151,13 +140,11 @@ class JoblibWorkers:
 
     @property
     def count(self) -> int:
-        """Number of joblib's workers."""
         from joblib import effective_n_jobs
 
         return int(effective_n_jobs(self.n_jobs))
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Yield results in the order of the spans."""
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
@@ -202,7 +189,6 @@ class DaskWorkers:
         return max(1, sum(worker["nthreads"] for worker in (self._workers() or {}).values()))
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Yield results in the order of the spans."""
         watch = ClusterWatch()
         for trial in range(1, _TRIES + 1):
             try:
@@ -367,9 +353,6 @@ class DaskWorkers:
                     paused = workers and not running
                     raise ClusterError(_PAUSED if paused else _RESTARTED if watch.met else _NOBODY)
                 self._replace_workers()
-                if watch.silent:  # as the scheduler does after distributed.scheduler.worker-ttl
-                    restart = self.client.scheduler.restart_workers
-                    self.client.sync(restart, workers=watch.silent, **_RESTART)
             return pending.result()
         finally:
             pending.cancel()

@@ -1,6 +1,5 @@
 """On a real cluster of two processes: workers die, and nothing is drawn or charged twice."""
 
-import itertools
 import os
 import pickle
 import signal
@@ -203,44 +202,22 @@ def test_workers_that_a_cluster_has_given_up_are_started_again_during_a_pass(mon
         assert len(local.workers) == len(local.worker_spec) == 2
 
 
-def test_a_worker_without_a_heartbeat_is_restarted_and_its_tasks_are_done_elsewhere(
-    threads, monkeypatch
-):
-    """The scheduler itself waits five minutes for a process that is stopped."""
-    module = "rashomon_explorer.rows.workers"
-    for name, seconds in (("LOOK", 0.05), ("SILENT", 0.2)):
-        monkeypatch.setattr(f"{module}._{name}_SECONDS", seconds)
-    stopped, other = threads.cluster.workers.values()
-    beat = itertools.count(1.0)
-    beats = {other.address: lambda: next(beat), stopped.address: float}  # always later, always 0
-    monkeypatch.setattr(f"{module}._heartbeats", lambda found: {one: beats[one]() for one in found})
-    done = Event()
-    stopped.executors["default"].submit(done.wait, 60)  # its one thread
-    try:
-        assert chunk_rows(X, Y, executor=threads).reduce(counted) == (len(X),)
-        assert [*threads.nthreads()] == [other.address]
-    finally:
-        done.set()
-
-
 def test_workers_that_restart_are_given_up_as_nobody_is_and_those_at_work_never(monkeypatch):
     """Each start has another address: that is all by which they are told from one at work."""
     clock = [0.0]
     monkeypatch.setattr("rashomon_explorer.rows.workers.time.monotonic", lambda: clock[0])
-    steady, stopped, busy, again, nobody, *restarting = (ClusterWatch() for _ in range(8))
+    steady, busy, again, nobody, *restarting = (ClusterWatch() for _ in range(7))
     for second in range(1, 1_000):
         clock[0] = float(second)
         steady.look({"tcp://same": clock[0]})  # one task may take hours
-        stopped.look({"tcp://same": min(clock[0], 500.0), "tcp://other": clock[0]})
         busy.look({f"tcp://{second}": 0.0}, finished=second // 50)
         again.look({f"tcp://{second}": 0.0}, finished=second % 50)  # the same tasks each time
         nobody.look({})
         for lives, watch in zip((1, 20, 39), restarting, strict=True):
             watch.look({f"tcp://{second // lives}": clock[0]})
             assert (watch.left >= 0) == (second <= 120)
-        assert steady.left > 0 and busy.left > 0 and not steady.silent
+        assert steady.left > 0 and busy.left > 0
         assert (nobody.left >= 0) == (second <= 120) and (again.left >= 0) == (second <= 169)
-        assert stopped.silent == ["tcp://same"] * (second > 560)
 
 
 def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path):
@@ -324,33 +301,32 @@ def _digest(table):
 
 
 @pytest.mark.law
-def test_dead_and_stopped_workers_during_fits_leave_one_charge_each_and_the_same_draws(
-    cluster, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("rashomon_explorer.rows.workers._SILENT_SECONDS", 10.0)
+def test_dead_and_stopped_workers_during_fits_leave_one_charge_each_and_the_same_draws(tmp_path):
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
     asked = {**EXACT, "random_state": 0, "ledger": ledger}
     want = RashomonClassifier(**asked).fit(chunk_rows(X, Y)).rashomon_set_.coef
-    cluster.run(os.chdir, "/")  # a worker stands in another folder
     done = Event()
 
-    def kill():
+    def kill(client):
         rng = np.random.default_rng(0)
         while not done.wait(rng.uniform(1.0, 8.0)):
-            if len(cluster.cluster.scheduler.workers) == 2:
-                _kill_one(cluster, how=signal.SIGSTOP if rng.uniform() < 0.3 else signal.SIGKILL)
+            if len(client.cluster.scheduler.workers) == 2:
+                _kill_one(client, how=signal.SIGSTOP if rng.uniform() < 0.3 else signal.SIGKILL)
 
-    killer = Thread(target=kill)
-    killer.start()
-    try:
-        for fits in (2, 3):
-            found = RashomonClassifier(**asked).fit(chunk_rows(X, Y, executor=cluster))
-            np.testing.assert_array_equal(found.rashomon_set_.coef, want)
-            states = [entry.state for entry in ledger.entries()]
-            assert states == ["committed"] * fits
-    finally:
-        done.set()
-        killer.join()
+    config = {"distributed.scheduler.worker-ttl": "10s"}  # after which it restarts a stopped one
+    with _cluster(config, **TWO, processes=True, local_directory=str(tmp_path)) as client:
+        client.run(os.chdir, "/")  # a worker stands in another folder
+        killer = Thread(target=kill, args=(client,))
+        killer.start()
+        try:
+            for fits in (2, 3):
+                found = RashomonClassifier(**asked).fit(chunk_rows(X, Y, executor=client))
+                np.testing.assert_array_equal(found.rashomon_set_.coef, want)
+                states = [entry.state for entry in ledger.entries()]
+                assert states == ["committed"] * fits
+        finally:
+            done.set()
+            killer.join()
     assert any("scheduler" in said for said in found.guarantee_.assumptions)
 
 

@@ -169,17 +169,14 @@ class TableRows:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return int(self.rows.shape[0])
 
     @property
     def p(self) -> int:
-        """Number of entries of a row."""
         return int(self.rows.shape[1])
 
     @property
     def dtype(self) -> Any:
-        """Precision of the rows."""
         return self.rows.dtype
 
     @cached_property

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import methodcaller
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -49,25 +50,21 @@ class ChunkedRisk:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return self.table.n
 
     def value(self, theta: FloatArray) -> FloatArray:
-        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        return np.asarray(self.mean(MethodCall("value", theta))[0])
+        return np.asarray(self.mean(methodcaller("value", theta))[0])
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
-        value, gradient = self.mean(MethodCall("value_and_gradient", theta))
+        value, gradient = self.mean(methodcaller("value_and_gradient", theta))
         return value, gradient
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Gradient (p, K) only, for a loss that can compute it separately."""
-        return np.asarray(self.mean(MethodCall("gradient", theta))[0])
+        return np.asarray(self.mean(methodcaller("gradient", theta))[0])
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
-        return np.asarray(self.mean(MethodCall("hessian", theta))[0])
+        return np.asarray(self.mean(methodcaller("hessian", theta))[0])
 
     def second_order(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean loss, gradient (p,) and Hessian (p, p) at one model (p,), in one pass."""
@@ -75,13 +72,11 @@ class ChunkedRisk:
         return value[0], gradient[:, 0], hessian
 
     def curvature_bound(self) -> FloatArray | None:
-        """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
         if self.one_row_risk.curvature_bound() is None:
             return None
-        return np.asarray(self.mean(MethodCall("curvature_bound"))[0])
+        return np.asarray(self.mean(methodcaller("curvature_bound"))[0])
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "ChunkedRisk":
-        """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
         return replace(self, for_chunk=self.for_chunk.then("within", reach, dtype))
 
     def smoothed(self, smoothing: float) -> "ChunkedRisk":
@@ -90,7 +85,7 @@ class ChunkedRisk:
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
         """Compute the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
-        value, offset, slope = self.mean(MethodCall("dual", theta, smoothing))
+        value, offset, slope = self.mean(methodcaller("dual", theta, smoothing))
         return float(value), float(offset), slope
 
     def mean(self, statistic: Callable[[Any], Any]) -> tuple[Any, ...]:
@@ -109,17 +104,6 @@ class ChunkedRisk:
 
 def _second_order(theta: FloatArray, risk: EmpiricalLoss) -> tuple[FloatArray, ...]:
     return *risk.value_and_gradient(theta[:, None]), risk.hessian(theta)
-
-
-class MethodCall:
-    """Call of a method of a mean loss; picklable."""
-
-    def __init__(self, name: str, *arguments: Any) -> None:
-        self._name, self._arguments = name, arguments
-
-    def __call__(self, risk: EmpiricalLoss) -> Any:
-        """Call the method."""
-        return getattr(risk, self._name)(*self._arguments)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,6 @@ class ClippedSlope(scores.ScoreFunction):
         return 1 / self.smoothing if self.smoothing else math.inf
 
     def value(self, a: Any) -> Any:
-        """Return f(a), same shape as ``a``."""
         if self.smoothing == 0:
             return np.maximum(self.low * a, self.high * a)
         return self._value(a, self.slope(a))
@@ -44,7 +43,6 @@ class ClippedSlope(scores.ScoreFunction):
         return np.where(self.room(a) > 0, zeros + self.bend, zeros) if self.smoothing else zeros
 
     def sums_and_slopes(self, a: Any, axis: int) -> tuple[Any, Any]:
-        """Return the sums of f(a) along an axis, and f'(a)."""
         slopes = self.slope(a)
         return np.sum(self._value(a, slopes), axis=axis), slopes
 
@@ -117,7 +115,6 @@ class HingeLoss(scores.BinaryLoss):
 
     @property
     def function(self) -> ClippedSlope:
-        """max(0, a)."""
         return ClippedSlope(0.0, 1.0)
 
     def oscillation(self, reach: float) -> float:

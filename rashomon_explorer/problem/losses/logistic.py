@@ -28,7 +28,6 @@ class Softplus(ScoreFunction):
     bend: ClassVar[float] = 0.25
 
     def within(self, reach: float, dtype: Any) -> "Softplus":
-        """Return the form for scores up to ``reach``."""
         group, exponent = _LARGEST_GROUP, reach + 1
         while group and group * exponent > _SAFE_EXPONENT[np.dtype(dtype).itemsize]:
             group //= 2
@@ -61,7 +60,6 @@ class Softplus(ScoreFunction):
         return _log_products(_one_plus_exp(a), group)
 
     def sums_and_slopes(self, a: Any, axis: int) -> tuple[Any, Any]:
-        """Return sums along the axis of rows, and σ(a)."""
         group = self._group_for(a)
         if not group:
             return super().sums_and_slopes(a, axis)
@@ -186,7 +184,6 @@ class ClippedSoftplus(ScoreFunction):
         return steepest * (1 - steepest)
 
     def value(self, a: Any) -> Any:
-        """Loss of each score."""
         edge = -math.log((1 - self.most) / self.most) if self.most < 1 else math.inf
         below = np.minimum(a, edge + np.zeros_like(a))
         return Softplus().value(below) + self.most * (a - below)
@@ -221,5 +218,4 @@ class ClippedLogisticLoss(BinaryLoss):
 
     @property
     def function(self) -> ClippedSoftplus:
-        """Softplus with clipped slope."""
         return ClippedSoftplus(self.most)

@@ -21,15 +21,12 @@ class SquaredPositivePart(ScoreFunction):
     bend: ClassVar[float] = 2.0
 
     def value(self, a: Any) -> Any:
-        """max(a, 0)²."""
         return np.maximum(a, np.zeros_like(a)) ** 2
 
     def slope(self, a: Any) -> Any:
-        """2·max(a, 0)."""
         return 2 * np.maximum(a, np.zeros_like(a))
 
     def curvature(self, a: Any) -> Any:
-        """2 for a > 0, and 0 elsewhere."""
         return np.where(a > 0, 2 * np.ones_like(a), np.zeros_like(a))
 
 
@@ -55,7 +52,6 @@ class SquaredLabelLoss(BinaryLoss):
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p
         self, rows: FloatArray, targets: FloatArray
     ) -> SquaredRisk:
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
         return SquaredLoss(1.0).empirical(rows, targets)
 
 
@@ -67,17 +63,14 @@ class SymmetricSoftmaxLoss(SoftmaxLoss):
 
     @property
     def outputs(self) -> int:
-        """Scores of a row: one per class."""
         return self.classes
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "SymmetricSoftmaxRisk":
-        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,)."""
         return self.weighted(rows, targets, np.ones(len(rows)))
 
     def weighted(
         self, rows: FloatArray, targets: FloatArray, weights: FloatArray
     ) -> "SymmetricSoftmaxRisk":
-        """Mean cross-entropy with weights (n,) of mean 1."""
         table = TableRows(np.ascontiguousarray(rows))
         indicators = [table.column((targets == c).astype(float)) for c in range(self.classes)]
         return SymmetricSoftmaxRisk(table, np.stack(indicators), weights)
@@ -91,7 +84,6 @@ class SymmetricSoftmaxRisk(SoftmaxRisk):
     reference: ClassVar[bool] = False
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model (p,)."""
         return self.weighted_hessian(theta, self.weights) / self.n
 
     def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
@@ -111,13 +103,11 @@ class SquaredLabelsLoss(SymmetricSoftmaxLoss):
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p
         self, rows: FloatArray, targets: FloatArray
     ) -> SquaredRisk:
-        """Mean loss of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
         return self.weighted(rows, targets, np.ones(len(rows)))
 
     def weighted(  # type: ignore[override]
         self, rows: FloatArray, targets: FloatArray, weights: FloatArray
     ) -> SquaredRisk:
-        """Mean loss with weights (n,) of mean 1."""
         heavy, signs = rows * weights[:, None], self.signs(targets)
         gram = np.asarray(np.kron(np.eye(self.classes), rows.T @ heavy / len(rows)), dtype=float)
         moment = (signs.T @ heavy / len(rows)).ravel()
@@ -135,8 +125,6 @@ class WeightedRisk(ScoreRisk):
     weights: FloatArray = field(default_factory=lambda: np.ones(1))  # (n,)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
-
         def curvature(models: Any, part: slice) -> Any:
             return self.weights[part, None] * self.function.curvature(self._scores(models, part))
 

@@ -59,25 +59,20 @@ class ScoreRisk:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return self.table.n
 
     @property
     def p(self) -> int:
-        """Number of parameters."""
         return self.table.p
 
     @property
     def rows(self) -> NDArray[Any]:
-        """Rows z_i (n, p)."""
         return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
-        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
         return self.table.evaluate(self._value, theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and (sub)gradient (p, K) of each column of ``theta`` (p, K)."""
         value, gradient = self.table.evaluate(self._value_and_gradient, theta)
         return value, gradient
 
@@ -100,7 +95,6 @@ class ScoreRisk:
         return (*(total / self.n for total in sums), np.max(widest, axis=0))
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         return self.table.mean_outer(
             lambda models, part: self.function.curvature(self._scores(models, part)), theta
         )
@@ -112,7 +106,6 @@ class ScoreRisk:
         return self.table.gram() / (self.n / self.function.bend)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> Self:
-        """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
         table, offsets = self.table.within(dtype), self.offsets
         if offsets is not None:
             offsets = offsets.astype(table.dtype)
@@ -164,7 +157,6 @@ class ScoreLoss:
     risk: ClassVar[type[ScoreRisk]] = ScoreRisk
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ScoreRisk:
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
         rows, offsets = self.linear_form(rows, targets)
         table = TableRows(np.ascontiguousarray(rows))
         return self.risk(table, self.function, None if offsets is None else table.column(offsets))

@@ -60,7 +60,6 @@ class SoftmaxLoss:
 
     @property
     def labels(self) -> tuple[float, ...]:
-        """Allowed targets: 0, …, classes − 1."""
         return tuple(float(c) for c in range(self.classes))
 
     @property
@@ -104,7 +103,6 @@ class SoftmaxRisk:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return self.table.n
 
     @property
@@ -119,15 +117,12 @@ class SoftmaxRisk:
 
     @property
     def rows(self) -> FloatArray:
-        """Rows (n, d)."""
         return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
-        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
         return self.table.evaluate(self._value, theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
         if theta.ndim > 2:
             parts = [self.value_and_gradient(models) for models in theta]
             return np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts])
@@ -135,7 +130,6 @@ class SoftmaxRisk:
         return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model (p,)."""
         return self.weighted_hessian(theta, np.ones(self.n)) / self.n
 
     def weighted_hessian(self, theta: FloatArray, weights: FloatArray) -> FloatArray:

@@ -17,15 +17,12 @@ class HalfSquare(ScoreFunction):
     bend: ClassVar[float] = 1.0
 
     def value(self, a: Any) -> Any:
-        """½a²."""
         return a * a / 2
 
     def slope(self, a: Any) -> Any:
-        """Return the argument."""
         return a
 
     def curvature(self, a: Any) -> Any:
-        """1 everywhere."""
         return np.ones_like(a)
 
 
@@ -51,7 +48,6 @@ class SquaredLoss(RegressionLoss):
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p
         self, rows: FloatArray, targets: FloatArray
     ) -> "SquaredRisk":
-        """Mean squared loss of ``rows`` (n, p) with ``targets`` (n,), clipped."""
         n, clipped = len(rows), np.clip(targets, -self.target_bound, self.target_bound)
         energy = float(clipped @ clipped) / n
         return SquaredRisk(n, rows.T @ rows / n, rows.T @ clipped / n, energy)
@@ -72,15 +68,12 @@ class SquaredRisk:
 
     @property
     def p(self) -> int:
-        """Number of parameters."""
         return len(self.moment)
 
     def value(self, theta: FloatArray) -> FloatArray:
-        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
         return self.value_and_gradient(theta)[0]
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
         moment = self.moment[:, None]
         gradient = self.gram @ theta - moment
         both = np.sum(theta * (gradient - moment), axis=-2)

@@ -181,7 +181,6 @@ class ShiftedBound(smooth.ExcessBound):
         return cls(centre, vectors, curvature, free, constrained, start, limit, reach)
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound as a function of ‖w‖, nondecreasing and ≥ 0; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         slope = self._slopes[np.searchsorted(self.reach * _NODES, radius, side="right")]
         bound = np.maximum(self.constrained_start + radius * slope, 0.0)
@@ -408,7 +407,6 @@ class ClippedSlopeBound(smooth.ExcessBound):
         return cls(_useful(parts))
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound as a function of the radius only, nondecreasing; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         return np.asarray(np.max([part.radial(radius) for part in self.parts], axis=0))
 

@@ -44,11 +44,9 @@ class QuadraticBound(ExcessBound):
     """r²/2, which is exact for every quadratic loss."""
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Half the squared radius, same shape as ``radius``."""
         return np.asarray(radius, dtype=float) ** 2 / 2
 
     def at(self, points: FloatArray) -> FloatArray:
-        """Half the squared norm (K,) of whitened points (p, K)."""
         return np.asarray(np.einsum("ij,ij->j", points, points) / 2)
 
 
@@ -99,7 +97,6 @@ class FourthMoment:
 
     @classmethod
     def from_rows(cls, rows: FloatArray, weights: FloatArray) -> "FourthMoment":
-        """Form of rows (n, p) with nonnegative weights (n,)."""
         p = rows.shape[1]
         gram = np.zeros((p * (p + 1) // 2,) * 2)
         for part, squares in _squares(rows):
@@ -138,7 +135,6 @@ class ThirdMoment:
 
     @classmethod
     def from_rows(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
-        """Form of rows (n, p) with weights (n,)."""
         p = rows.shape[1]
         unfolded = np.zeros((p * (p + 1) // 2, p))
         for part, squares in _squares(rows):
@@ -242,7 +238,6 @@ class LogisticBound(ExcessBound):
         return cls(lever, min(cubic, lever), skew, quartic, *largest)
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound as a function of the radius only, nondecreasing; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         bounds = [self._by_lever(radius), _polynomial(radius, -self.cubic / 6, 0.0)]
         if self.fourth is not None:
