@@ -112,12 +112,10 @@ _DEEPEST = 255
 
 
 class IntegerLaw:
-    """Law ∝ exp(−min{energy, 255·log 2}) on 0, …, N − 1, drawn with uniform bits.
+    """Law ∝ exp(−min{energy, 255·log 2}) on 0, …, N − 1, drawn exactly from integer weights."""
 
-    Weight i is the integer ``mantissas[i]`` < 2⁴⁰ times 2^−``depths[i]``, exact up to a factor
-    1 ± 2⁻³⁹. The sums are exact integers, so no probability is rounded to 0, and a draw has exactly
-    the law of these weights (the idea of the base-2 exponential mechanism, Ilvento 2020).
-    """
+    # Weight i is mantissas[i] < 2⁴⁰ times 2^−depths[i], exact up to a factor 1 ± 2⁻³⁹. Sums are
+    # exact integers: no probability is rounded to 0 (base-2 exponential mechanism, Ilvento 2020).
 
     def __init__(self, energies: FloatArray) -> None:
         capped = np.minimum(energies, _DEEPEST * math.log(2))

@@ -23,24 +23,7 @@ try:
 except ImportError:
     _callback = None
 
-__all__ = [
-    "CallbackContext",
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "StrOptions",
-    "callback_context",
-    "fit_context",
-    "has_callbacks",
-    "input_names",
-    "register_repr",
-    "search_base",
-    "select_rows",
-    "text_names",
-    "tree_parts",
-    "validate_parameter_constraints",
-    "with_callbacks",
-]
+__all__ = ["HasMethods", "Interval", "StrOptions", "validate_parameter_constraints"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -35,12 +35,7 @@ class Constants:
 
     @property
     def charged_oscillation(self) -> float:
-        """Oscillation of the thresholded loss with a minimum known to ``gap_tolerance``.
-
-        The threshold moves by at most the oscillation's interval plus the error of the minimum
-        on either data set. So for every ψ, a draw at β is η-bounded-range with
-        η = β·charged_oscillation (docs/theory.md §1).
-        """
+        """η/β of a bounded-range draw at β for every ψ; the minimum errs by ``gap_tolerance``."""
         return self.osc + 2 * self.gap_tolerance
 
     @classmethod

@@ -136,12 +136,7 @@ class Problem(ReprMixin):
 
     @property
     def osc(self) -> float:
-        """Largest max − min over the domain of L_D − L_D', for D and D' that differ in one record.
-
-        The ridge cancels, so this is the range of (ℓ_d − ℓ_d')/n: 2s/n for logistic loss
-        (one record's loss has range log(1 + eˢ) − log(1 + e⁻ˢ) = s) and
-        [(Y + s)² − max(Y − s, 0)²]/n for squared loss; both are attained (docs/theory.md §1).
-        """
+        """Largest max − min over the domain of L_D − L_D', for D and D' that differ in a record."""
         return self.constants.osc
 
     @property

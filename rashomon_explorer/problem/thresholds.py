@@ -10,23 +10,9 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.exceptions import SamplerError
 
-__all__ = [
-    "THRESHOLDS",
-    "GaussianThreshold",
-    "HardThreshold",
-    "NoThreshold",
-    "SmoothThreshold",
-    "Threshold",
-    "get_threshold",
-]
-
 
 class Threshold(Protocol):
-    """Energy of a model as a function of its loss above the edge of the Rashomon set.
-
-    Nondecreasing with slope at most 1, and 0 inside. The privacy cost of a draw therefore does not
-    depend on the shape (docs/theory.md §1).
-    """
+    """Energy of a loss above the set's edge: of slope 0 to 1, so its shape costs no privacy."""
 
     @property
     def name(self) -> str:
@@ -97,12 +83,7 @@ class NoThreshold:
 
 @dataclass(frozen=True)
 class SmoothThreshold:
-    """0, then v²/(2s), then v − s/2 for v ≥ s: exactly uniform inside, and smooth.
-
-    Its excess over the hard threshold's bound is at most s/2 (own derivation, docs/theory.md §6),
-    and a gradient step needs no Monte Carlo, unlike the Gaussian convolution of Theorem 3.2 of
-    Ganesh et al. (2023).
-    """
+    """0, then v²/(2s), then v − s/2 for v ≥ s: smooth, exactly uniform inside (theory §6)."""
 
     width: float
     name: str = "smooth"
@@ -137,8 +118,3 @@ def get_threshold(threshold: str | Threshold, psi: float) -> Threshold:
         )
     # At ψ = 0 there is no threshold: the slope is 1 for every record.
     return NoThreshold() if isinstance(threshold, HardThreshold) and psi == 0 else threshold
-
-
-def __dir__() -> list[str]:
-    """Public names of the module."""
-    return list(__all__)

@@ -370,10 +370,7 @@ def _check_unchanged(footer: Any, group: RowGroup) -> None:
 
 
 def _open_file(path: str, filesystem: Any) -> Any:
-    """Open a file; on a disk pages are read on demand, as a row group may be the whole table.
-
-    From an object store the columns of a row group are fetched at once.
-    """
+    """Open a file: on disks pages are read on demand, from stores a row group's columns at once."""
     from pyarrow.fs import LocalFileSystem
     from pyarrow.parquet import ParquetFile
 

@@ -150,10 +150,7 @@ class SmoothedHingeLoss(scores.BinaryLoss):
 
 @dataclass(frozen=True)
 class HuberLoss(scores.RegressionLoss):
-    """Half the squared error of a linear score with slope clipped to ``most``; clips targets.
-
-    ½r² for |r| ≤ most, and most·|r| − ½most² beyond: never above the squared loss (Huber 1964).
-    """
+    """½r² for |r| ≤ most, most·|r| − ½most² beyond, r = z·θ − clipped target (Huber 1964)."""
 
     most: float = 0.5
     name: ClassVar[str] = "huber"

@@ -158,12 +158,7 @@ class LogisticLoss(BinaryLoss):
     risk: ClassVar[type[ScoreRisk]] = LogisticRisk
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2·reach of the difference between two rows' losses.
-
-        One row's loss lies in [f(−s), f(s)] with s = reach, an interval of width
-        log(1 + eˢ) − log(1 + e⁻ˢ) = s. The difference of two has twice that, which opposite rows
-        attain: half the generic 2·L·diameter (own derivation, docs/theory.md §1).
-        """
+        """2·reach: one row's loss has range s, and opposite rows attain twice (theory §1)."""
         return 2.0 * reach
 
     def clipped(self, slope_bound: float) -> "ClippedLogisticLoss":
@@ -200,13 +195,7 @@ class ClippedSoftplus(ScoreFunction):
 
 @dataclass(frozen=True)
 class ClippedLogisticLoss(BinaryLoss):
-    """Logistic loss of the margin v = y z·θ whose slope σ(−v) is clipped to ``most``.
-
-    The loss is log(1 + e⁻ᵛ) for v ≥ v₀ = log((1 − most)/most), and its tangent at v₀ below. It is
-    convex and never above the logistic loss. Its gradient is the logistic gradient with that
-    of every row clipped (Song, Steinke, Thakkar and Thakurta 2021: clipped gradients of linear
-    models are gradients of a convex loss).
-    """
+    """Logistic loss with the slope of every row clipped to ``most`` (Song et al. 2021): convex."""
 
     most: float = MOST_PULL
     name: ClassVar[str] = "clipped_logistic"

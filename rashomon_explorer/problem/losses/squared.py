@@ -36,13 +36,7 @@ class SquaredLoss(RegressionLoss):
     function: ClassVar[HalfSquare] = HalfSquare()
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation (Y + s)² − max(Y − s, 0)² of the difference of two rows' losses, s = reach.
-
-        One row's loss ½(y − a)² with |a| ≤ s varies by at most
-        ½(Y + s)² − ½max(Y − s, 0)² over the domain. The difference of two varies by at most
-        twice that. It is attained by y = y' = Y with rows at the angle −Y/s (or opposite rows for
-        s ≤ Y) (docs/theory.md §1).
-        """
+        """(Y + s)² − max(Y − s, 0)², s = reach: twice one row's range, attained (theory §1)."""
         return (self.target_bound + reach) ** 2 - max(self.target_bound - reach, 0.0) ** 2
 
     def empirical(  # type: ignore[override]  # p² numbers instead of n·p

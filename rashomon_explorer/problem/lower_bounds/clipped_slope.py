@@ -71,12 +71,8 @@ class QuarticForm:
         return np.asarray(value - self._rounding(np.sqrt(np.einsum("ij,ij->j", points, points))))
 
     def least(self, radius: FloatArray) -> FloatArray:
-        """Lower bound of P over all steps of each length; same shape as ``radius``.
-
-        A cubic form is the sum of m·w‖w‖², m = 3/(p + 2) times its trace, and a traceless form,
-        which the largest singular value of its unfolding bounds. The vector m is combined with
-        the linear part, which it may cancel (own derivation, docs/theory.md §3).
-        """
+        """Lower bound of P over all steps of each length (docs/theory.md §3); as ``radius``."""
+        # m of the cubic form's m·w‖w‖² joins the linear part, which it may cancel.
         trace, rest = self.third.split()
         along = self.linear[:, None] + trace[:, None] * radius**2
         odd = np.linalg.norm(along, axis=0) * radius + rest.supremum() * radius**3

@@ -110,12 +110,8 @@ class FourthMoment:
         return np.maximum(np.einsum("ij,ij->j", squares, self.gram @ squares), 0.0) * _ROUNDING
 
     def supremum(self) -> float:
-        """Upper bound of the form over unit vectors.
-
-        With vvᵀ = I/p + S, S traceless and ‖S‖_F² = 1 − 1/p, t the coordinates of I and P the
-        projection orthogonal to t, at most tᵀGt/p² + (2/p)‖PGt‖√(1−1/p) + λ_max(PGP)(1−1/p)
-        (own derivation, docs/theory.md §3).
-        """
+        """tᵀGt/p² + (2/p)‖PGt‖√(1−1/p) + λ_max(PGP)(1−1/p) ≥ the form over unit vectors."""
+        # t are the coordinates of the identity, and P projects orthogonally to t (theory §3).
         identity = outer_squares(np.eye(self.p)).sum(axis=1)
         on_identity = self.gram @ identity
         total = float(identity @ on_identity)
@@ -208,11 +204,7 @@ Sums = tuple[FloatArray, ...]
 
 @dataclass(frozen=True)
 class LogisticBound(ExcessBound):
-    """Lower bound of the logistic excess loss, from its derivatives at the minimiser.
-
-    Three bounds hold along every ray, for f(v) = log(1 + eᵛ), whitened rows b_i and
-    w_i = f''(a_i)/n, κ_i = f'''(a_i)/n; the largest is used (docs/theory.md §3):
-    """
+    """Largest of three lower bounds of the logistic excess on every ray (docs/theory.md §3)."""
 
     lever: float  # ℓ
     cubic: float  # C₃
