@@ -175,10 +175,10 @@ class Problem(ReprMixin):
         bound = self._objective.loss.curvature_bound()
         return None if bound is None else bound + self.ridge * np.eye(self.p)
 
-    def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> MinimisedObjective:
+    def evaluator(self) -> MinimisedObjective:
         """Objective for models of the domain; the result for one does not depend on the others."""
         reach = self.domain.reach(self.row_bound)
-        return MinimisedObjective(self._objective.loss.within(reach, dtype), self.ridge)
+        return MinimisedObjective(self._objective.loss.within(reach), self.ridge)
 
     @property
     def objective(self) -> MinimisedObjective:

@@ -39,8 +39,8 @@ class EmpiricalLoss(Protocol):
     def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
 
-    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
-        """Return the same loss for scores up to ``reach``, computed in ``dtype`` or better."""
+    def within(self, reach: float) -> "EmpiricalLoss":
+        """Return the same loss for scores up to ``reach``."""
 
 
 class Loss(Protocol):
@@ -88,11 +88,7 @@ class Loss(Protocol):
 
 _BLOCK_BYTES = 2**19  # a batch's scores and their temporaries stay in a core's L2 cache
 _READ_BYTES = 2**22  # a batch's rows, which a gradient reads twice, stay in its share of the L3
-STACK_COLUMNS = 256  # models of a stack per evaluation
-_GROUP = 32  # models of a group of which a stack may hold several
-_STACK_ROWS = 1024
 _FEWEST_ROWS = 64
-_MOST_SINGLE_ROWS = 1024  # float32 sums of more rows could change a sensitivity too much
 _LANES = 4
 _SERIAL_CELLS = 2**19  # below this, threads take longer than they save
 _BLAS_CELLS = 2**12  # below this, BLAS uses one thread anyway, and setting it takes 30 µs
@@ -103,12 +99,11 @@ def sum_row_batches(
     n_rows: int,
     n_columns: int,
     *,
-    item_bytes: int = 8,
     block: int | None = None,
     workers: int | None = None,
 ) -> tuple[FloatArray, ...]:
     """Sum ``work`` over consecutive batches of rows, in float64."""
-    size = batch_rows(n_rows, n_columns, item_bytes) if block is None else block
+    size = batch_rows(n_rows, n_columns) if block is None else block
     cells = n_rows * n_columns
     # Each lane is one thread: BLAS threads inside would compete for the same cores.
     blas = one_blas_thread() if cells > _BLAS_CELLS else nullcontext()
@@ -135,19 +130,10 @@ def sum_row_batches(
     return tuple(sum(sums[1:], start=sums[0]) for sums in zip(*parts, strict=True))
 
 
-def stack_rows(n_rows: int, width: int = _GROUP, item_bytes: int = 4, row_entries: int = 1) -> int:
-    """Rows per batch for stacks (G, p, K) of models, for any G; narrow ones come one at a time."""
-    if item_bytes == 8 and width < _GROUP:
-        return max(_STACK_ROWS, batch_rows(n_rows, width, item_bytes, row_entries))
-    return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
-
-
-def batch_rows(n_rows: int, n_columns: int, item_bytes: int = 8, row_entries: int = 1) -> int:
-    """Rows per batch of :func:`sum_row_batches`: a multiple of 16, at most 1024 of float32."""
-    size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
-    size = min(size, _READ_BYTES // (item_bytes * max(1, row_entries)))
-    if item_bytes == 4:
-        size = min(size, _MOST_SINGLE_ROWS)
+def batch_rows(n_rows: int, n_columns: int, row_entries: int = 1) -> int:
+    """Rows per batch of :func:`sum_row_batches`: a multiple of 16."""
+    size = min(_BLOCK_BYTES // (8 * max(1, n_columns)), n_rows + 15)
+    size = min(size, _READ_BYTES // (8 * max(1, row_entries)))
     return max(_FEWEST_ROWS, size // 16 * 16)
 
 
@@ -175,10 +161,6 @@ class TableRows:
     def p(self) -> int:
         return int(self.rows.shape[1])
 
-    @property
-    def dtype(self) -> Any:
-        return self.rows.dtype
-
     @cached_property
     def longest(self) -> float:
         """Norm of the longest row."""
@@ -188,18 +170,6 @@ class TableRows:
     def sum(self) -> FloatArray:
         """Sum (p,) of the rows."""
         return np.asarray(self.rows.sum(axis=0, dtype=np.float64))
-
-    def column(self, values: FloatArray) -> FloatArray:
-        """Column of one number per row (n,), which scores (m, K) can be added to."""
-        return values[:, None].astype(self.rows.dtype, copy=False)
-
-    def within(self, dtype: Any) -> "TableRows":
-        """Return the same rows in a precision."""
-        return TableRows(np.ascontiguousarray(self.rows, dtype=dtype))
-
-    def evaluate(self, work: Callable[[Any], Any], theta: FloatArray) -> Any:
-        """Evaluate models in the precision of the rows."""
-        return work(np.asarray(theta, dtype=self.rows.dtype))
 
     def scores(self, models: NDArray[Any], part: slice) -> NDArray[Any]:
         """Scores of models (..., p, K) on a part of the rows."""
@@ -214,11 +184,7 @@ class TableRows:
     ) -> tuple[FloatArray, ...]:
         """Sum ``work`` over batches of rows, in float64."""
         width = models.size // self.p
-        if models.ndim > 2:
-            block = stack_rows(self.n, models.shape[-1], models.itemsize, self.p)
-        else:
-            block = batch_rows(self.n, width, models.itemsize, self.p)
-        return sum_row_batches(work, self.n, width, item_bytes=models.itemsize, block=block)
+        return sum_row_batches(work, self.n, width, block=batch_rows(self.n, width, self.p))
 
     def mean_outer(self, weights: Callable[[Any, slice], Any], theta: FloatArray) -> FloatArray:
         """Mean (p, p) of w_i·z_i·z_iᵀ, for weights in the shape of scores of one model (p,)."""

@@ -76,8 +76,8 @@ class ChunkedRisk:
             return None
         return np.asarray(self.mean(methodcaller("curvature_bound"))[0])
 
-    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "ChunkedRisk":
-        return replace(self, for_chunk=self.for_chunk.then("within", reach, dtype))
+    def within(self, reach: float) -> "ChunkedRisk":
+        return replace(self, for_chunk=self.for_chunk.then("within", reach))
 
     def smoothed(self, smoothing: float) -> "ChunkedRisk":
         """Return the same loss, of clipped slopes, with a parabola at each kink."""

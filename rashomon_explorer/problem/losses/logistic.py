@@ -13,8 +13,7 @@ from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, S
 MOST_PULL = 0.5
 """Default slope at which losses are clipped: that of the logistic loss at a score of 0."""
 
-# exp of this score is far below overflow at 88 in float32, 709 in float64.
-_SAFE_EXPONENT = {4: 80.0, 8: 600.0}
+_SAFE_EXPONENT = 600.0  # exp of it is far below overflow, at 709
 # 16 factors 1 + eᵃ a logarithm: sums are 12 times as fast as by logaddexp, gradients 7 times.
 _LARGEST_GROUP = 16
 _FEW = 4  # models up to which norms and a sum of all rows take longer than their scores
@@ -27,9 +26,9 @@ class Softplus(ScoreFunction):
     group: int | None = None  # factors 1 + eᵃ whose product cannot overflow; None if not known
     bend: ClassVar[float] = 0.25
 
-    def within(self, reach: float, dtype: Any) -> "Softplus":
+    def within(self, reach: float) -> "Softplus":
         group, exponent = _LARGEST_GROUP, reach + 1
-        while group and group * exponent > _SAFE_EXPONENT[np.dtype(dtype).itemsize]:
+        while group and group * exponent > _SAFE_EXPONENT:
             group //= 2
         return Softplus(group)
 
@@ -37,7 +36,7 @@ class Softplus(ScoreFunction):
         """Safe number of factors for these scores, if it is not known beforehand."""
         if self.group is not None:
             return self.group
-        return self.within(float(a.max(initial=0.0)), a.dtype).group
+        return self.within(float(a.max(initial=0.0))).group
 
     def value(self, a: Any) -> Any:
         """log(1 + eᵃ), for scores of any size."""
@@ -92,7 +91,7 @@ class Softplus(ScoreFunction):
 def _one_plus_exp(a: Any) -> Any:
     """1 + eᵃ, in place."""
     np.exp(a, out=a)
-    return np.add(a, a.dtype.type(1), out=a)
+    return np.add(a, 1.0, out=a)
 
 
 def _log_products(factors: Any, group: int) -> Any:
@@ -119,8 +118,8 @@ class LogisticRisk(ScoreRisk):
     def _function(self, models: Any) -> Softplus:
         if self.function.group is not None or models.shape[-1] <= _FEW:
             return self.function
-        longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)
-        return self.function.within(self.table.longest * float(np.sqrt(longest)), models.dtype)
+        longest = (models**2).sum(axis=-2).max(initial=0.0)
+        return self.function.within(self.table.longest * float(np.sqrt(longest)))
 
     def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
         if models.shape[-1] <= _FEW:

@@ -10,7 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, TableRows
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, SoftmaxRisk
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, SoftmaxRisk, class_indicators
 from rashomon_explorer.problem.losses.squared import HalfSquare, SquaredLoss, SquaredRisk
 
 
@@ -71,9 +71,8 @@ class SymmetricSoftmaxLoss(SoftmaxLoss):
     def weighted(
         self, rows: FloatArray, targets: FloatArray, weights: FloatArray
     ) -> "SymmetricSoftmaxRisk":
-        table = TableRows(np.ascontiguousarray(rows))
-        indicators = [table.column((targets == c).astype(float)) for c in range(self.classes)]
-        return SymmetricSoftmaxRisk(table, np.stack(indicators), weights)
+        table = TableRows(np.ascontiguousarray(rows, dtype=float))
+        return SymmetricSoftmaxRisk(table, class_indicators(targets, range(self.classes)), weights)
 
 
 @dataclass(frozen=True)
@@ -192,6 +191,6 @@ def _weighted_margins(
 ) -> EmpiricalLoss:
     form, offsets = loss.linear_form(rows, targets)
     kind = WeightedLogisticRisk if isinstance(loss, LogisticLoss) else WeightedRisk
-    table = TableRows(np.ascontiguousarray(form))
-    column = None if offsets is None else table.column(offsets)
+    table = TableRows(np.ascontiguousarray(form, dtype=float))
+    column = None if offsets is None else offsets[:, None]
     return kind(table, loss.function, column, weights)

@@ -44,8 +44,8 @@ class ScoreFunction:
         curvature = self.curvature(a)  # first: the other kernel may overwrite a
         return (*self.sums_and_slopes(a, axis), curvature)
 
-    def within(self, reach: float, dtype: Any) -> Self:
-        """Return the form of f for scores up to ``reach`` in a precision."""
+    def within(self, reach: float) -> Self:
+        """Return the form of f for scores up to ``reach``."""
         return self
 
 
@@ -70,15 +70,15 @@ class ScoreRisk:
         return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
-        return self.table.evaluate(self._value, theta)
+        return self._value(np.asarray(theta, dtype=float))
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        value, gradient = self.table.evaluate(self._value_and_gradient, theta)
+        value, gradient = self._value_and_gradient(np.asarray(theta, dtype=float))
         return value, gradient
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Gradient (p, K) only, without the values."""
-        return self.table.evaluate(self._gradient, theta)
+        return self._gradient(np.asarray(theta, dtype=float))
 
     def expansion(self, theta: FloatArray, moves: FloatArray) -> tuple[FloatArray, ...]:
         """Mean loss at models (p, K), its two derivatives along moves (p, K), largest |z·move|."""
@@ -105,12 +105,8 @@ class ScoreRisk:
             return None
         return self.table.gram() / (self.n / self.function.bend)
 
-    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> Self:
-        table, offsets = self.table.within(dtype), self.offsets
-        if offsets is not None:
-            offsets = offsets.astype(table.dtype)
-        function = self.function.within(reach, table.dtype)
-        return replace(self, table=table, function=function, offsets=offsets)
+    def within(self, reach: float) -> Self:
+        return replace(self, function=self.function.within(reach))
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores z_i·θ + offset_i (n,) of one model (p,)."""
@@ -158,8 +154,8 @@ class ScoreLoss:
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ScoreRisk:
         rows, offsets = self.linear_form(rows, targets)
-        table = TableRows(np.ascontiguousarray(rows))
-        return self.risk(table, self.function, None if offsets is None else table.column(offsets))
+        table = TableRows(np.ascontiguousarray(rows, dtype=float))
+        return self.risk(table, self.function, None if offsets is None else offsets[:, None])
 
     def linear_form(
         self, rows: FloatArray, targets: FloatArray

@@ -88,9 +88,13 @@ class SoftmaxLoss:
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
         """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
-        table = TableRows(np.ascontiguousarray(rows))
-        indicators = [table.column((targets == c).astype(float)) for c in range(1, self.classes)]
-        return SoftmaxRisk(table, np.stack(indicators))
+        table = TableRows(np.ascontiguousarray(rows, dtype=float))
+        return SoftmaxRisk(table, class_indicators(targets, range(1, self.classes)))
+
+
+def class_indicators(targets: FloatArray, classes: range) -> FloatArray:
+    """1 for the class of each row, else 0: a column (n, 1) for each class."""
+    return np.stack([(targets == label).astype(float)[:, None] for label in classes])
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,10 @@ class SoftmaxRisk:
         return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
-        return self.table.evaluate(self._value, theta)
+        return self._value(np.asarray(theta, dtype=float))
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if theta.ndim > 2:
-            parts = [self.value_and_gradient(models) for models in theta]
-            return np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts])
-        value, gradient = self.table.evaluate(self._value_and_gradient, theta)
+        value, gradient = self._value_and_gradient(np.asarray(theta, dtype=float))
         return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
@@ -150,9 +151,9 @@ class SoftmaxRisk:
         gram = self.table.gram() / ((4 if self.classes == 1 else 2) * self.n)
         return np.asarray(np.kron(np.eye(self.classes), gram), dtype=np.float64)
 
-    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
-        """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
-        return SoftmaxRisk(self.table.within(dtype), self.indicators.astype(dtype))
+    def within(self, reach: float) -> "SoftmaxRisk":
+        """Return the loss itself: its rounding does not depend on ``reach``."""
+        return self
 
     def probabilities(self, theta: FloatArray) -> FloatArray:
         """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,)."""

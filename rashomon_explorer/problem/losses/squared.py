@@ -81,6 +81,6 @@ class SquaredRisk:
         """Return the Gram matrix, which equals every Hessian."""
         return self.gram
 
-    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
-        """Return the loss itself: its statistics are small and stay in float64."""
+    def within(self, reach: float) -> "SquaredRisk":
+        """Return the loss itself."""
         return self
