@@ -207,7 +207,6 @@ class TestAnotherFile:
         "call",
         [
             lambda ledger: ledger.reserve(pure(0.1)),
-            lambda ledger: ledger.set_budget(epsilon=1.0),
             lambda ledger: ledger.can_afford(pure(0.1)),
             lambda ledger: pickle.loads(pickle.dumps(ledger)).reserve(pure(0.1)),
             Ledger.spent,

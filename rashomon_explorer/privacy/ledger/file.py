@@ -14,12 +14,7 @@ from rashomon_explorer._utils.files import create_private, tighten
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.charge import EXTENDS
-from rashomon_explorer.privacy.ledger.totals import (
-    ACCOUNTING_TABLES,
-    Totals,
-    write_once_triggers,
-    write_order,
-)
+from rashomon_explorer.privacy.ledger.totals import ACCOUNTING_TABLES, Totals, write_once_triggers
 from rashomon_explorer.privacy.ledger.totals import TABLES as DIVERGENCES
 
 APPLICATION_ID = 0x52617368  # "Rash": distinguishes ledgers from SQLite files of other programs
@@ -103,9 +98,9 @@ def create(
     _write_identity(connection)
     _execute(connection, (*DIVERGENCES, *ACCOUNTING_TABLES))
     if budget is not None:
-        write_budget(connection, budget)
+        connection.execute("INSERT INTO budget (id, epsilon, delta) VALUES (1, ?, ?)", budget)
     if totals.order is not None:
-        write_order(connection, totals.order)
+        connection.execute("INSERT INTO renyi_order (id, value) VALUES (1, ?)", (totals.order,))
     if totals.accounting:
         connection.execute("INSERT INTO accounting VALUES (1, ?)", (totals.accounting,))
     write_totals(connection, totals)
@@ -207,11 +202,6 @@ def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:
             f"program changed the file; restore a trusted copy"
         )
     return epsilon, delta
-
-
-def write_budget(connection: sqlite3.Connection, budget: tuple[float, float]) -> None:
-    """Write the budget, which cannot be changed later."""
-    connection.execute("INSERT INTO budget (id, epsilon, delta) VALUES (1, ?, ?)", budget)
 
 
 def read_totals(connection: sqlite3.Connection) -> Totals:

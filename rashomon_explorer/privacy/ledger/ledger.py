@@ -171,16 +171,6 @@ class Ledger(ReprMixin):
             )
         return cls(path)
 
-    def set_budget(self, epsilon: float, delta: float = 0.0) -> None:
-        """Set the final budget of a ledger without one; earlier charges count towards it.
-
-        If its size was chosen after seeing results, it guarantees nothing for them.
-        """
-        budget = rows.checked_budget(epsilon, delta)
-        assert budget is not None
-        with self._writing() as connection:
-            rows.write_budget_once(connection, budget, self.path)
-
     @property
     def budget(self) -> rows.Budget | None:
         """The budget (ε, δ), or None if none was set."""

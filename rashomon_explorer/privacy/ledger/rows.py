@@ -71,18 +71,6 @@ def _plain_value(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
-def fix_order(connection: sqlite3.Connection, order: float) -> None:
-    """Fix the order at which divergences, including those of earlier charges, add up."""
-    totals.write_order(connection, order)
-    entries = read_entries(connection)
-    parts = {entry.extends for entry in entries} - {None}
-    for entry in entries:
-        independent = entry.extends is None and entry.id not in parts
-        counted = entry.guarantee if independent else zcdp(entry.guarantee.rho)
-        totals.write_divergence(connection, entry.id, totals.recorded_divergence(counted, order))
-    file.write_totals(connection, sum_entries(connection))
-
-
 def change_state(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
     """Set the state of a charge, or raise a LedgerError with the reason."""
     entry = find_entry(connection, number)
@@ -226,21 +214,6 @@ def checked_rule(
             "divergences: it must be a finite number, larger, or the budget larger"
         )
     return totals.Totals(order=float(order), accounting=accounting)
-
-
-def write_budget_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
-    """Write the budget if there is none; writing the same budget again changes nothing."""
-    old = file.read_budget(connection)
-    if old is None:
-        file.write_budget(connection, budget)
-        order = filter_order(*budget)
-        if order is not None:
-            fix_order(connection, order)
-    elif old != budget:
-        raise LedgerError(
-            f"the ledger {path} has the budget ε={old[0]:g}, δ={old[1]:g}, not ε={budget[0]:g}, "
-            f"δ={budget[1]:g}: a budget is set once"
-        )
 
 
 def ledger_delta(budget: Budget | None) -> float:

@@ -301,11 +301,6 @@ def read_order(connection: sqlite3.Connection) -> float | None:
     return order
 
 
-def write_order(connection: sqlite3.Connection, order: float) -> None:
-    """Write the order, which cannot be changed later."""
-    connection.execute("INSERT INTO renyi_order (id, value) VALUES (1, ?)", (order,))
-
-
 def write_divergence(connection: sqlite3.Connection, charge: int, divergence: Divergence) -> None:
     """Write the divergence of a charge, which cannot be changed later."""
     connection.execute(
