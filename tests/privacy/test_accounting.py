@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,15 +144,6 @@ def test_settings_that_do_not_fit_create_no_file(tmp_path, settings, words):
     with pytest.raises(ValueError, match=words):
         Ledger.create(tmp_path / "a.ledger", **{"epsilon": 4.0, "delta": 1e-6, **settings})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_ledger_of_version_5_keeps_its_rule(tmp_path):
-    old = Path(__file__).with_name("ledger-version-5.sqlite")
-    ledger = Ledger(shutil.copy(old, tmp_path / "old.ledger"))
-    assert ledger.accounting is None and ledger.order == filter_order(4.0, 1e-6)
-    assert 1.131 < ledger.totals.epsilon(1e-6) < 1.132 < ledger.spent() < 1.15
-    ledger.reserve(zcdp(0.01)).start()
-    ledger.check()
 
 
 def test_plans_and_releases_use_what_gaussian_dp_leaves(tmp_path):

@@ -1,6 +1,5 @@
 """A charge is on the disk before rows are read, and voided only before anything ran under it."""
 
-import json
 import os
 import pickle
 import sqlite3
@@ -312,14 +311,6 @@ class TestParameters:
         ledger.reserve(pure(np.float32(0.5)), parameters={"a": np.float32(0.5), "n": np.int64(3)})
         (entry,) = ledger.entries()
         assert entry.parameters == {"a": 0.5, "n": 3} and ledger.spent() == 0.5
-
-    def test_a_file_of_an_earlier_version_with_nan_is_exported(self, ledger):
-        ledger.reserve(pure(0.1), parameters={"a": [7.0], "b": 1})
-        with sqlite3.connect(ledger.path) as connection:
-            connection.execute("DROP TRIGGER charges_keep")
-            connection.execute("""UPDATE charges SET parameters = '{"a": [NaN], "b": 1}'""")
-        exported = json.loads(ledger.export(), parse_constant=pytest.fail)
-        assert exported["entries"][0]["parameters"] == {"a": [None], "b": 1}
 
 
 @pytest.mark.parametrize(

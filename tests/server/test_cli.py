@@ -3,12 +3,10 @@
 import http.client
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 import psutil
 import pytest
@@ -290,17 +288,6 @@ def test_it_shows_a_ledger_without_a_budget(tmp_path, command):
     _, shown, _ = command("ledger", "show", path, "--delta", "1e-6")
     assert f"ε = {rounded_up(Ledger(path).spent(1e-6))} at δ = 1e-06\n" in shown
     assert "must be in [0, 1), got '2'" in command("ledger", "show", path, "--delta", "2")[2]
-
-
-@pytest.mark.parametrize("action", ["show", "export"])
-def test_it_reads_a_ledger_of_an_older_schema(action, tmp_path, command):
-    old = Path(__file__).parents[1] / "privacy" / "ledger-version-1.sqlite"
-    status, told, _ = command("ledger", action, shutil.copy(old, tmp_path / "old.ledger"))
-    assert status == 0
-    assert "first look, ψ ≤ 0.02" in told and ("1.8756" in told) == (action == "export")
-    if action == "show":
-        assert "spent   ε = 1.876 at δ = 1e-06\n" in told
-        assert "charges 8: 7 committed, 1 started and not ended (spent)\n" in told
 
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path):

@@ -127,7 +127,6 @@ class LedgerEntry:
         """Return plain values that do not depend on rows, for JSON."""
         values = {
             **vars(self),
-            "parameters": _finite(self.parameters),
             "guarantee": self.guarantee.to_dict(),
             "state": self.standing,
             "when": self.day,
@@ -138,15 +137,6 @@ class LedgerEntry:
             value = self.divergence.value
             values["divergence"] = "inf" if value == math.inf else value
         return values
-
-
-def _finite(value: Any) -> Any:
-    """JSON value in which null replaces numbers that are not finite, which old files may hold."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Charge:

@@ -5,7 +5,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -20,18 +20,12 @@ from rashomon_explorer.privacy.ledger.totals import TABLES as DIVERGENCES
 APPLICATION_ID = 0x52617368  # "Rash": distinguishes ledgers from SQLite files of other programs
 SCHEMA_VERSION = 6
 
-_BUDGET = (
-    "CREATE TABLE IF NOT EXISTS budget "
-    "(id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL)"
-)
-_TOTALS = (
-    "CREATE TABLE IF NOT EXISTS totals (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)"
-)
+_BUDGET = "CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL)"
+_TOTALS = "CREATE TABLE totals (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)"
 
 # `leaks` is the rule under which the charge was counted, so that `totals` can be recomputed.
 # The times of start and commit are not stored: rows were read between them, so the duration
-# depends on the rows. Version 1 stored charges in `entries`, so its code fails on a migrated
-# file; the code of version 2 reads the columns of those times and fails too.
+# depends on the rows.
 _CHARGES = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -94,9 +88,9 @@ def create(
     connection: sqlite3.Connection, budget: tuple[float, float] | None, totals: Totals
 ) -> None:
     """Create the tables of a ledger with the rule of ``totals``, in the caller's transaction."""
-    _execute(connection, _TABLES)
-    _write_identity(connection)
-    _execute(connection, (*DIVERGENCES, *ACCOUNTING_TABLES))
+    for statement in (*_TABLES, *_IDENTITY, *DIVERGENCES, *ACCOUNTING_TABLES):
+        connection.execute(statement)
+    connection.execute("INSERT INTO identity (id, name) VALUES (1, ?)", (secrets.token_hex(16),))
     if budget is not None:
         connection.execute("INSERT INTO budget (id, epsilon, delta) VALUES (1, ?, ?)", budget)
     if totals.order is not None:
@@ -108,86 +102,24 @@ def create(
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def checked_version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the schema version; raise a LedgerError for other files and newer versions."""
+def read_identity(connection: sqlite3.Connection, path: Path) -> str:
+    """Return the file's random name; raise a LedgerError for other files and versions."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
         raise LedgerError(f"{path} is not a privacy ledger: choose another file")
-    if not 1 <= version <= SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise LedgerError(
-            f"the ledger {path} has schema {version}, this version writes {SCHEMA_VERSION}: "
-            "upgrade rashomon-explorer"
+            f"the ledger {path} has schema {version}, this version reads {SCHEMA_VERSION}: open it "
+            "with the version of rashomon-explorer that wrote it"
         )
-    return version
-
-
-def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Migrate an older schema to the current one, within the caller's transaction."""
-    if version == 1:
-        _from_1(connection)
-    if version == 2:
-        _from_2(connection)
-    if version < 4:
-        _write_identity(connection)
-    # Older versions store no Rényi order, or no accounting: the ledger keeps its version's rule.
-    if version < 5:
-        _execute(connection, DIVERGENCES)
-    _execute(connection, ACCOUNTING_TABLES)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _from_1(connection: sqlite3.Connection) -> None:
-    """Migrate schema 1: it does not record whether a reservation began, so all are started."""
-    _execute(connection, _TABLES)
-    totals = Totals()
-    old = connection.execute(
-        "SELECT id, reserved_at, iif(committed_at IS NULL, 'started', 'committed'), who, note, "
-        "parameters, guarantee FROM entries ORDER BY id"
-    ).fetchall()
-    for row in old:
-        totals = totals.plus(read_guarantee(row[0], row[-1]))
-        connection.execute(
-            "INSERT INTO charges (id, reserved_at, state, who, note, parameters, guarantee, leaks) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, totals.leaks),
-        )
-    write_totals(connection, totals)
-    connection.execute("DROP TABLE entries")
-
-
-def _from_2(connection: sqlite3.Connection) -> None:
-    """Migrate schema 2: times of start and commit are dropped, the states are kept."""
-    for trigger in ("charges_stay", "charges_keep", "charges_end_once"):
-        connection.execute(f"DROP TRIGGER {trigger}")
-    connection.execute("ALTER TABLE charges RENAME TO old_charges")
-    _execute(connection, _TABLES)
-    columns = "id, reserved_at, voided_at, voided_by, voided_why, who, note, parameters, guarantee"
-    connection.execute(
-        f"INSERT INTO charges ({columns}, leaks, state) SELECT {columns}, leaks, "
-        "CASE WHEN voided_at IS NOT NULL THEN 'voided' WHEN committed_at IS NOT NULL THEN "
-        "'committed' WHEN started_at IS NOT NULL THEN 'started' ELSE 'reserved' END "
-        "FROM old_charges ORDER BY id"
-    )
-    connection.execute("DROP TABLE old_charges")
-
-
-def _execute(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
-    for statement in statements:
-        connection.execute(statement)
-
-
-def _write_identity(connection: sqlite3.Connection) -> None:
-    _execute(connection, _IDENTITY)
-    connection.execute("INSERT INTO identity (id, name) VALUES (1, ?)", (secrets.token_hex(16),))
-
-
-def read_identity(connection: sqlite3.Connection) -> str | None:
-    """Return the random name of a ledger's file, or None for older versions without one."""
-    if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA_VERSION:
-        return None
     row = connection.execute("SELECT name FROM identity").fetchone()
-    return None if row is None else str(row[0])
+    if row is None:
+        raise LedgerError(
+            f"the ledger {path} has lost its identifier: another program changed the file; "
+            f"restore a trusted copy"
+        )
+    return str(row[0])
 
 
 def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:
@@ -245,7 +177,6 @@ _EMPTY_RETRIES, _RETRY_SECONDS = 20, 0.025  # retries on an empty file, and seco
 # to 3.51.2 can corrupt a file if processes write and checkpoint at the same time.
 # EXTRA also syncs the folder after the journal is deleted: without it a power cut could restore
 # the journal, which would undo an acknowledged charge. `fullfsync` is for macOS.
-# `secure_delete` is for migrations: data of an older version must not stay in unused pages.
 _PRAGMAS = ("PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON", "PRAGMA secure_delete = ON")
 
 
@@ -342,28 +273,9 @@ def _check_not_empty(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def migrated_identity(path: Path) -> str:
-    """Check the file, migrate an older version, and return the ledger's name."""
-    with reading(path) as connection:
-        if checked_version(connection, path) < SCHEMA_VERSION:
-            connection.execute("BEGIN IMMEDIATE")
-            version = checked_version(connection, path)
-            if version < SCHEMA_VERSION:  # another process may already have migrated it
-                migrate(connection, version)
-            connection.execute("COMMIT")
-        identity = read_identity(connection)
-    if identity is None:
-        raise LedgerError(
-            f"the ledger {path} has lost its identifier: another program changed the file; "
-            f"restore a trusted copy"
-        )
-    return identity
-
-
 def check_identity(connection: sqlite3.Connection, path: Path, identity: str) -> None:
     """Raise a LedgerError if another ledger's file was moved to the path after opening."""
-    checked_version(connection, path)
-    if read_identity(connection) != identity:
+    if read_identity(connection, path) != identity:
         raise LedgerError(
             f"the file at {path} is not the ledger that was opened there, and was left unchanged: "
             f"a charge belongs to the file in which it was reserved. Restore that file; or, to "

@@ -118,7 +118,8 @@ class Ledger(ReprMixin):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        self._identity = file.migrated_identity(self.path)
+        with file.reading(self.path) as connection:
+            self._identity = file.read_identity(connection, self.path)
 
     @classmethod
     def create(
