@@ -89,7 +89,9 @@ class DrawReporter(Generic[Draws]):
     def __call__(self, draws: Draws) -> bool:
         """Report new draws; return True to stop after ``reported`` draws."""
         if len(draws.losses) == self.reported:
-            return self._heartbeat()
+            proposals = self._open().subcontext(task_name="proposals")
+            proposals.call_on_fit_task_begin(estimator=self._estimator)
+            return bool(proposals.call_on_fit_task_end(estimator=self._estimator))
         while self.reported < len(draws.losses):
             self.reported += 1
             if self._end(draws.first(self.reported)):
@@ -123,11 +125,6 @@ class DrawReporter(Generic[Draws]):
                 estimator=self._estimator, reconstruction_attributes=lambda: self._attributes(draws)
             )
         )
-
-    def _heartbeat(self) -> bool:
-        task = self._open().subcontext(task_name="proposals")
-        task.call_on_fit_task_begin(estimator=self._estimator)
-        return bool(task.call_on_fit_task_end(estimator=self._estimator))
 
 
 def stopped_guarantee(guarantee: Guarantee, n_kept: int, n_draws: int) -> Guarantee:
@@ -194,9 +191,13 @@ def reject_sample_weight(method: Method) -> Method:
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def with_parameters(kind: Kind) -> Kind:
-    """Give a class a constructor that only stores its fields, and shared docstring entries."""
+    """Let the constructor only store its fields; add inherited constraints and shared docs."""
     stored: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(kind)
     stored.__init__ = reject_sample_weight(stored.__init__)
+    constraints: dict[str, list[Any]] = {}
+    for inherited in reversed(kind.__mro__):
+        constraints |= vars(inherited).get("_parameter_constraints", {})
+    stored._parameter_constraints = constraints
     return with_shared_docs(stored)
 
 

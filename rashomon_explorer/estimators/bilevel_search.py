@@ -177,7 +177,6 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     intercept_ = exact_only("intercept_")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **base.BasePrivateEstimator._parameter_constraints,
         "estimator": [StrOptions({*MARGINS})],
         "penalty": [StrOptions({"scalar", "group", "feature"})],
         "groups": ["array-like", None],
@@ -397,20 +396,17 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     ) -> PenaltyLandscape:
         held_out = validation_rows(len(rows), self.val_fraction)
         kind, clip = self.estimator, planned.constants.margin_bound
+        box = self._box(rows.shape[1] - 1)
+        if not isinstance(planned, TuningPlan):  # for gradients, the intercept has the mean penalty
+            lowest, mean = landscapes.LOWEST, landscapes.MEAN
+            groups = tuple(mean if group == lowest else group for group in box.groups)
+            box = replace(box, groups=groups)
         return PenaltyLandscape(
             InnerProblem(rows[~held_out], targets[~held_out], kind),
             OuterLoss(rows[held_out], targets[held_out], kind, clip),
-            self._posed_box(rows.shape[1] - 1, planned),
+            box,
             planned.constants.tolerance,
         )
-
-    def _posed_box(self, n_features: int, planned: PenaltyPlan) -> landscapes.PenaltyBox:
-        """Return the box with grouped columns; for gradients, the intercept has their mean."""
-        box = self._box(n_features)
-        if isinstance(planned, TuningPlan):
-            return box
-        groups = (landscapes.MEAN if group == landscapes.LOWEST else group for group in box.groups)
-        return replace(box, groups=tuple(groups))
 
     def _fit_summary(self) -> list[str]:
         return [f"penalties {self.best_params_} on {self.plan_.n:,} rows"]

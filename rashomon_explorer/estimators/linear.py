@@ -1,7 +1,7 @@
 """Estimators of linear models drawn privately from a Rashomon set."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,11 +87,6 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     >>> clf.fit(X, y).predict_proba(X).shape, clf.rashomon_set_.parameter_names
     ((180, 3), ('low: x0', 'low: intercept', 'mid: x0', 'mid: intercept'))
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseRashomon._parameter_constraints,
-        "classes": ["array-like", None],
-    }
 
     @tables.predict_in_chunks(tables.label_output)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -185,11 +180,6 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     >>> reg.rashomon_set_.coef.shape
     (1, 11)
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseRashomon._parameter_constraints,
-        "target_bounds": ["array-like", None],
-    }
 
     def _plan_draws(self, *shape: Any, **fixed: Any) -> Plan:
         """Plan one model where "auto" is open and the set may hold the constant model."""

@@ -64,10 +64,7 @@ class BaseOneModel(BaseDraws):
         scale_: ColumnMap | None = field(init=False)
         _released: Any = field(init=False)
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseDraws._parameter_constraints,
-        "goal": [StrOptions(set(GOALS))],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"goal": [StrOptions(set(GOALS))]}
 
     @property
     def excess_bound_(self) -> float:
@@ -280,11 +277,9 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     base_rate: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseOneModel._parameter_constraints,
         "family": [StrOptions({"linear", "trees", AUTO})],
         "loss": [StrOptions({"logistic", "hinge", "smoothed_hinge"})],
         "base_rate": [Interval(Real, 0, 1, closed="neither"), None],
-        "classes": ["array-like", None],
     }
 
     if TYPE_CHECKING:
@@ -567,9 +562,7 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
     loss: str = "squared"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseOneModel._parameter_constraints,
-        "loss": [StrOptions({"squared", "absolute"})],
-        "target_bounds": ["array-like", None],
+        "loss": [StrOptions({"squared", "absolute"})]
     }
 
     @predict_in_chunks(number_output)

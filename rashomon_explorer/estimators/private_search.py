@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -131,7 +132,6 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     mean_fits: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BasePrivateEstimator._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict", "plan"])],
         "param_grid": [dict, list],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -171,18 +171,8 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         return float(self.best_estimator_.score(X, y))
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator, with poor scores declared."""
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        for scored in (tags.classifier_tags, tags.regressor_tags):
-            if scored is not None:
-                scored.poor_score = True
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
-        return tags
+        """Tags of the estimator."""
+        return get_tags(self.estimator)
 
     @property
     def _numeric(self) -> bool:
@@ -239,20 +229,13 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
-        request = SearchRequest(
-            n_samples - held_out,
-            held_out,
-            self._epsilon,
-            self._delta,
-            len(candidates),
-            self.mean_fits,
-        )
+        budget, k = (self._epsilon, self._delta), len(candidates)
+        request = SearchRequest(n_samples - held_out, held_out, *budget, k, self.mean_fits)
         settings = expand_settings(self.param_grid)
         shape = (request.n_train, n_features)
-        planned = planned_search(
+        return planned_search(
             request, lambda each: plan_candidates(candidates, settings, shape, each), self.mechanism
         )
-        return planned
 
     def _warn(self, planned: SearchPlan) -> None:
         warn_if_delta_is_large(self._delta, planned.n)
@@ -318,11 +301,6 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             "plan_": planned,
             "guarantee_": guarantee,
         }
-
-    def _generator(self) -> np.random.Generator:
-        if self.random_state is not None:
-            check_random_state(self.random_state)
-        return super()._generator()
 
     def _fit_summary(self) -> list[str]:
         planned: SearchPlan = self.plan_
@@ -481,40 +459,24 @@ class SearchRequest:
         """Sensitivity Δ of a score: a mean over the validation rows of values in [0, 1]."""
         return 1 / self.n_val
 
-    def plan(
-        self,
-        mechanism: str,
-        each: tuple[float, float],
-        candidates: tuple[Candidate, ...],
-        guarantee: Guarantee,
-        score_regret: float,
-        **selected_by: Any,
-    ) -> SearchPlan:
-        """Plan of this search by one selection mechanism."""
-        return SearchPlan(
-            mechanism,
-            self.n_train,
-            self.n_val,
-            self.epsilon,
-            self.delta,
-            each,
-            candidates,
-            replace(guarantee, requested=(self.epsilon, self.delta)),
-            score_regret,
-            **selected_by,
-        )
+
+Fitting = tuple[tuple[float, float], tuple[Candidate, ...], Guarantee, dict[str, Any]]
+"""Cost and plans of the fits, guarantee of the search, and how it selects, with the regret."""
 
 
 def planned_search(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan:
     """Plan a search by the named mechanism, or by the one with the best bound."""
     plans, refused = [], []
     for name in SELECTIONS if mechanism == AUTO else [mechanism]:
+        plan_fits = _every if name == "every" else partial(_runs, shape=_SHAPES[name])
         try:
-            plans.append(
-                _every(request, plan_at) if name == "every" else _runs(request, plan_at, name)
-            )
+            each, candidates, guarantee, selected = plan_fits(request, plan_at)
         except SamplerError as error:
             refused.append(f"{name}: {error}")
+            continue
+        numbers = request.n_train, request.n_val, request.epsilon, request.delta
+        guarantee = replace(guarantee, requested=(request.epsilon, request.delta))
+        plans.append(SearchPlan(name, *numbers, each, candidates, guarantee, **selected))
     if not plans:
         raise SamplerError("; ".join(refused))
     plans.sort(key=lambda plan: plan.selection_bound)
@@ -526,7 +488,7 @@ def planned_search(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> S
     return replace(plans[0], why=why, options=tuple(plans))
 
 
-def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
+def _every(request: SearchRequest, plan_at: PlanAt) -> Fitting:
     """Plan all fits, composed on the training rows, with a private choice on validation rows."""
     pick: selection.Pick
     if request.delta == 0:
@@ -547,7 +509,7 @@ def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
             spent = guarantee.epsilon(request.delta)
             if spent <= request.epsilon:
                 score_regret = selection.regret(pick, request.k)
-                return request.plan("every", each, candidates, guarantee, score_regret, pick=pick)
+                return each, candidates, guarantee, {"score_regret": score_regret, "pick": pick}
             if not math.isfinite(spent):
                 break  # the candidates' own δ add up to too much
             each = (each[0] * request.epsilon / spent * _SAFE, each[1])
@@ -556,10 +518,10 @@ def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
     )
 
 
-def _runs(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan:
+def _runs(request: SearchRequest, plan_at: PlanAt, shape: int) -> Fitting:
     """Plan random runs, each pure DP: training rows for the model, validation rows for scores."""
     mean = request.mean_runs or _FITS_A_CANDIDATE * request.k
-    runs = selection.Runs.of_mean(_SHAPES[mechanism], mean)
+    runs = selection.Runs.of_mean(shape, mean)
     run_epsilon = request.epsilon / runs.factor * _SAFE
     candidates = plan_at((run_epsilon, 0.0))
     dear = [
@@ -575,17 +537,11 @@ def _runs(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan
     base = runs.guarantee(
         max(run_epsilon, *(candidate.guarantee.pure_epsilon for candidate in candidates))
     )
-    guarantee = replace(
-        base,
-        assumptions=tuple(
-            dict.fromkeys(
-                (*base.assumptions, *stated.assumptions, "the split is by place, and public")
-            )
-        ),
-        seeded=stated.seeded,
-    )
+    assumed = (*base.assumptions, *stated.assumptions, "the split is by place, and public")
+    assumptions = tuple(dict.fromkeys(assumed))
+    guarantee = replace(base, assumptions=assumptions, seeded=stated.seeded)
     noise = selection.most_noise(request.sensitivity / run_epsilon, mean)
-    return request.plan(mechanism, (run_epsilon, 0.0), candidates, guarantee, noise, runs=runs)
+    return (run_epsilon, 0.0), candidates, guarantee, {"score_regret": noise, "runs": runs}
 
 
 def as_parameters(planned: SearchPlan) -> dict[str, Any]:

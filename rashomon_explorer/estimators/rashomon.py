@@ -20,7 +20,7 @@ from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
-from rashomon_explorer.estimators.tables import TableAdapter, number_output, predict_in_chunks
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms import select as selection
 from rashomon_explorer.mechanisms.base import Draws
@@ -72,7 +72,6 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or with a larger ridge, rounding
     # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **base.BasePrivateEstimator._parameter_constraints,
         # Keys of the registry as it is when a parameter is checked.
         "mechanism": [StrOptions({AUTO}), StrOptions(MECHANISMS.keys())],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
@@ -350,7 +349,6 @@ class BaseRashomon(BaseDraws):
     patience: int | str | None = AUTO
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseDraws._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
         "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
         "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
@@ -363,17 +361,6 @@ class BaseRashomon(BaseDraws):
             return planned
         reason = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"
         return replace(planned, reason="; ".join(filter(None, (reason, planned.reason))))
-
-    @predict_in_chunks(number_output)
-    def decision_spread(self, X: ArrayLike) -> FloatArray:
-        """Disagreement of the drawn models about each row.
-
-        The standard deviation over the draws of the predicted target, or of the class probability
-        where it is largest; with two classes both have the same. It can serve to decide or abstain
-        (§1.2 of Ganesh et al. 2023).
-        """
-        spread = self._scores(X).std(axis=0)
-        return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
         """Predictions of every drawn model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -168,6 +168,8 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
 
     classes: ArrayLike | None = None
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"classes": ["array-like", None]}
+
     if TYPE_CHECKING:
         classes_: NDArray[Any] = field(init=False)
 
@@ -241,6 +243,8 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     """Targets of regressors: numbers within declared bounds."""
 
     target_bounds: tuple[float, float] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"target_bounds": ["array-like", None]}
 
     def __sklearn_tags__(self) -> Tags:
         """Declare poor scores: noise exceeds what few rows tell."""

@@ -132,7 +132,6 @@ default=None
     _base_rate = 0.0  # share of the rows in one of two classes, if that estimator declares it
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **base.BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
         "n_draws": [N_DRAWS, StrOptions({AUTO})],
         "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
@@ -141,7 +140,6 @@ default=None
         "hit_rate": [Interval(Real, 0, 1, closed="left")],
         "costs": ["array-like", dict, None],
         "thresholds": [Real, "array-like", dict, None],
-        "classes": ["array-like", None],
         "schema": base.SCHEMA,
     }
 

@@ -228,7 +228,7 @@ SCHEMA = rx.TableSchema(
         Categorical("paid", ["no", "yes"], role="target"),
     ]
 )
-METHODS = ["predict", "predict_proba", "decision_function", "decision_spread"]
+METHODS = ["predict", "predict_proba", "decision_function"]
 
 
 def test_a_dask_table_with_text_and_missing_values_is_fitted_and_predicted():
