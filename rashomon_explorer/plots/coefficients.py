@@ -226,7 +226,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)
     for row, answer in enumerate(released.answers, start=1):
         _add_strip(figure, row, answer, confidence)
-    seed = " · known seed: not private" if released.guarantee.reproducible else ""
+    seed = " · known seed: not private" if released.guarantee.seeded else ""
     doubt = "<br>draws may be far outside the set" if released.doubt else ""
     figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two or three lines
     cost = released.cost_text.replace(" at δ", "<br>at δ")  # figures may be narrow

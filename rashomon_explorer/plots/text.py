@@ -294,7 +294,7 @@ def _release_words(models: ReleasedSet | ReleasedTrees) -> str:
         delta, seed = models.plan.delta, ""
     else:
         delta = guarantee.requested[1] if guarantee.requested else 1e-6
-        seed = " · known seed: not private" if guarantee.reproducible else ""
+        seed = " · known seed: not private" if guarantee.seeded else ""
     return f"released: {cost_text(guarantee.epsilon(delta), delta)} by itself{seed}"
 
 

@@ -80,12 +80,9 @@ def pure_mu(epsilon: float) -> float:
 
 
 def bounded_range_mu(eta: float) -> float:
-    """Least μ such that η-bounded range implies μ-GDP, 2 Φ⁻¹(e^(η/2)/(1 + e^(η/2))).
-
-    η-bounded range allows logit(1 − α) + logit(1 − β) = η. On that curve Φ⁻¹(1 − α) + Φ⁻¹(1 − β)
-    is largest at α = β, because Φ⁻¹ of the logistic function is odd, and concave above 0
-    (docs/composition.md).
-    """
+    """Least μ such that η-bounded range implies μ-GDP, 2 Φ⁻¹(e^(η/2)/(1 + e^(η/2)))."""
+    # On logit(1 − α) + logit(1 − β) = η the sum Φ⁻¹(1 − α) + Φ⁻¹(1 − β) is largest at α = β, as Φ⁻¹
+    # of the logistic function is odd, and concave above 0 (docs/composition.md).
     validation.check_nonnegative_or_infinite(eta=eta)
     return pure_mu(eta / 2)
 
@@ -205,13 +202,10 @@ def pure_renyi(epsilon: float, order: float) -> float:
 
 
 def bounded_range_renyi(eta: float, order: float) -> float:
-    """Largest D_a that η-bounded range allows.
-
-    A pair with log ratios t and t − η has e^((a−1)D_a) = r^(a−1) [e^η − r + e^((1−a)η)(r − 1)]/
-    (e^η − 1) with r = e^t, which is largest at r = (1 − 1/a)(e^η − e^((1−a)η))/(1 − e^((1−a)η)).
-    These pairs are the worst, because x^a is convex. The value is at most aη²/8 (Cesar and Rogers
-    2021, Lemma 3.5) and at most η.
-    """
+    """Largest D_a that η-bounded range allows, at most aη²/8 (Cesar and Rogers 2021) and η."""
+    # The worst pairs have log ratios t and t − η, because x^a is convex: e^((a−1)D_a) =
+    # r^(a−1) [e^η − r + e^((1−a)η)(r − 1)]/(e^η − 1) with r = e^t is largest at
+    # r = (1 − 1/a)(e^η − e^((1−a)η))/(1 − e^((1−a)η)).
     if eta == 0 or not math.isfinite(eta):
         return eta
     if eta < _NARROW:  # the closed form cancels in doubles; the parabola is as sharp

@@ -129,11 +129,6 @@ class Guarantee(ReprMixin):
         has_bound = self.curve is not None or any(map(math.isfinite, numbers))
         return has_bound and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
 
-    @property
-    def reproducible(self) -> bool:
-        """Whether the noise came from a known seed: reproducible, not private."""
-        return self.seeded
-
     def epsilon(self, delta: float) -> float:
         """Least proved ε such that (ε, δ)-DP holds at δ in [0, 1); infinity if no notion holds."""
         validation.check_delta(delta)

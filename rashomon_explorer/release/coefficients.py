@@ -166,11 +166,9 @@ def _in_ball(public: query.PublicShape, theta: FloatArray) -> FloatArray:
 
 
 def _units(public: query.PublicShape, theta: FloatArray) -> tuple[float, float, float]:
-    """ℓ₂ sensitivities of the gradient, the Hessian and the second moments at a public model.
-
-    With row gradients g of norm at most l and Hessians f''zzᵀ of Frobenius norm at most M they are
-    2l/n, √2·M/n and √2·l²/n: two positive semidefinite matrices have a nonnegative inner product.
-    """
+    """ℓ₂ sensitivities of gradient, Hessian and second moments: 2l/n, √2·M/n and √2·l²/n."""
+    # Of row gradients g of norm at most l and Hessians f''zzᵀ of Frobenius norm at most M: two
+    # positive semidefinite matrices have a nonnegative inner product.
     models, n = public.linear, public.n_rows
     bound = row_bound(models.row_norm, intercept=True)
     loss = posed_loss(models)
@@ -332,12 +330,10 @@ class _Step:
 
     @cached_property
     def _linearisation_error(self) -> NDArray[np.float64]:
-        """Bound on the error of the linear approximation of the gradient, by coefficient.
-
-        Half the third derivative along the step, twice, and a column a of the inverse: at most
-        κ/2 times max |z·a|·vᵀHv, and times max |z·v|·√(aᵀHa·vᵀHv), with |f'''| ≤ κ f''. Along the
-        step f'' grows by a factor of at most exp(κ|z·v|), which turns ½ into (eᵗ − 1 − t)/t².
-        """
+        """Bound on the error of the linear approximation of the gradient, by coefficient."""
+        # Half the third derivative along the step, twice, and a column a of the inverse: at most
+        # κ/2 times max |z·a|·vᵀHv, and times max |z·v|·√(aᵀHa·vᵀHv), with |f'''| ≤ κ f''. Along the
+        # step f'' grows by a factor of at most exp(κ|z·v|), which turns ½ into (eᵗ − 1 − t)/t².
         bound = row_bound(self.public.linear.row_norm, intercept=True)
         curved = math.sqrt(
             max(float(self._newton_step @ self.data_hessian @ self._newton_step), 0.0)

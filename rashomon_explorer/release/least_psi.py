@@ -310,29 +310,29 @@ def _radius(public: query.PublicShape) -> float:
     return radius
 
 
-def _check_linear(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
+def _check_linear(psi_query: LeastPsi, public: query.PublicShape) -> None:
     models = public.linear
     if models.plan.radius is None:
         raise ValueError(
-            f"{whole_set_query.name} needs draws from a ball of models, whose radius is declared"
+            f"{psi_query.name} needs draws from a ball of models, whose radius is declared"
         )
     if models.plan.loss not in LOSSES:
         raise ValueError(
-            f"{whole_set_query.name} supports the losses {sorted(LOSSES)}, but the draws use "
+            f"{psi_query.name} supports the losses {sorted(LOSSES)}, but the draws use "
             f"{models.plan.loss!r}"
         )
-    if whole_set_query.n_trees is not None:
+    if psi_query.n_trees is not None:
         raise ValueError(
             "psi_n_trees needs trees: a set of linear models is infinite, or one model"
         )
-    if whole_set_query.sign is not None:
+    if psi_query.sign is not None:
         if models.outputs > 1:
             raise ValueError("psi_sign needs models with one score, got one for each class")
-        for name, columns in _features(public, whole_set_query.sign).items():
-            if len(whole_set_query.sign) and len(columns) > 1:
+        for name, columns in _features(public, psi_query.sign).items():
+            if len(psi_query.sign) and len(columns) > 1:
                 raise ValueError(f"psi_sign needs single columns, got {name} with {len(columns)}")
-    if whole_set_query.label_of is not None:
-        whole_set_query.check_task(public, "classification")
+    if psi_query.label_of is not None:
+        psi_query.check_task(public, "classification")
         if models.outputs > 1:
             raise ValueError(
                 "psi_label_of of linear models needs two classes: with more, the models of one "
@@ -340,21 +340,21 @@ def _check_linear(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
             )
 
 
-def _check_trees(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
+def _check_trees(psi_query: LeastPsi, public: query.PublicShape) -> None:
     planned = getattr(public.models, "planned", None)
     if planned is None or not planned.request.questions:
         raise ValueError(
-            f"{whole_set_query.name} needs trees with a plan that lists their questions, as "
+            f"{psi_query.name} needs trees with a plan that lists their questions, as "
             "RashomonTreeClassifier draws them"
         )
     trees = planned_class(planned)
     try:
         trees.check_memory(public.n_rows)
     except DataError as error:
-        raise ValueError(f"{whole_set_query.name}: {error}") from None
-    if whole_set_query.sign is not None:
+        raise ValueError(f"{psi_query.name}: {error}") from None
+    if psi_query.sign is not None:
         raise ValueError("psi_sign needs linear models: trees have no coefficients")
-    for count in [] if whole_set_query.n_trees is None else _counts(whole_set_query.n_trees):
+    for count in [] if psi_query.n_trees is None else _counts(psi_query.n_trees):
         if not count <= trees.size <= EXACT:
             raise ValueError(
                 f"n_trees must be at most {trees.size:,}, the trees of the class, got {count:,}"
@@ -362,9 +362,9 @@ def _check_trees(whole_set_query: LeastPsi, public: query.PublicShape) -> None:
                 else f"psi_n_trees needs a class of at most 2⁵³ trees, whose counts are exact, got "
                 f"{trees.size:.3g}: no sensitivity is proved for rounded counts"
             )
-    if whole_set_query.avoiding is not None:
+    if psi_query.avoiding is not None:
         about = {name for name, _ in planned.request.questions}
-        for name, columns in _features(public, whole_set_query.avoiding).items():
+        for name, columns in _features(public, psi_query.avoiding).items():
             if about <= {public.columns[column] for column in columns}:
                 raise ValueError(f"every question is about {name}: no tree of the class avoids it")
 

@@ -154,7 +154,7 @@ def release(
     ... )
     >>> sorted(released.table().columns)[:4]
     ['estimate', 'high', 'low', 'note']
-    >>> released.guarantee.pure_epsilon, released.guarantee.reproducible
+    >>> released.guarantee.pure_epsilon, released.guarantee.seeded
     (1.0, True)
     """
     public, encoding = _public(models, X, y, groups, categories, charged=ledger is not None)

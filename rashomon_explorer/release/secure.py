@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee
-from rashomon_explorer.privacy.notions import pure, zcdp
+from rashomon_explorer.privacy import Guarantee, zcdp
 from rashomon_explorer.release.plan import Budget
 from rashomon_explorer.release.query import Sensitivity
 from rashomon_explorer.release.statistic import GaussianNoise, Noise
@@ -41,7 +40,6 @@ class SecureNoise:
     grid: float | None = None
     order: ClassVar[int]  # p of the ℓ_p sensitivity and of the exponent of the distribution
     maker: ClassVar[str]
-    theorem: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_count(size=self.size)
@@ -88,16 +86,6 @@ class SecureNoise:
         """Privacy map, by OpenDP, of the mechanism that runs; at most ``noise_cost``."""
         return float(self._mechanism[1].map(float(self.sensitivity)))
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Guarantee of one release, by ``measured``."""
-        exact = (
-            f"noise is exact on the multiples of 2^{self.exponent} (OpenDP "
-            f"{_opendp('mod').__version__}); {ROUNDED_BEFORE}"
-        )
-        proved = zcdp(self.measured) if self.order == 2 else pure(self.measured)
-        return replace(proved, theorem=self.theorem, assumptions=(ADJACENCY, exact))
-
     def release(self, values: ArrayLike) -> FloatArray:
         """Return finite values (size,) with fresh noise, on multiples of ``cell``."""
         exact = np.asarray(values, dtype=float)
@@ -133,7 +121,7 @@ class SecureGaussian(SecureNoise):
     # divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4);
     # independent coordinates add up. It is not Δ/σ-Gaussian DP: for the discrete distribution some
     # tests do better than for the normal one.
-    order, maker, theorem = 2, "make_gaussian", GAUSSIAN
+    order, maker = 2, "make_gaussian"
 
 
 class SecureLaplace(SecureNoise):
@@ -141,7 +129,7 @@ class SecureLaplace(SecureNoise):
 
     # P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
     # every probability by a factor of at most e^{|shift|/b}.
-    order, maker, theorem = 1, "make_laplace", LAPLACE
+    order, maker = 1, "make_laplace"
 
 
 def _opendp(name: str) -> Any:

@@ -61,11 +61,10 @@ class LaplaceNoise:
 
 @dataclass(frozen=True)
 class GumbelNoise:
-    """Gumbel distribution of scale g: the place of the largest noisy utility is released, no value.
+    """Gumbel noise of scale g: the index of the largest noisy utility is released, no value."""
 
-    It is place j with probability ∝ exp(u_j/g), the exponential mechanism (McSherry and Talwar
-    2007). One record moves each utility by at most 1, so its range is bounded by 2/g.
-    """
+    # It is j with probability ∝ exp(u_j/g), the exponential mechanism (McSherry and Talwar 2007).
+    # One record moves each utility by at most 1, so its range is bounded by 2/g.
 
     scale: float
     law: str = "Gumbel"

@@ -144,7 +144,7 @@ class TestFit:
     def test_a_seed_repeats_as_a_pickle_does_and_guarantee_and_repr_state_it(self, name):
         one, again = (MORE[name](random_state=3).fit(X, Y) for _ in range(2))
         twin = pickle.loads(pickle.dumps(one))
-        assert one.guarantee_.reproducible and twin.guarantee_ == one.guarantee_
+        assert one.guarantee_.seeded and twin.guarantee_ == one.guarantee_
         for same in (again, twin):
             assert np.array_equal(one.predict(X), same.predict(X))
         assert [attribute for attribute in vars(clone(one)) if attribute.endswith("_")] == []
@@ -152,7 +152,7 @@ class TestFit:
         assert line.startswith("# fitted: ")
         assert line.endswith("not private" if one.guarantee_.holds else "no guarantee")
         other = MORE[name]()
-        assert "fitted" not in repr(other) and not other.fit(X, Y).guarantee_.reproducible
+        assert "fitted" not in repr(other) and not other.fit(X, Y).guarantee_.seeded
         assert "known seed" not in repr(other)
 
     @every

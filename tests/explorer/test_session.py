@@ -43,7 +43,7 @@ def test_what_was_shown_is_what_is_drawn_and_charged(cancer_page, cancer, path):
     assert page.state.phase == "done" and page.rashomon_set.plan == shown
     ledger = Ledger.open(path)
     assert page.ledger.spent() == ledger.spent() == page.state.account.spent == pytest.approx(4.0)
-    assert page.guarantee.epsilon(1e-6) == pytest.approx(4.0) and not page.guarantee.reproducible
+    assert page.guarantee.epsilon(1e-6) == pytest.approx(4.0) and not page.guarantee.seeded
     assert page.estimator.predict(cancer.X).shape == cancer.y.shape
     page.session.choose(load_dataset("monks1"))
     assert page.rashomon_set is None and page.estimator is None and page.state.account.spent == 0

@@ -97,8 +97,8 @@ def test_the_least_and_the_largest_cost():
 
 def test_a_seed_is_named_and_inherited():
     seeded = compose([pure(1.0), pure(1.0).with_seed()])
-    assert seeded.reproducible and "reproducible, not private" in str(seeded)
-    assert not pure(1.0).reproducible and "not private" not in str(pure(1.0))
+    assert seeded.seeded and "reproducible, not private" in str(seeded)
+    assert not pure(1.0).seeded and "not private" not in str(pure(1.0))
     assert seeded.epsilon(0.0) == 2.0
 
 

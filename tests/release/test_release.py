@@ -143,7 +143,7 @@ def test_a_seed_makes_it_reproducible_and_laplace_noise_is_pure():
     assert pure.guarantee.pure_epsilon == 1.0 and pure.cost_text == "ε = 1"
     first, second, third = (_released(random_state=seed) for seed in (1, 1, 2))
     assert str(first) == str(second) != str(third)
-    assert first.guarantee.reproducible and not _released().guarantee.reproducible
+    assert first.guarantee.seeded and not _released().guarantee.seeded
 
 
 def test_the_json_of_a_release_has_estimates_alone():

@@ -50,7 +50,7 @@ def test_numbers_lie_on_a_grid_and_the_promise_is_what_is_proved(budget):
     assert all(number % cell == 0 for number in noisy)
     assert any((number + np.pi * cell) % cell for number in noisy)  # not every double is
     guarantee = released.guarantee
-    assert math.isinf(guarantee.mu) and guarantee.holds and not guarantee.reproducible
+    assert math.isinf(guarantee.mu) and guarantee.holds and not guarantee.seeded
     assert any("exact on a public grid" in each for each in guarantee.assumptions)
     if normal:
         assert guarantee.notion == "zcdp"

@@ -298,7 +298,7 @@ class NumbersPanel(Panel):
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
         delta = family.spent_delta(models.guarantee)
-        seed = "known seed: not private" if models.guarantee.reproducible else ""
+        seed = "known seed: not private" if models.guarantee.seeded else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"
         return fact("Spent", set_cost(self.state), note, kind="rx-paid")
 

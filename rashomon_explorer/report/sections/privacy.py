@@ -236,7 +236,7 @@ def aggregates_release(material: Release) -> list[Block]:
 
 def _one(value: ReleasedAggregates, material: Release) -> list[Block]:
     blocks: list[Block] = [Words(f"{value.guarantee}.")]
-    if value.guarantee.reproducible:
+    if value.guarantee.seeded:
         blocks.append(Words(SEEDED, "warning"))
     if _numbers(value.models) != _numbers(material.models.guarantee):
         blocks.append(Words(_OTHER_DRAWS, "warning"))
