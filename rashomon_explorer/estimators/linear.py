@@ -1,5 +1,6 @@
 """Estimators of linear models drawn privately from a Rashomon set."""
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from scipy.special import log_expit, log_softmax, logsumexp
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import with_parameters
-from rashomon_explorer.estimators.rashomon import BaseDraws, BaseRashomon
+from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
 from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.mechanisms.plans import Plan
@@ -181,14 +182,20 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     (1, 11)
     """
 
-    def _plan_draws(self, *shape: Any, **fixed: Any) -> Plan:
+    def _planned(
+        self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
+    ) -> Plan:
         """Plan one model where "auto" is open and the set may hold the constant model."""
         deviation = (self._typical_target() or (0.0, _USUAL_DEVIATION))[1]
-        wide = self.psi > _NARROW * deviation**2 / 2
-        if not wide or (self.mechanism, self.n_draws) != (AUTO, AUTO):
-            return super()._plan_draws(*shape, **fixed)
-        planned = BaseDraws._plan_draws(self, *shape, **{**fixed, "n_draws": 1})
         psi_limit = _NARROW * deviation**2 / 2
+        by_rule = (self.mechanism, self.n_draws) == (AUTO, AUTO)
+        if not by_rule or self.psi <= psi_limit:
+            return super()._planned(n_samples, n_features, n_classes, in_chunks)
+        single = copy(self)
+        single.n_draws = 1
+        planned = super(RashomonRegressor, single)._planned(
+            n_samples, n_features, n_classes, in_chunks
+        )
         reason = f"at a ψ above {psi_limit:.2g} a set may hold models that tell nothing"
         return replace(planned, reason=f"{reason}; {planned.reason}")
 

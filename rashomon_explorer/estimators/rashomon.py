@@ -41,6 +41,9 @@ from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.scores import EncodedRows, released_schema
 from rashomon_explorer.sets.sklearn_models import exact_only
 
+PRIVATE = "private"
+"""Requests private centres and spreads, also where the default omits them."""
+
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
@@ -77,7 +80,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
-        "standardize": [StrOptions({AUTO, selection.PRIVATE}), None],
+        "standardize": [StrOptions({AUTO, PRIVATE}), None],
         "schema": base.SCHEMA,
     }
 
@@ -103,7 +106,20 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         ValueError
             If a parameter is out of range.
         """
-        return self._constants(n_samples, self._n_encoded(n_features), self._loss_for(n_classes))
+        n_features, loss = self._n_encoded(n_features), self._loss_for(n_classes)
+        radius: Any = self.radius
+        ridge: Any = self.ridge
+        if AUTO in (radius, ridge):
+            planned = self._planned(n_samples, n_features, n_classes)
+            radius, ridge = plan_radius(planned), planned.ridge
+        return Constants.from_loss(
+            loss,
+            n=n_samples,
+            p=(n_features + 1) * loss.outputs,
+            domain=Ball(radius),
+            row_bound=row_bound(self._row_norm, intercept=True),
+            ridge=ridge,
+        )
 
     def declared_set(self, X: Any, y: Any = None) -> ReleasedSet:
         """Set of no draws: the declarations under which ``release`` answers about every model.
@@ -166,8 +182,35 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     def _planned(
         self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
     ) -> Plan:
+        """Plan by the rule for every parameter that is "auto"; does not warn."""
+        feasibility.check_budget(self)
         loss = self._loss_for(n_classes)
-        planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
+        rule = feasibility.ledger_rule(self.ledger, self._delta)
+        options: dict[str, Any] = {
+            "n": n_samples,
+            "p": (n_features + 1) * loss.outputs,
+            "loss": loss,
+            "row_norm": row_bound(self._row_norm, intercept=True),
+            "ledger": rule,
+            "epsilon": self._epsilon,
+            "delta": self._delta,
+            "in_chunks": in_chunks,
+            "patience": self._patience,
+            **{name: getattr(self, name) for name in _PLANNED_FOR},
+        }
+        if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
+            options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
+        columns = self._columns_plan(n_samples, n_features, loss, rule)
+        options |= {"mechanism": self.mechanism, "goal": self.goal}
+        if columns is None or self.standardize == PRIVATE:
+            planned = selection.select(**options, columns=columns)
+        elif self.psi == 0 or self.n_draws != AUTO:
+            one_model = self.psi == 0 or self.n_draws == 1  # the columns of sets stay as they are
+            planned = selection.select(**options, columns=columns if one_model else None)
+        else:
+            planned = selection.select(**options)
+            if planned.n_draws == 1:  # what remains of the budget is for one model, too
+                planned = selection.select(**{**options, "n_draws": 1}, columns=columns)
         if planned.n_draws > 1:
             return planned
         simulation = partial(
@@ -178,83 +221,25 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         )
         return replace(planned, simulation=simulation)
 
+    def _columns_plan(
+        self, n_samples: int, n_features: int, loss: Loss, ledger: bool | str
+    ) -> ColumnsPlan | None:
+        """Private centres and spreads that may be part of the plan; None if they are not."""
+        if n_features == 0 or self.standardize is None:
+            return None
+        columns = ColumnsPlan(
+            n_samples, n_features, self._row_norm, self._epsilon, self._delta, ledger=ledger
+        )
+        shares = None if self._declared is None else self._declared.scale_shares
+        useful = columns.improves(regression=loss.link == "identity", shares=shares)
+        by_default = self.mechanism == AUTO and useful
+        return columns if self.standardize == PRIVATE or by_default else None
+
     def _warn(self, planned: Plan) -> None:
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
         if self._warns and not mechanism_traits(self.mechanism).stays_inside:
             warn_if_weak(planned, "this plan")
             warn_if_delta_is_large(self._delta, planned.n)
-
-    def _plan_with_scaling(
-        self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
-    ) -> Plan:
-        """Plan the draws, with private centres and spreads if these are requested."""
-        feasibility.check_budget(self)
-        shape = n_samples, n_features, loss, in_chunks
-        planned = self._plan_draws(*shape, self._epsilon, self._delta)
-        if n_features == 0 or self.standardize is None:
-            return planned
-        scaling = ColumnsPlan(
-            n_samples,
-            n_features,
-            self._row_norm,
-            self._epsilon,
-            self._delta,
-            ledger=feasibility.ledger_rule(self.ledger, self._delta),
-        )
-        declared = self._declared
-        shares = None if declared is None else declared.scale_shares
-        if not selection.wants_private_scaling(
-            self.standardize, self.mechanism, planned, scaling, shares=shares
-        ):
-            return planned
-        # A remaining budget that suffices for one model only is not planned for a set again.
-        fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
-        return selection.plan_with_private_scaling(
-            scaling, planned.guarantee, lambda *left: self._plan_draws(*shape, *left, **fixed)
-        )
-
-    def _plan_draws(
-        self,
-        n_samples: int,
-        n_features: int,
-        loss: Loss,
-        in_chunks: bool,
-        epsilon: float,
-        delta: float,
-        **fixed: Any,
-    ) -> Plan:
-        """Resolve "auto" parameters by the rule, then plan the draws; does not warn."""
-        options: dict[str, Any] = {
-            "n": n_samples,
-            "p": (n_features + 1) * loss.outputs,
-            "loss": loss,
-            "row_norm": row_bound(self._row_norm, intercept=True),
-            "ledger": feasibility.ledger_rule(self.ledger, self._delta),
-            "epsilon": epsilon,
-            "delta": delta,
-            "in_chunks": in_chunks,
-            "patience": self._patience,
-            **{name: getattr(self, name) for name in _PLANNED_FOR},
-            **fixed,
-        }
-        if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
-            options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
-        return selection.select(mechanism=self.mechanism, goal=self.goal, **options)
-
-    def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
-        radius: Any = self.radius
-        ridge: Any = self.ridge
-        if AUTO in (radius, ridge):
-            planned = self._plan_with_scaling(n_samples, n_features, loss)
-            radius, ridge = plan_radius(planned), planned.ridge
-        return Constants.from_loss(
-            loss,
-            n=n_samples,
-            p=(n_features + 1) * loss.outputs,
-            domain=Ball(radius),
-            row_bound=row_bound(self._row_norm, intercept=True),
-            ridge=ridge,
-        )
 
     def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         n_classes = self._n_classes(table)
@@ -354,9 +339,11 @@ class BaseRashomon(BaseDraws):
         "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
     }
 
-    def _plan_draws(self, *shape: Any, **fixed: Any) -> Plan:
+    def _planned(
+        self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
+    ) -> Plan:
         """Say why "auto" draws one model."""
-        planned = super()._plan_draws(*shape, **fixed)
+        planned = super()._planned(n_samples, n_features, n_classes, in_chunks)
         if self.psi == 0 or self.n_draws != AUTO or planned.n_draws > 1:
             return planned
         reason = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"

@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.improvements import Improvement
 from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.select import compare
+from rashomon_explorer.mechanisms.select import compare, plan_beside_columns
 from rashomon_explorer.problem.losses import Loss
 
 if TYPE_CHECKING:
@@ -338,15 +338,18 @@ _NOTICED = 0.99  # share of an excess bound
 def _ledger_sentences(planned: Plan) -> list[str]:
     """Say how much of the accuracy a ledger's composition rule costs, if it is noticed."""
     request = planned.request
-    if not isinstance(request, Request) or not request.ledger or planned.columns is not None:
+    if not isinstance(request, Request) or not request.ledger:
         return []
     mechanism = get_mechanism(planned.mechanism)
     added_ridge = (
         getattr(planned.details, "added_ridge", 0.0) if mechanism.traits.one_model else 0.0
     )
-    alone = mechanism.plan(
-        replace(request, ledger=False, ridge=max(0.0, request.ridge - added_ridge))
-    )
+    request = replace(request, ledger=False, ridge=max(0.0, request.ridge - added_ridge))
+    if planned.columns is None:
+        alone = mechanism.plan(request)
+    else:
+        columns = replace(planned.columns, ledger=False, pure=False)
+        alone = plan_beside_columns(columns, request, mechanism.plan)
     if isinstance(alone, Rejected) or alone.stated_excess >= _NOTICED * planned.stated_excess:
         return []
     return [

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
@@ -63,35 +63,63 @@ _SMALLER_RADII = (16.0, 8.0, 4.0, 2.0, 1.0)
 _UNIT = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
 
 
-def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Plan:
+def select(
+    *,
+    mechanism: str = AUTO,
+    goal: str = "rows",
+    columns: ColumnsPlan | None = None,
+    **settings: Any,
+) -> Plan:
     """Plan by a mechanism, or by the best one for the goal; reads no row, charges nothing.
 
-    Other arguments are the fields of an :class:`OpenRequest`.
+    ``columns``: private centres and spreads that are released before the draws. Other arguments
+    are the fields of an :class:`OpenRequest`.
     """
     # A bound in single precision would reduce the precision of all results.
     request = OpenRequest(**{name: plain_number(value) for name, value in settings.items()})
     request.with_defaults(**_UNIT).closed().check()
-    if mechanism != AUTO:
-        return _plan_named(get_mechanism(mechanism), request)
-    compared = tuple(kind for kind in MECHANISMS.values() if kind.traits.compared)
-    return _plan_auto(request, goal, compared)
+    if mechanism == AUTO:
+        compared = tuple(kind for kind in MECHANISMS.values() if kind.traits.compared)
+        return _plan_auto(request, goal, compared, columns)
+    named = partial(_plan_named, get_mechanism(mechanism))
+    if columns is None:
+        return named(request)
+    planned = plan_beside_columns(columns, request, named)
+    if isinstance(planned, Rejected):
+        raise ValueError(planned.reason)
+    return planned
 
 
 @lru_cache(maxsize=64)
-def _plan_auto(request: OpenRequest, goal: str, mechanisms: tuple[Mechanism, ...]) -> Plan:
+def _plan_auto(
+    request: OpenRequest, goal: str, mechanisms: tuple[Mechanism, ...], columns: ColumnsPlan | None
+) -> Plan:
     """Best plan by the rule of docs/planning.md."""
-    outcomes = [plan_open(mechanism, request, goal) for mechanism in mechanisms]
+    whole = request
+    if columns is not None:
+        # All are compared at one share: of one model, at that of draws that need some of δ.
+        one_model = request.n_draws == 1 or request.psi == 0
+        share = replace(columns, halved=one_model and not columns.ledger)
+        request = replace(request, epsilon=share.left, delta=share.left_delta)
+    outcomes = [plan_open(mechanism, request) for mechanism in mechanisms]
     candidates = sorted(outcomes, key=partial(_rank, goal=goal))
     best = candidates[0]
     candidates = _break_ties(candidates, goal)
-    for plan in chain(candidates, _in_smaller_balls(candidates, request, goal)):
+    for plan in chain(candidates, _in_smaller_balls(candidates, request)):
         if isinstance(plan, Plan) and not _fails_on_simulated_rows(plan):
-            rival = best if plan is candidates[0] and isinstance(best, Plan) else plan
-            reason = "; ".join(filter(None, (_reason(plan, goal, rival), plan.reason)))
-            return replace(plan, reason=reason, candidates=tuple(candidates))
-    reasons = "; ".join(f"{one.mechanism}: {reason_not_selected(one)}" for one in candidates)
+            selected: Plan | Rejected = plan
+            if columns is not None:
+                ball = whole if plan in candidates else replace(whole, radius=plan.request.radius)
+                again = partial(plan_open, get_mechanism(plan.mechanism))
+                selected = plan_beside_columns(columns, ball, again)
+            if isinstance(selected, Plan):
+                rival = best if plan is candidates[0] and isinstance(best, Plan) else plan
+                reasons = (_reason(selected, goal, rival), selected.reason)
+                reason = "; ".join(filter(None, reasons))
+                return replace(selected, reason=reason, candidates=tuple(candidates))
+    failures = "; ".join(f"{one.mechanism}: {reason_not_selected(one)}" for one in candidates)
     raise SamplerError(
-        f"no mechanism is expected to succeed, so nothing was charged. {reasons}. "
+        f"no mechanism is expected to succeed, so nothing was charged. {failures}. "
         'To try one nevertheless, name it: mechanism="exact", patience=5_000_000'
     )
 
@@ -141,7 +169,7 @@ def _plan_named(mechanism: Mechanism, request: OpenRequest) -> Plan:
     return plan
 
 
-def plan_open(mechanism: Mechanism, request: OpenRequest, goal: str = "rows") -> Plan | Rejected:
+def plan_open(mechanism: Mechanism, request: OpenRequest) -> Plan | Rejected:
     """Fill in a request by the default rule, and plan it."""
     unit = request.with_defaults(**_UNIT).closed(psi=0.0)
     if reason := mechanism.why_not_compared(unit):
@@ -315,7 +343,7 @@ def reason_not_selected(outcome: Plan | Rejected) -> str:
 
 
 def _in_smaller_balls(
-    candidates: list[Plan | Rejected], request: OpenRequest, goal: str
+    candidates: list[Plan | Rejected], request: OpenRequest
 ) -> Iterator[Plan | Rejected]:
     """Candidates of exact draws in smaller balls than the default, where they may succeed."""
     if request.radius == AUTO:
@@ -323,7 +351,7 @@ def _in_smaller_balls(
         for plan in islice(exact, 1):
             for radius in (size for size in _SMALLER_RADII if size < plan.request.radius):
                 smaller = replace(request, radius=radius)
-                yield plan_open(get_mechanism(plan.mechanism), smaller, goal)
+                yield plan_open(get_mechanism(plan.mechanism), smaller)
 
 
 _BY_COST = 3
@@ -408,75 +436,58 @@ def _reason(plan: Plan, goal: str, best: Plan) -> str:
     return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {success}"
 
 
-PRIVATE = "private"
-"""Requests private centres and spreads, also where the default omits them."""
-
 _LEAST = 1e-3  # least share of ε that remains for draws
 _HALVINGS = 12
 
-
-def wants_private_scaling(
-    standardize: str | None,
-    mechanism: str,
-    planned: Plan,
-    scaling: ColumnsPlan,
-    *,
-    shares: tuple[float, float] | None = None,
-) -> bool:
-    """Whether private centres and spreads are part of the plan."""
-    if standardize != AUTO:
-        return standardize == PRIVATE
-    regression = get_loss(planned.loss).link == "identity"
-    useful = scaling.improves(regression=regression, shares=shares)
-    return mechanism == AUTO and is_about_one(planned) and useful
+AnyRequest = TypeVar("AnyRequest", Request, OpenRequest)
 
 
-def plan_with_private_scaling(
-    scaling: ColumnsPlan, unscaled: Guarantee, make: Callable[[float, float], Plan]
-) -> Plan:
+def plan_beside_columns(
+    columns: ColumnsPlan, request: AnyRequest, plan: Callable[[AnyRequest], Plan | Rejected]
+) -> Plan | Rejected:
     """Plan draws with the (ε, δ) that remains after private centres and spreads.
 
-    Draws that spend all of δ by themselves leave none to a Gaussian release: halves come first.
+    A Gaussian release leaves all of δ to draws of Gaussian DP, and half of it to others.
     """
-    others = [replace(scaling, halved=True), replace(scaling, pure=True)]
-    others = others if scaling.gaussian else []
-    kinds = [scaling, *(kind for kind in others if kind.pure or not scaling.ledger)]
-    if unscaled.approximate_delta > 0:
-        kinds.sort(key=lambda kind: not kind.halved)
+    kinds = [columns]
+    if columns.gaussian:
+        kinds += [] if columns.ledger else [replace(columns, halved=True)]
+        kinds += [replace(columns, pure=True)]
 
-    def plan_at(kind: ColumnsPlan, epsilon: float) -> Plan:
-        return _with_scaling(kind, make(epsilon, kind.left_delta))
-
-    if not unscaled.holds:  # draws for the curator only
-        return plan_at(scaling, scaling.left)
+    def planned_with(kind: ColumnsPlan, epsilon: float) -> Plan | Rejected:
+        drawn = plan(replace(request, epsilon=epsilon, delta=kind.left_delta))
+        if isinstance(drawn, Rejected):
+            return drawn
+        total = with_scaling_cost(kind, drawn.guarantee)
+        if drawn.guarantee.holds and not _is_within_budget(kind, total):
+            return Rejected(drawn.mechanism, _NO_SHARE)
+        whole = replace(drawn.request, epsilon=kind.epsilon, delta=kind.delta)
+        return replace(drawn, request=whole, columns=kind, guarantee=total)
 
     def affords(kind: ColumnsPlan, epsilon: float) -> bool:
-        return _affordable(kind, plan_at(kind, epsilon).guarantee)
+        return isinstance(planned_with(kind, epsilon), Plan)
 
     for kind in kinds:
-        if affords(kind, kind.left):
-            return plan_at(kind, kind.left)
+        outcome = planned_with(kind, kind.left)
+        if isinstance(outcome, Plan):
+            return outcome
     for kind in kinds:
         least = _LEAST * kind.epsilon
         if affords(kind, least):
             left = bisect(partial(affords, kind), least, kind.left, halvings=_HALVINGS)
-            return plan_at(kind, left)
-    raise ValueError(
-        "no privacy cost of draws composes with that of the columns within the "
-        "budget: use standardize=None"
-    )
+            return planned_with(kind, left)
+    return outcome
 
 
-def _affordable(scaling: ColumnsPlan, total: Guarantee) -> bool:
-    if scaling.ledger == GDP:
-        return Totals(accounting=GDP).plus(total).epsilon(scaling.delta) <= scaling.epsilon
-    if not scaling.ledger:
-        return total.epsilon(scaling.delta) <= scaling.epsilon
-    return adaptive_epsilon([total], scaling.delta, order=scaling.order) <= scaling.epsilon
+_NO_SHARE = (
+    "no privacy cost of draws composes with that of the columns within the budget: use "
+    "standardize=None"
+)
 
 
-def _with_scaling(scaling: ColumnsPlan, planned: Plan) -> Plan:
-    """Plan of the draws with the private centres and spreads, and the cost of both."""
-    total = with_scaling_cost(scaling, planned.guarantee)
-    request = replace(planned.request, epsilon=scaling.epsilon, delta=scaling.delta)
-    return replace(planned, request=request, columns=scaling, guarantee=total)
+def _is_within_budget(columns: ColumnsPlan, total: Guarantee) -> bool:
+    if columns.ledger == GDP:
+        return Totals(accounting=GDP).plus(total).epsilon(columns.delta) <= columns.epsilon
+    if not columns.ledger:
+        return total.epsilon(columns.delta) <= columns.epsilon
+    return adaptive_epsilon([total], columns.delta, order=columns.order) <= columns.epsilon

@@ -13,6 +13,7 @@ from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import MECHANISMS, explain
 from rashomon_explorer.mechanisms.objective_perturbation import accounting, sampler
+from rashomon_explorer.mechanisms.objective_perturbation import plan as perturbation_plan
 from rashomon_explorer.mechanisms.objective_perturbation import sampler as objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import perturbed_delta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import (
@@ -617,3 +618,14 @@ def test_noise_that_is_used_twice_is_not_independent():
     for blurs in (tilts, -tilts, np.abs(tilts)):
         with pytest.raises(AssertionError):
             assert_independent(tilts, blurs)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_no_candidate_ridge_has_a_smaller_bound(delta, monkeypatch):
+    request = request_of(n=2_000, p=5, radius=1.0, ridge=0.01, epsilon=1.0, delta=delta)
+    best = plan_objective_perturbation(request).comparison_excess
+    bounds = []
+    for multiple in perturbation_plan._RIDGES:
+        monkeypatch.setattr(perturbation_plan, "_RIDGES", (multiple,))
+        bounds.append(plan_objective_perturbation(request).comparison_excess)
+    assert best == min(bounds) < max(bounds)

@@ -188,12 +188,21 @@ def _ridged(
             outputs=followed.outputs,
         )
 
+    def least_excess(own: float) -> float:
+        """Bound without the determinant, which costs privacy: no plan has a smaller one."""
+        return (own**2 * length**2 + least**2) / (2 * (ridge + 2 * own))
+
     ridges = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
-    tried = [(own, plan_at(own, length)) for own in sorted(ridges)]
-    good = [(how.excess, own) for own, how in tried if how is not None]
-    if not good:
+    best: tuple[float, float] | None = None
+    for own in sorted(ridges, key=least_excess):
+        if best is not None and followed.outputs == 1 and least_excess(own) > best[0]:
+            break
+        how = plan_at(own, length)
+        if how is not None:
+            best = min(best or (math.inf, 0.0), (how.excess, own))
+    if best is None:
         return None
-    own = min(good)[1]
+    own = best[1]
     how = plan_at(own, radius)
     assert how is not None  # the privacy cost is that of the shorter length
     steepest = data.with_ridge(ridge + own, radius).L

@@ -4,8 +4,10 @@ A prediction from public numbers, made with the mechanism that the plan names; n
 """
 
 import math
+from copy import deepcopy
+from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -50,7 +52,7 @@ def expected_gain(
     ``declared``: a schema scales the columns. ``target``: typical mean and deviation of the mapped
     target, ``base_rate``: share of the rows in one of two classes, if they are declared.
     """
-    results = simulated_results(planned, declared, target, base_rate)
+    results = simulated_results(_without_psi(planned), declared, target, base_rate)
     if not results:
         return None
     share, low, high = spread([own.gain / max(free.gain, _LEAST_GAIN) for own, free in results])
@@ -70,6 +72,16 @@ def expected_gain(
         gain=GAINS.get(tuple(first.scores), "gain in accuracy"),
         scores=tuple((name, *spread) for name, spread in spreads.items()),
     )
+
+
+def _without_psi(planned: Plan) -> Plan:
+    """Plan without what its draws do not depend on, so that another ψ simulates nothing."""
+    planned = planned.without_candidates()
+    if not planned.mechanism:
+        return planned
+    if planned.law_psi != 0 and not MECHANISMS[planned.mechanism].traits.one_model:
+        return planned
+    return replace(planned, request=replace(planned.request, psi=0.0), hit_rate=None, reason="")
 
 
 @lru_cache(maxsize=256)
@@ -104,6 +116,35 @@ def spread(values: list[float]) -> tuple[float, float, float]:
     return float(middle), float(low), float(high)
 
 
+@lru_cache(maxsize=4 * _TABLES)
+def _table(
+    loss: Loss,
+    n: int,
+    n_features: int,
+    row_norm: float,
+    declared: bool,
+    target: tuple[float, float] | None,
+    base_rate: float | None,
+    table: int,
+) -> tuple[FloatArray, FloatArray, Result, np.random.Generator]:
+    """Rows and targets to fit and, below them, to test on; what no privacy scores; the generator.
+
+    It is the same for every plan of a shape, so that another ε simulates the noise only.
+    """
+    rng = generator([SEED, table])
+    kinds = TYPICAL_KINDS[:3] if declared else TYPICAL_KINDS
+    features = kinds[table % len(kinds)](n + _ROWS, n_features, rng)
+    strength = (0.5 + _GOLDEN * table) % 1
+    rarity = (0.5 + _SILVER * table) % 1
+    rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** rarity
+    rate = rate if base_rate is None else _simulated_rate(base_rate)
+    targets = targets_of_strength(loss, features, target, strength, rate, rng)
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    rows = features * row_norm / np.maximum(1.0, norms)
+    free = _without_privacy(loss, rows[:n], targets[:n])
+    return rows, targets, _result(loss, free, rows[n:], targets[n:]), rng
+
+
 def _simulate(
     planned: Plan,
     declared: bool,
@@ -112,24 +153,19 @@ def _simulate(
     table: int,
 ) -> tuple[Result, Result]:
     """Results of the private model and of one without privacy on a simulated table."""
-    rng = generator([SEED, table])
     law, n = planned.law, min(planned.n, _ROWS)
     assert law is not None
-    loss, row_norm = law.loss_function, math.sqrt(law.row_norm**2 - 1)
-    kinds = TYPICAL_KINDS[:3] if declared else TYPICAL_KINDS
-    features = kinds[table % len(kinds)](n + _ROWS, planned.p // planned.outputs - 1, rng)
-    strength = (0.5 + _GOLDEN * table) % 1
-    rarity = (0.5 + _SILVER * table) % 1
-    rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** rarity
-    rate = rate if base_rate is None else _simulated_rate(base_rate)
-    targets = targets_of_strength(loss, features, target, strength, rate, rng)
-    norms = np.linalg.norm(features, axis=1, keepdims=True)
-    rows = features * row_norm / np.maximum(1.0, norms)
-    fit, test = slice(None, n), slice(n, None)
-    scale = None if planned.columns is None else released_map(rows[fit], planned.columns, rng)
+    loss: Any = law.loss_function  # hashable, as every loss
+    row_norm = math.sqrt(law.row_norm**2 - 1)
+    n_features = planned.p // planned.outputs - 1
+    rows, targets, free, rng = _table(
+        loss, n, n_features, row_norm, declared, target, base_rate, table
+    )
+    rng = deepcopy(rng)
+    scale = None if planned.columns is None else released_map(rows[:n], planned.columns, rng)
     problem = Problem(
-        rows[fit],
-        targets[fit],
+        rows[:n],
+        targets[:n],
         loss=loss,
         radius=law.radius,
         row_norm=row_norm,
@@ -140,9 +176,7 @@ def _simulate(
         drawn = MECHANISMS[planned.mechanism].draw(problem, planned, rng)
     theta = drawn.coef.reshape(planned.outputs, -1)
     theta = theta if scale is None else scale.original(theta)
-    free = _without_privacy(loss, rows[fit], targets[fit])
-    private, best = (_result(loss, one, rows[test], targets[test]) for one in (theta, free))
-    return private, best
+    return _result(loss, theta, rows[n:], targets[n:]), free
 
 
 def _without_privacy(loss: Loss, rows: FloatArray, targets: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 import math
 import re
 import warnings
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from rashomon_explorer.mechanisms.plans import Plan, Rejected, privacy_sentence
 from rashomon_explorer.mechanisms.registry import CORE_MECHANISMS
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.request import ZCDP, Request, TreeRequest
+from rashomon_explorer.mechanisms.simulation import expected_gain
 from rashomon_explorer.mechanisms.sparse_trees import hit_rate_within, plan_trees
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, compose, gdp, pure, zcdp
@@ -682,3 +684,36 @@ def test_an_explanation_says_what_a_ledger_costs():
     assert "composition rule costs accuracy" in explain(charged)
     assert all(bound in explain(charged) for bound in bounds)
     assert "ledger" not in explain(alone)
+
+
+def test_an_explanation_counts_private_scales_with_what_a_ledger_costs(tmp_path):
+    shape, settings = (3_000, 8), {"epsilon": 0.5, "classes": [0, 1]}
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6)
+    charged = DPClassifier(**settings, ledger=ledger).plan(*shape)
+    alone = DPClassifier(
+        **settings, mechanism=charged.mechanism, radius=charged.radius, standardize="private"
+    ).plan(*shape)
+    assert charged.columns is not None and alone.columns is not None
+    assert f"would give {rounded_up(alone.stated_excess)}." in explain(charged)
+
+
+def test_plans_with_private_scales_compare_the_mechanisms_once(monkeypatch):
+    compared = Counter()
+    original = select.plan_open
+
+    def counted(mechanism, request):
+        compared[mechanism.name] += 1
+        return original(mechanism, request)
+
+    monkeypatch.setattr(select, "plan_open", counted)
+    planned = DPClassifier(epsilon=0.517, classes=[0, 1]).plan(3_017, 8)
+    others = {name: count for name, count in compared.items() if name != planned.mechanism}
+    assert planned.columns is not None and set(others.values()) == {1}
+
+
+def test_another_threshold_simulates_no_model_again(monkeypatch):
+    planned = DPClassifier(epsilon=1.0, classes=[0, 1]).plan(3_017, 8)
+    expected = planned.expected
+    monkeypatch.setattr(expected_gain, "_simulate", None)
+    moved = replace(planned, request=replace(planned.request, psi=0.03), reason="another")
+    assert moved.expected == expected
