@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import Bunch
 
-from rashomon_explorer.data import cells, messages, tables
+from rashomon_explorer.data import cells, messages
 from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import Categorical, Levelled, Numeric
-from rashomon_explorer.data.encoder import warn_undeclared_cells
+from rashomon_explorer.data.encoder import find_by_name, warn_undeclared_cells
 from rashomon_explorer.data.schema import TableSchema, labels_unconfirmed
 from rashomon_explorer.exceptions import DataError
 
@@ -175,7 +175,7 @@ def make_bunch(
     if schema.target is None:
         raise DataError("the schema has no target: give one of its columns that role")
     check_columns(schema, list(frame.columns))
-    tables.find_by_name(schema, list(frame.columns))
+    find_by_name(schema, list(frame.columns))
     if len(frame) < 2:
         raise DataError(f"the table has {len(frame)} row(s), but at least 2 are needed: add rows")
     frame, target = frame.reset_index(drop=True), schema.target.name

@@ -22,11 +22,10 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
 from rashomon_explorer.data.bunch import check_columns, declared_schema, make_bunch
-from rashomon_explorer.data.cells import MISSING, read_numbers, to_numbers
-from rashomon_explorer.data.column import IgnoredColumn
+from rashomon_explorer.data.cells import MISSING, read_numbers
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.encoder import warn_unconfirmed
-from rashomon_explorer.data.messages import Bounds, RowName, check_unique, listed_columns
+from rashomon_explorer.data.messages import Bounds, check_unique, listed_columns
 from rashomon_explorer.data.numerals import (
     NumberColumn,
     NumberMarks,
@@ -40,8 +39,6 @@ from rashomon_explorer.exceptions import DataError
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LOOKED_AT = 20
 _STATED = re.compile(r'"?sep=(.+?)"?\n', re.IGNORECASE)  # Excel's first line
-
-
 TEXT_TABLES = (".csv", ".tsv", ".txt")
 """Endings of the names of text files with a table."""
 
@@ -189,12 +186,6 @@ def _split_header(text: str, separator: str, first_line: int) -> tuple[list[str]
     except csv.Error as error:
         raise DataError(f"the header on line {line} cannot be read: {error}") from error
     names = [name.strip() for name in names]
-    _check_header(names, line)
-    below = text.split("\n", reader.line_num)[reader.line_num :]
-    return names, line, "".join(below)
-
-
-def _check_header(names: list[str], line: int) -> None:
     for position, name in enumerate(names, start=1):
         if not name:
             raise DataError(
@@ -205,6 +196,8 @@ def _check_header(names: list[str], line: int) -> None:
         check_unique(names)
     except DataError as error:
         raise DataError(f"in the header on line {line}, {error}") from None
+    below = text.split("\n", reader.line_num)[reader.line_num :]
+    return names, line, "".join(below)
 
 
 def _rows(
@@ -249,7 +242,7 @@ _OTHER_MARKS = {
 
 def read_text(source: CsvSource) -> str:
     r"""Read a whole CSV as text with ``\n`` line ends and no byte-order mark."""
-    content = _read(source)
+    content = _content(source)
     return plain_lines(content if isinstance(content, str) else decode(content)[0])
 
 
@@ -265,11 +258,20 @@ def plain_lines(text: str) -> str:
     return text
 
 
-def _read(source: Any) -> str | bytes:
+def _content(source: Any) -> str | bytes:
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source)
+    if isinstance(source, str) and "\n" in source:
+        raise DataError(
+            "a str is read as a path, but this one has several lines: pass the CSV text as "
+            "bytes, text.encode()"
+        )
     if isinstance(source, str | os.PathLike):
-        return _read_file(source)
+        try:
+            return Path(source).read_bytes()
+        except OSError as error:
+            path, reason = os.fspath(source), error.strerror or error
+            raise DataError(f"cannot read {path!r}: {reason}") from error
     if callable(getattr(source, "read", None)):
         try:
             content = source.read()
@@ -285,18 +287,6 @@ def _read(source: Any) -> str | bytes:
         f"expected a path, bytes or an open file to read a CSV from, got {type(source).__name__}"
         f"{frame * callable(getattr(source, 'to_csv', None))}"
     )
-
-
-def _read_file(path: str | os.PathLike[str]) -> bytes:
-    if isinstance(path, str) and "\n" in path:
-        raise DataError(
-            "a str is read as a path, but this one has several lines: pass the CSV text as "
-            "bytes, text.encode()"
-        )
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror or error}") from error
 
 
 def decode(content: bytes, fallback: str | None = None) -> tuple[str, str]:
@@ -348,7 +338,6 @@ def load_csv(
     target_bounds: Bounds | None = None,
     classes: Sequence[Any] | None = None,
     schema: TableSchema | str | os.PathLike[str] | None = None,
-    learn_bounds: bool = False,
     drop: Sequence[str] = (),
     decimal: str | None = None,
     thousands: str | None = None,
@@ -393,9 +382,6 @@ def load_csv(
         The complete declaration, or its file, instead of ``target``, ``sensitive``, ``bounds``,
         ``categories``, ``target_bounds`` and ``classes``. It also sets the rules for missing
         values and unknown levels; without it both are refused.
-    learn_bounds : bool, default=False
-        Compute undeclared bounds from the smallest and largest value. These bounds are
-        data-dependent: no privacy guarantee holds.
     drop : sequence of str
         Columns to leave out, such as identifiers.
     decimal : {".", ","}, optional
@@ -449,9 +435,10 @@ def load_csv(
         "target_bounds": target_bounds,
         "classes": classes,
     }
-    declared = _declared(settings, schema, learn_bounds)
+    declared = _declared(settings, schema)
     levelled = [column.name for column in declared.columns if isinstance(column, Levelled)]
-    unread = {*listed_columns(drop, "drop"), *_unread(declared)}
+    ignored = [column.name for column in declared.columns if column.role == "ignore"]
+    unread = {*listed_columns(drop, "drop"), *ignored}
     table = parse_csv(
         read_text(source),
         text_columns=[*levelled, *unread],  # 01 must not become 1
@@ -462,8 +449,6 @@ def load_csv(
     frame = table.frame.drop(columns=listed_columns(drop, "drop", columns))
     if schema is None:
         check_columns(declared, list(frame.columns))
-        if learn_bounds:
-            declared = _learn(frame, declared, task, table.row_name)
         _refuse_undeclared(frame, declared)
         declared = declared.in_order(list(frame.columns))
     data = make_bunch(
@@ -484,35 +469,29 @@ def load_csv(
     return data
 
 
-def _declared(settings: Mapping[str, Any], schema: Any, learn_bounds: bool) -> TableSchema:
+def _declared(settings: Mapping[str, Any], schema: Any) -> TableSchema:
     if schema is None:
         if settings["target"] is None:
             raise DataError(
                 "name the column to predict, target=..., or give a schema with a target"
             )
         return declared_schema(**settings)
-    repeated = [name for name, value in {**settings, "learn_bounds": learn_bounds}.items() if value]
-    if repeated:
+    if repeated := [name for name, value in settings.items() if value]:
         raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
     return TableSchema.from_schema_or_path(schema)
 
 
-def _unread(declared: TableSchema) -> list[str]:
-    return [column.name for column in declared.columns if column.role == "ignore"]
-
-
-def _undeclared(frame: pd.DataFrame, declared: TableSchema) -> tuple[list[str], list[str]]:
-    """List the columns that nothing declares: of numbers, and of text."""
-    unknown = [name for name in frame.columns if name not in set(declared)]
-    numeric = [name for name in unknown if _looks_numeric(frame[name])]
-    return numeric, [name for name in unknown if name not in numeric]
-
-
 def _refuse_undeclared(frame: pd.DataFrame, declared: TableSchema) -> None:
     """Raise an error that lists missing declarations, with a template without values of rows."""
-    numeric, text = _undeclared(frame, declared)
-    if not (numeric or text):
-        return
+    numeric: list[str] = []
+    text: list[str] = []
+    for name in (name for name in frame.columns if name not in set(declared)):
+        cells = frame[name]
+        # A column of numbers may have some missing or invalid values.
+        holds_numbers = pd.api.types.is_numeric_dtype(cells) or (
+            np.isfinite(read_numbers(cells)[0]).mean() > 0.5 and not hold_codes(set(cells))
+        )
+        (numeric if holds_numbers else text).append(name)
     parts = []
     if numeric:
         pairs = ", ".join(f"{column!r}: (low, high)" for column in numeric)
@@ -526,46 +505,9 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: TableSchema) -> None:
             f"text columns without declared levels: {len(text)}. Pass\n"
             f"    categories={{{pairs}}}\nor make a column sensitive"
         )
-    raise DataError("\n".join(parts) + f"\nor leave a column out: drop={[*numeric, *text][:1]!r}")
-
-
-def _learn(
-    frame: pd.DataFrame, declared: TableSchema, task: str | None, row_name: RowName
-) -> TableSchema:
-    """Compute undeclared bounds from the rows, and mark them."""
-    columns = {column.name: column for column in declared.columns}
-    for name in _undeclared(frame, declared)[0]:
-        columns[name] = Numeric(
-            name, _range(frame[name], row_name), missing="refuse", learnt=_BOUNDS
-        )
-    target = declared.target
-    if task == "regression" and isinstance(target, IgnoredColumn):
-        pair = _range(frame[target.name], row_name)
-        columns[target.name] = Numeric(
-            target.name, pair, role="target", missing="refuse", learnt=_BOUNDS
-        )
-    return TableSchema(tuple(columns.values()))
-
-
-_BOUNDS = ("bounds",)
-
-
-def _range(values: pd.Series, row_name: RowName) -> Bounds:
-    numbers = to_numbers(values, row_name)
-    low, high = float(numbers.min()), float(numbers.max())
-    if low == high:
-        raise DataError(
-            f"column {values.name!r} is constant, so no bounds can be computed: declare them, "
-            f"or leave it out with drop=[{values.name!r}]"
-        )
-    return low, high
-
-
-def _looks_numeric(values: pd.Series) -> bool:
-    """Whether a column holds numbers, possibly with some missing or invalid values."""
-    if pd.api.types.is_numeric_dtype(values):
-        return True
-    return bool(np.isfinite(read_numbers(values)[0]).mean() > 0.5 and not hold_codes(set(values)))
+    if parts:
+        left_out = [*numeric, *text][:1]
+        raise DataError("\n".join(parts) + f"\nor leave a column out: drop={left_out!r}")
 
 
 def _mapping(pairs: Any, role: str) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,10 +19,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer import exceptions
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels, is_frame
+from rashomon_explorer._utils.containers import (
+    as_pandas,
+    check_readable,
+    column_labels,
+    container_shape,
+    is_frame,
+)
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
-from rashomon_explorer.data import cells, columns, messages, tables
+from rashomon_explorer.data import cells, columns, messages
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.schema import TableSchema
 
@@ -36,6 +42,90 @@ ENCODED = "encoded"
 """Key in the ``attrs`` of a DataFrame that an encoder returned."""
 
 _MOST_NAMED = 3
+
+
+ColumnKey = Any
+"""Label of a column in a frame, or its position in an array."""
+
+
+def find_features(schema: TableSchema, X: Any) -> list[ColumnKey]:
+    """Find the schema's features in a table; uses only labels and shape."""
+    check_readable("X", X)
+    labels = column_labels(X)
+    if labels is not None:
+        return find_by_name(schema, labels)
+    _check_features(schema)
+    shape = container_shape(X, 2)
+    if shape is None or len(shape) != 2:
+        description = "a table that states no shape" if shape is None else f"shape {shape}"
+        raise exceptions.DataError(f"X must be a table with rows and columns, got {description}")
+    if shape[1] == len(schema.features):
+        return list(range(shape[1]))
+    if shape[1] == len(schema):
+        return [j for j, column in enumerate(schema.columns) if column.role == "feature"]
+    raise exceptions.DataError(
+        f"the schema declares {len(schema.features)} features in {len(schema)} columns, got an "
+        f"array of {shape[1]} columns"
+    )
+
+
+def feature_names(labels: Sequence[Any], positions: Sequence[ColumnKey]) -> NDArray[Any]:
+    """Names of a frame's features, in the frame's order."""
+    return np.array([str(label) for label in labels if label in set(positions)], dtype=object)
+
+
+def find_by_name(schema: TableSchema, labels: Sequence[Any]) -> list[ColumnKey]:
+    """Find the schema's features among labels; returns the labels as the table has them."""
+    _check_features(schema)
+    messages.check_unique(str(label) for label in labels)
+    label_by_name = {str(label): label for label in labels}
+    if strange := [name for name in label_by_name if name not in set(schema)]:
+        raise exceptions.DataError(
+            f"the table has {messages.quoted(strange)}, which the schema does not declare"
+            f"{messages.suggestion(strange[0], schema)}: declare it, as IgnoredColumn(name) to "
+            "ignore it, or leave it out"
+        )
+    if absent := [column.name for column in schema.features if column.name not in label_by_name]:
+        raise exceptions.DataError(
+            f"the table lacks {messages.quoted(absent)}, which the schema declares as a feature"
+            f"{messages.suggestion(absent[0], label_by_name)}; it has "
+            f"{messages.quoted(label_by_name)}"
+        )
+    return [label_by_name[column.name] for column in schema.features]
+
+
+def _check_features(schema: TableSchema) -> None:
+    if not schema.features:
+        raise exceptions.DataError("the schema declares no feature: give a column of it that role")
+
+
+def cell_reader(X: Any) -> Callable[[Column, ColumnKey], pd.Series]:
+    """Return a function that reads a column's cells; the first access to values."""
+    frame = as_pandas(X)
+    if isinstance(frame, pd.DataFrame):
+        return lambda column, key: pd.Series(frame[key], name=column.name)
+    # Text and numbers in one list would all become text.
+    table = np.asarray(frame) if hasattr(frame, "dtype") else np.asarray(frame, dtype=object)
+    if table.ndim != 2:
+        raise exceptions.DataError("X must be a table whose rows are all of one length")
+    return lambda column, key: pd.Series(table[:, key], name=column.name)
+
+
+def declared_labels(schema: TableSchema, y: Any) -> NDArray[Any]:
+    """Labels as the schema writes them: 1.0 or "1" in the table is the level 1."""
+    classes = schema.classes or ()
+    levels = np.asarray(classes)
+    code_by_text = {cells.cell_text(level): code for code, level in enumerate(classes)}
+    labels = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    text = cells.as_text(pd.Series(labels.reshape(-1)))
+    codes, words = pd.factorize(text)
+    if strange := [word for word in words if word not in code_by_text]:
+        raise exceptions.DataError(
+            f"y holds {strange[0]!r}, which is not among the declared classes {[*classes]}: "
+            "declare it, or leave its rows out"
+        )
+    level_codes = np.array([code_by_text[word] for word in words], dtype=int)
+    return np.asarray(levels[level_codes[codes]])
 
 
 def encoded_rows(
@@ -69,7 +159,7 @@ def read_features(
     schema: TableSchema, X: Any, *, quiet: bool = False
 ) -> list[tuple[Column, cells.Reading]]:
     """Parse every feature; raise for refused cells, and warn of undeclared ones unless quiet."""
-    labels, reader = tables.find_features(schema, X), tables.cell_reader(X)
+    labels, reader = find_features(schema, X), cell_reader(X)
     read: list[tuple[Column, cells.Reading]] = []
     for column, label in zip(schema.features, labels, strict=True):
         reading = column.read(reader(column, label))
@@ -224,7 +314,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             self.schema_ = TableSchema(tuple(columns.Numeric(str(name), (-1, 1)) for name in names))
         else:
             self.schema_ = TableSchema.from_schema_or_path(self.schema)
-            self._note_columns(X, tables.find_features(self.schema_, X))
+            self._note_columns(X, find_features(self.schema_, X))
         self.feature_groups_ = self.schema_.feature_groups
         return self
 
@@ -286,7 +376,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
     def _note_columns(self, X: Any, positions: list[Any]) -> None:
         labels = column_labels(X)
         if labels is not None:
-            self.feature_names_in_ = tables.feature_names(labels, positions)
+            self.feature_names_in_ = feature_names(labels, positions)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = len(positions)
@@ -334,8 +424,8 @@ _RAW = (
 
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     """Raise if a table is encoded differently from the schema's declaration."""
-    reader = tables.cell_reader(X)
-    labels = tables.find_features(schema, X)
+    reader = cell_reader(X)
+    labels = find_features(schema, X)
     for column, label in zip(schema.features, labels, strict=True):
         content = _foreign(column, reader(column, label), named=is_frame(X))
         if content:

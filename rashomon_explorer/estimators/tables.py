@@ -17,9 +17,14 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import text_names
 from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import TableEncoder, TableSchema
-from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows
+from rashomon_explorer.data.encoder import (
+    UnitEncoder,
+    declared_labels,
+    encoded_rows,
+    feature_names,
+    find_features,
+)
 from rashomon_explorer.data.messages import check_unique
-from rashomon_explorer.data.tables import declared_labels, feature_names, find_features
 from rashomon_explorer.estimators.pipelines import learns_bounds
 from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS
 from rashomon_explorer.exceptions import DataError

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema, cells, messages, tables
+from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema, cells, messages
 from rashomon_explorer.data import encoder as encoders
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.encoder import UnitEncoder
@@ -346,7 +346,7 @@ class TargetCoding:
         """Return the rows unchanged, and the converted targets (m,)."""
         if self.bounds is not None:
             return rows, self._numbers(targets)
-        labels = tables.declared_labels(self.schema, targets)
+        labels = encoders.declared_labels(self.schema, targets)
         if self.labels:
             return rows, labels
         if self.positive_label is not None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.data import TableSchema, load_csv, propose_schema
+from rashomon_explorer.data import Numeric, TableSchema, load_csv, propose_schema
 from rashomon_explorer.data.csv import detect_separator, parse_csv, read_text
 from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, RowsClippedWarning
@@ -312,17 +312,16 @@ def test_the_lacking_bounds_come_as_a_skeleton_without_values():
 
 
 def test_learnt_bounds_warn_and_are_marked():
+    declared = load().schema
+    learnt = Numeric("income", (-1, 2.5), missing="refuse", learnt=["bounds"])
+    columns = [learnt if column.name == "income" else column for column in declared.columns]
     with pytest.warns(PrivacyLeakWarning, match=r"computed from the rows.*income \(bounds\)"):
-        data = load(bounds=AGE, learn_bounds=True)
+        data = load_csv(ROWS, schema=TableSchema(columns))
     assert data.bounds_learnt and "no privacy guarantee" in data.DESCR
     assert data.bounds["income"] == (-1.0, 2.5) and data.bounds["age"] == (18.0, 90.0)
-    regression = {"target": "income", "task": "regression", "drop": ["repaid"]}
-    with pytest.warns(PrivacyLeakWarning, match="income"):
-        data = load(bounds=AGE, learn_bounds=True, **regression)
-    assert data.target_bounds == (-1.0, 2.5) and data.bounds_learnt
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
-        assert not load(learn_bounds=True).bounds_learnt  # nothing where all is declared
+        assert not load().bounds_learnt  # nothing where all is declared
 
 
 def swap(old, new):
@@ -355,7 +354,6 @@ def swap(old, new):
         (ROWS, {"target": None}, "name the column to predict"),
         (ROWS, {"bounds": [(0, 1)]}, "bounds must be a dict with columns as keys, got list"),
         (ROWS, {"drop": ["id"]}, "drop names 'id', which is not a column"),
-        (b"a,t\n1,0\n1,1\n", {"learn_bounds": True}, "column 'a' is constant, so no bounds can"),
     ],
 )
 def test_bad_input_is_refused_with_the_column_or_the_line(rows, changes, message):

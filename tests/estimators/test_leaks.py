@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
 
 import rashomon_explorer as rx
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, mark
-from rashomon_explorer.data import Numeric
+from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
 from rashomon_explorer.rows import chunk_rows
 
@@ -132,9 +132,11 @@ def test_a_last_step_that_fits_copies_knows_what_came_before(last, X, labels):
 
 def test_a_table_with_learnt_bounds_carries_them_along(tmp_path):
     path = tmp_path / "loans.csv"
+    age = Numeric("age", (20, 79), learnt=["bounds"])
+    owed = Numeric("owed", (0, 6), role="target", learnt=["bounds"])
     path.write_text("age,owed\n" + "\n".join(f"{20 + k},{k * k % 7}" for k in range(60)))
     with pytest.warns(PrivacyLeakWarning):
-        data = rx.load_csv(path, target="owed", task="regression", learn_bounds=True)
+        data = rx.load_csv(path, schema=TableSchema([age, owed]))
     draw = model(rx.RashomonRegressor, target_bounds=data.target_bounds)
     train, _, target, _ = train_test_split(data.X, data.y, random_state=0)
     fitted = make_pipeline(rx.PublicBoundsScaler(data.bounds), draw).fit(train, target)[-1]

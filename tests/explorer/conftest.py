@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer.data import load_csv, load_dataset
+from rashomon_explorer.data import (
+    Categorical,
+    IgnoredColumn,
+    Numeric,
+    TableSchema,
+    load_csv,
+    load_dataset,
+)
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer import dataset as opening
 
@@ -64,10 +71,22 @@ def table(tmp_path):
     return path
 
 
+def with_learnt_bounds(path, *declared):
+    """Load a table with declared columns; the range of every other one is read off the rows."""
+    frame, columns = pd.read_csv(path), [IgnoredColumn("repaid", role="target"), *declared]
+    for name in frame.columns.difference([column.name for column in columns], sort=False):
+        bounds = frame[name].min(), frame[name].max()
+        columns.append(Numeric(name, bounds, missing="refuse", learnt=["bounds"]))
+    with pytest.warns(UserWarning, match="computed from the rows"):
+        return load_csv(path, schema=TableSchema(columns).in_order(list(frame)))
+
+
+SEX = IgnoredColumn("sex", role="sensitive")
+
+
 @pytest.fixture
 def learnt(table):
-    with pytest.warns(UserWarning, match="computed from the rows"):
-        return load_csv(table, target="repaid", sensitive=["sex"], learn_bounds=True)
+    return with_learnt_bounds(table, SEX)
 
 
 @pytest.fixture(scope="session")
@@ -79,14 +98,8 @@ def loans_page(tmp_path_factory):
     frame["sex"] = np.where(rng.random(200) < 0.5, "f", "m")
     frame["repaid"] = np.where(frame["age"] / 90 + rng.normal(0, 0.3, 200) > frame["debt"], 1, 0)
     frame.to_csv(home / "loans.csv", index=False)
-    with pytest.warns(UserWarning, match="computed from the rows"):
-        data = load_csv(
-            home / "loans.csv",
-            target="repaid",
-            sensitive=["sex"],
-            categories={"home": ["own", "rent", "other"]},
-            learn_bounds=True,
-        )
+    levels = Categorical("home", ["own", "rent", "other"], missing="refuse", unknown="refuse")
+    data = with_learnt_bounds(home / "loans.csv", SEX, levels)
     explorer = Explorer(data=data, home=home)
     for name, value in {"psi": 0.3, "n_draws": 12, "mechanism": "hit_and_run"}.items():
         setattr(explorer.state, name, value)

@@ -25,6 +25,7 @@ from rashomon_explorer.explorer.messages import LOGGER, error_boundary
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.set_store import SetStore
 from rashomon_explorer.privacy import Ledger, pure
+from tests.explorer.conftest import with_learnt_bounds
 from tests.explorer.pages import press, set_state
 from tests.patience import LONG
 
@@ -235,8 +236,7 @@ def tables(tmp_path_factory):
         frame.to_csv(folder / f"{name}.csv", index=False)
         if name != "learnt":
             found[name] = load_csv(folder / f"{name}.csv", target="repaid", **declared)
-    with pytest.warns(UserWarning, match="computed from the rows"):
-        found["learnt"] = load_csv(folder / "learnt.csv", target="repaid", learn_bounds=True)
+    found["learnt"] = with_learnt_bounds(folder / "learnt.csv")
     return found
 
 

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, scale_targets
-from rashomon_explorer.data.tables import declared_labels
+from rashomon_explorer.data.encoder import declared_labels
 from rashomon_explorer.measures.inputs import by_index, fitted_set, preprocessing, set_and_rows
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
