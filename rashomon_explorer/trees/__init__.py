@@ -11,18 +11,16 @@ from rashomon_explorer.trees.answers import (
     possible_labels,
 )
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.parity import ParityAnswer, ParityFront, best_with_parity, parity_front
+from rashomon_explorer.trees.parity import ParityFront, parity_front
 from rashomon_explorer.trees.tree_class import TreeClass
 
 __all__ = [
     "CountedTrees",
-    "ParityAnswer",
     "ParityFront",
     "TreeClass",
     "best_avoiding",
     "best_tree_predicting",
     "best_using",
-    "best_with_parity",
     "feature_table",
     "flip_psi",
     "label_shares",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,116 +14,19 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.trees.answers import check_all_labels
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.fronts import Fronts, TooManyError
+from rashomon_explorer.trees.counting import chunks
+from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs, leaf_errors
 from rashomon_explorer.trees.law import tree_losses
+from rashomon_explorer.trees.questions import BITS, as_masks
+from rashomon_explorer.trees.witnesses import Part, TreeBuilder
 
-_FIRST = 0.0025  # first ψ of the search, doubled in each step
 _ROUNDING = 1e-12
 _AT_ONCE = 100  # trees per batch of labels
 DRAWS = 2000
 """Number of uniform draws if the exact computation is too large."""
-
-
-@dataclass(frozen=True)
-class ParityAnswer:
-    """A tree that meets a bound on the gap between groups.
-
-    Parameters
-    ----------
-    tree : Split or Leaf
-    loss, gap : float
-        Loss of the tree, and the largest minus the least rate of the label over groups.
-    exact : bool
-        Whether no tree of the class that meets the bound has a smaller loss.
-    at_least : float
-        Lower bound on the loss of every tree that meets the bound.
-    """
-
-    tree: Node
-    loss: float
-    gap: float
-    exact: bool
-    at_least: float
-
-
-def best_with_parity(
-    counted: CountedTrees,
-    groups: ArrayLike,
-    bound: float,
-    *,
-    label: int = 1,
-    most: int = 3_000_000,
-    random_state: int | None = None,
-) -> ParityAnswer:
-    """Find the best tree whose rates of a label differ by at most ``bound`` between groups.
-
-    The result is exact if the work fits. For every set of rows, it uses all counts of the label
-    by group of its subtrees, with the least errors, within a ψ that grows until a tree is found.
-    For more than ``most`` counts, it is the best of the constants and of 2,000 uniform draws,
-    marked as not exact, with a lower bound on the loss of trees that meet the bound.
-
-    Parameters
-    ----------
-    counted : CountedTrees
-    groups : array-like of shape (n,)
-        Group of each row, such as a sensitive column.
-    bound : float
-        Largest gap allowed, at least 0; every tree meets the bound 1.
-    label : int, default=1
-        Index of the class whose rates are compared.
-    most : int, default=3,000,000
-        Largest number of stored counts for an exact result.
-    random_state : int, optional
-        Seed of the draws.
-
-    Returns
-    -------
-    ParityAnswer
-        ``exact`` states whether the tree is the best of all.
-
-    Raises
-    ------
-    DataError
-        If there is no such class, groups are not one per row, or there is only one group.
-
-    Examples
-    --------
-    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], [1, 1, 0, 0]
-    >>> counted = CountedTrees(X, y, max_leaves=2)
-    >>> found = best_with_parity(counted, groups=[0, 0, 1, 1], bound=0.0)
-    >>> found.loss, found.gap, found.exact
-    (0.5, 0.0, True)
-    """
-    check_nonnegative(bound=bound)
-    rates = group_rates(counted, groups, label, most)
-    psi, lower_bound = 0.0, counted.least
-    while True:
-        try:
-            front = _exact(counted, rates, label, psi, most)
-        except TooManyError:
-            measured = _measured(counted, rates, label, psi, random_state)
-            meet = [candidate for candidate in measured if candidate[2] <= bound + _ROUNDING]
-            return ParityAnswer(
-                *min(meet, key=lambda candidate: candidate[1]), exact=False, at_least=lower_bound
-            )
-        meets = np.flatnonzero(front.gaps <= bound + _ROUNDING)
-        if len(meets):
-            loss, gap = float(front.losses[meets[0]]), float(front.gaps[meets[0]])
-            return ParityAnswer(front.tree(int(meets[0])), loss, gap, exact=True, at_least=loss)
-        lower_bound = counted.least + psi
-        psi = max(_FIRST, 2 * psi)
-
-
-def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> Rates:
-    """Check the arguments of a query over all trees, and count rows by group."""
-    check_all_labels(counted)
-    check_count(most=most)
-    if not 0 <= label < len(counted.classes):
-        raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
-    return Rates.from_groups(counted, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,32 +81,6 @@ class Rates:
         return np.asarray(np.max(rates, axis=0) - np.min(rates, axis=0))
 
 
-def _measured(
-    counted: CountedTrees, rates: Rates, label: int, psi: float, random_state: int | None
-) -> list[tuple[Node, float, float]]:
-    """List the best tree, the constants and uniform draws within ψ with their losses and gaps."""
-    drawn, _ = counted.uniform_trees(DRAWS, psi, random_state)
-    constants = (Leaf(k) for k in range(len(counted.classes)))
-    trees = list(dict.fromkeys([counted.best(), *constants, *drawn]))
-    return list(measured_gaps(counted, rates, label, trees))
-
-
-def measured_gaps(
-    counted: CountedTrees, rates: Rates, label: int, trees: list[Node]
-) -> Iterator[tuple[Node, float, float]]:
-    """Yield each tree with its loss and its gap."""
-    for start in range(0, len(trees), _AT_ONCE):
-        some = tuple(trees[start : start + _AT_ONCE])
-        several = DecisionTrees(some, len(counted.classes))
-        predicted = several.labels(counted.rows.patterns)
-        rows, sizes = np.arange(predicted.shape[1]), several.complexity(0.0).tolist()
-        for tree, labels, leaves in zip(some, predicted, sizes, strict=True):
-            errors = int(counted.rows.wrong[rows, labels].sum())
-            shares = rates.counts[labels == label].sum(axis=0) / rates.sizes
-            loss = counted.loss(leaves, errors)
-            yield tree, loss, float(shares.max() - shares.min())
-
-
 @dataclass(frozen=True, eq=False)
 class ParityFront:
     """Pareto-optimal trees by loss and gap, the best loss first.
@@ -237,15 +115,22 @@ def parity_front(
 
     The result is exact if the work fits: for every set of rows, it uses all counts of the label
     by group of its subtrees, with the least errors. For more than ``most`` counts, it is the front
-    of the constants and of 2,000 uniform draws within ψ, marked as not exact.
+    of the constants and of 2,000 uniform draws within ψ, marked as not exact. The best tree whose
+    rates differ by at most so much is the first with such a gap.
 
     Parameters
     ----------
     counted : CountedTrees
-    groups, label, most, random_state
-        As for :func:`best_with_parity`.
+    groups : array-like of shape (n,)
+        Group of each row, such as a sensitive column.
     psi : float
         Largest excess loss of the trees, at least 0.
+    label : int, default=1
+        Index of the class whose rates are compared.
+    most : int, default=3,000,000
+        Largest number of stored counts for an exact result.
+    random_state : int, optional
+        Seed of the draws.
 
     Returns
     -------
@@ -255,7 +140,7 @@ def parity_front(
     Raises
     ------
     DataError
-        As :func:`best_with_parity`.
+        If there is no such class, groups are not one per row, or there is only one group.
 
     Examples
     --------
@@ -265,15 +150,35 @@ def parity_front(
     ([0.0, 0.5], [1.0, 0.0], True)
     """
     check_nonnegative(psi=psi)
-    rates = group_rates(counted, groups, label, most)
+    check_all_labels(counted)
+    check_count(most=most)
+    if not 0 <= label < len(counted.classes):
+        raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
+    rates = Rates.from_groups(counted, groups)
     try:
         return _exact(counted, rates, label, psi, most)
     except TooManyError:
-        measured = _measured(counted, rates, label, psi, random_state)
-        losses, gaps = (np.array([candidate[k] for candidate in measured]) for k in (1, 2))
-        within = np.flatnonzero(losses <= counted.least + psi)
-        best = within[_unbeaten(losses[within], gaps[within])]
-        return ParityFront(losses[best], gaps[best], False, lambda k: measured[best[k]][0])
+        return _drawn_front(counted, rates, label, psi, random_state)
+
+
+def _drawn_front(
+    counted: CountedTrees, rates: Rates, label: int, psi: float, random_state: int | None
+) -> ParityFront:
+    """Front of the best tree, the constants and uniform draws within ψ."""
+    drawn, _ = counted.uniform_trees(DRAWS, psi, random_state)
+    constants = (Leaf(k) for k in range(len(counted.classes)))
+    trees = list(dict.fromkeys([counted.best(), *constants, *drawn]))
+    losses, gaps = np.empty(len(trees)), np.empty(len(trees))
+    for start in range(0, len(trees), _AT_ONCE):
+        several = DecisionTrees(tuple(trees[start : start + _AT_ONCE]), len(counted.classes))
+        predicted = several.labels(counted.rows.patterns)
+        rows, sizes = np.arange(predicted.shape[1]), several.complexity(0.0).tolist()
+        for at, (labels, leaves) in enumerate(zip(predicted, sizes, strict=True), start):
+            losses[at] = counted.loss(leaves, int(counted.rows.wrong[rows, labels].sum()))
+            gaps[at] = np.ptp(rates.counts[labels == label].sum(axis=0) / rates.sizes)
+    within = np.flatnonzero(losses <= counted.least + psi)
+    best = within[_unbeaten(losses[within], gaps[within])]
+    return ParityFront(losses[best], gaps[best], False, lambda k: trees[best[k]])
 
 
 def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: int) -> ParityFront:
@@ -302,3 +207,218 @@ def _unbeaten(losses: FloatArray, gaps: FloatArray) -> NDArray[np.intp]:
     order = np.lexsort((gaps, losses))
     least_gap = np.minimum.accumulate(np.concatenate([[np.inf], gaps[order]]))[:-1]
     return np.asarray(order[gaps[order] < least_gap - _ROUNDING])
+
+
+Front = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Distinct weights of the rows with the given label, and the least errors for each."""
+
+_NOBODY: Front = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_SUMS_AT_ONCE = 2_000_000
+
+
+class TooManyError(Exception):
+    """The number of weights exceeds the limit."""
+
+
+class Fronts(TreeBuilder):
+    """Fronts below every set that a tree within ψ can reach, computed on demand."""
+
+    def __init__(
+        self, counted: CountedTrees, weights: NDArray[np.int64], label: int, psi: float, most: int
+    ) -> None:
+        super().__init__(counted.levels, counted.trees)
+        self._label = label
+        self._n_left = most
+        # Parts of the weights at bit offsets, whose sums are exact in doubles.
+        self._digits = [(0, weights.astype(float))]
+        if int(weights.sum()) >= 2**53:
+            some = 2**24 - 1  # sums of 2²⁹ rows are exact
+            self._digits = [(bit, (weights >> bit & some).astype(float)) for bit in (0, 24, 48)]
+        self._allowed = allowances(counted.levels, counted.least_errors, counted.limits(psi))
+        self._fronts: dict[tuple[int, int, int], Front] = {}
+        self._leaves: dict[tuple[int, int], Front] = {}
+        self._set_weights: dict[tuple[int, int], int] = {}
+        self._entered: set[tuple[int, int]] = set()
+        self._answers = counted.rows.packed
+        self._limits = counted.limits(psi)
+
+    def front(self, leaves: int) -> Front:
+        """Front of the whole trees with so many leaves."""
+        if leaves == 1:
+            return _within_limit(self._leaf(0, 0), int(self._limits[0]))
+        return self._subtree_front(0, 0, leaves)
+
+    def leaf(self, depth: int, index: int, goal: Any) -> Leaf:
+        """Return the leaf with this weight and these errors."""
+        level, weight = self.levels[depth], self._weight(depth, index)
+        for label, wrong in enumerate(label_errors(level, level.totals[index]).tolist()):
+            if (weight if label == self._label else 0, wrong) == goal:
+                return Leaf(label)
+        raise AssertionError("a leaf has one of the labels")
+
+    def stump(self, depth: int, index: int, feature: int, goal: Any) -> Split | None:
+        """Return two leaves with this weight and these errors."""
+        keys, wrong = self._stumps(depth, index, np.array([feature]))
+        options = zip(label_pairs(self.trees.n_labels), keys.tolist(), wrong.tolist(), strict=True)
+        for (a, b), *candidate in options:
+            if tuple(candidate) == goal:
+                return Split(feature, Leaf(a), Leaf(b))
+        return None
+
+    def branches(
+        self, depth: int, indices: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
+    ) -> tuple[Part, Part] | None:
+        """Find weights and errors of both branches with these sums."""
+        yes_front, no_front = (
+            self._subtree_front(depth + 1, *at) for at in zip(indices, shares, strict=True)
+        )
+        if not len(yes_front[0]) or not len(no_front[0]):
+            return None
+        at = np.searchsorted(no_front[0], goal[0] - yes_front[0])
+        inside = np.minimum(at, len(no_front[0]) - 1)
+        fits = (no_front[0][inside] == goal[0] - yes_front[0]) & (
+            no_front[1][inside] == goal[1] - yes_front[1]
+        )
+        if not fits.any():
+            return None
+        k = int(np.argmax(fits))
+        first = int(yes_front[0][k]), int(yes_front[1][k])
+        return (self, first), (self, (goal[0] - first[0], goal[1] - first[1]))
+
+    def reached(self, depth: int, index: int, feature: int, leaves: int, goal: Any) -> Part | None:
+        """Return the goal again if the front of the rows has it."""
+        keys, errors = self._subtree_front(depth + 1, index, leaves)
+        at = int(np.searchsorted(keys, goal[0]))
+        fits = at < len(keys) and (int(keys[at]), int(errors[at])) == goal
+        return (self, goal) if fits else None
+
+    def _subtree_front(self, depth: int, index: int, leaves: int) -> Front:
+        if leaves == 1:
+            return self._leaf(depth, index)
+        at = (depth, index, leaves)
+        if at not in self._fronts:
+            front = self._compute(depth, index, leaves)
+            self._n_left -= len(front[0])
+            if self._n_left < 0:
+                raise TooManyError
+            self._fronts[at] = front
+        return self._fronts[at]
+
+    def _compute(self, depth: int, index: int, leaves: int) -> Front:
+        limit = int(self._allowed[depth][index, leaves - 1])
+        if limit < 0:
+            return _NOBODY
+        level = self.levels[depth]
+        parts: list[Front] = []
+        features = np.flatnonzero(level.cuts[index])
+        if leaves == 2 and len(features):
+            parts.append(_within_limit(self._stumps(depth, index, features), limit))
+        if leaves > 2:
+            self._enter_below(depth, index, features)
+        for feature in features.tolist() if leaves > 2 else []:
+            yes, no = int(level.yes[index, feature]), int(level.no[index, feature])
+            for a, b in self.shares(depth, leaves):
+                parts += self._sums(
+                    self._subtree_front(depth + 1, yes, a),
+                    self._subtree_front(depth + 1, no, b),
+                    limit,
+                )
+        if level.spare[index] > 0:
+            if leaves == 2:
+                parts.append(_within_limit(self._leaf(depth, index), limit))
+            uncut_index = int(level.same[index])
+            for _, b in self.shares(depth, leaves) if leaves > 2 else []:
+                parts.append(_within_limit(self._subtree_front(depth + 1, uncut_index, b), limit))
+        return _pareto_front(parts)
+
+    def _sums(self, first_front: Front, second_front: Front, limit: int) -> list[Front]:
+        if not len(first_front[0]) or not len(second_front[0]):
+            return []
+        order = np.argsort(second_front[1], kind="stable")
+        keys, errors = second_front[0][order], second_front[1][order]
+        room = np.searchsorted(errors, limit - first_front[1], side="right")
+        parts: list[Front] = []
+        for some in chunks(room, _SUMS_AT_ONCE):
+            many = room[some]
+            first = np.repeat(some, many)
+            starts = np.concatenate([[0], np.cumsum(many)[:-1]])
+            second = np.arange(int(many.sum())) - np.repeat(starts, many)
+            weights = first_front[0][first] + keys[second]
+            parts.append(_pareto_front([(weights, first_front[1][first] + errors[second])]))
+            if sum(len(part[0]) for part in parts) > max(self._n_left, 0):
+                raise TooManyError
+        return parts
+
+    def _leaf(self, depth: int, index: int) -> Front:
+        """One leaf with the label, or with the best other label."""
+        at = depth, index
+        if at not in self._leaves:
+            level = self.levels[depth]
+            errors = label_errors(level, level.totals[index]).tolist()
+            best_other = min(k for label, k in enumerate(errors) if label != self._label)
+            weights = np.array([self._weight(depth, index), 0], dtype=np.int64)
+            leaf = weights, np.array([errors[self._label], best_other], dtype=np.int64)
+            self._leaves[at] = _pareto_front([leaf])
+        return self._leaves[at]
+
+    def _stumps(self, depth: int, index: int, features: IntArray) -> Front:
+        """Two leaves with different labels, for every feature and pair of labels."""
+        level, label = self.levels[depth], self._label
+        total, every = self._subset_weights(depth, index)
+        yes = every[features]
+        no = total - yes
+        wrong_yes, wrong_no = leaf_errors(level, index, features)
+        pairs = label_pairs(self.trees.n_labels)
+        keys = [yes * (a == label) + no * (b == label) for a, b in pairs]
+        errors = [wrong_yes[:, a] + wrong_no[:, b] for a, b in pairs]
+        return np.concatenate(keys), np.concatenate(errors)
+
+    def _weight(self, depth: int, index: int) -> int:
+        """Weight of a set; cached if the set above was visited."""
+        if (depth, index) not in self._set_weights:
+            self._subset_weights(depth, index)
+        return self._set_weights[depth, index]
+
+    def _subset_weights(self, depth: int, index: int) -> tuple[int, NDArray[np.int64]]:
+        """Weight of a set, and of its subset with each feature."""
+        members = as_masks([self.levels[depth].sets[index]], self._answers.shape[1])[0]
+        inside = np.flatnonzero(members.view(bool))
+        bytes_of = [np.take(eight, inside) for eight in self._answers]
+        total, every = 0, np.zeros(8 * len(bytes_of), dtype=np.int64)
+        for shift, digits in self._digits:
+            weights = np.take(digits, inside)
+            sums = [BITS.T @ np.bincount(byte, weights, minlength=256) for byte in bytes_of]
+            every += np.concatenate(sums).astype(np.int64) << shift
+            total += int(weights.sum()) << shift
+        self._set_weights[depth, index] = total
+        return total, every
+
+    def _enter_below(self, depth: int, index: int, features: IntArray) -> None:
+        """Cache the weights of the sets that questions at one set lead to."""
+        if (depth, index) in self._entered:
+            return
+        self._entered.add((depth, index))
+        total, every = self._subset_weights(depth, index)
+        level, below = self.levels[depth], depth + 1
+        to = zip(
+            level.yes[index, features].tolist(), level.no[index, features].tolist(), strict=True
+        )
+        for (yes, no), weight in zip(to, every[features].tolist(), strict=True):
+            self._set_weights[below, yes], self._set_weights[below, no] = weight, total - weight
+
+
+def _pareto_front(parts: list[Front]) -> Front:
+    filled = [part for part in parts if len(part[0])]
+    if not filled:
+        return _NOBODY
+    keys = np.concatenate([part[0] for part in filled])
+    errors = np.concatenate([part[1] for part in filled])
+    order = np.lexsort((errors, keys))
+    keys, errors = keys[order], errors[order]
+    first = np.concatenate([[True], keys[1:] != keys[:-1]])
+    return keys[first], errors[first]
+
+
+def _within_limit(front: Front, limit: int) -> Front:
+    filled = front[1] <= limit
+    return front[0][filled], front[1][filled]

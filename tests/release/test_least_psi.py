@@ -11,7 +11,7 @@ from rashomon_explorer.release import LeastPsi, plan_release, release
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.losses import posed_constants
 from rashomon_explorer.release.query import PublicShape, Rows
-from rashomon_explorer.trees import CountedTrees, best_with_parity
+from rashomon_explorer.trees import CountedTrees, parity_front
 from tests.release.cases import B, Unreadable, models_of, records_of, table_of
 from tests.trees.listed import errors_of, leaves_of, says, whole_class
 
@@ -162,7 +162,9 @@ def test_equal_rates_are_refused_because_one_record_can_exclude_every_good_tree(
     for label in (0, 1):  # of the second record
         X[1] = label
         counted = CountedTrees(X, X[:, 0], max_leaves=2, classes=(0, 1))
-        costs.append(best_with_parity(counted, groups, bound=0.0).loss - counted.least)
+        front = parity_front(counted, groups, psi=1.0)
+        assert front.exact and front.gaps[-1] == 0
+        costs.append(front.losses[-1] - counted.least)
     assert costs == [0.0, pytest.approx(0.4875)]  # 2/n is 0.025
     with pytest.raises(ValueError, match="psi_parity is not released: which models"):
         plan_release(trees, 100, queries=["psi_parity"], epsilon=1.0)

@@ -13,7 +13,6 @@ from rashomon_explorer.trees import (
     best_avoiding,
     best_tree_predicting,
     best_using,
-    best_with_parity,
     feature_table,
     flip_psi,
     label_shares,
@@ -21,7 +20,7 @@ from rashomon_explorer.trees import (
     parity_front,
     possible_labels,
 )
-from rashomon_explorer.trees.fronts import Fronts
+from rashomon_explorer.trees.parity import Fronts
 from tests.trees.listed import CLASSES, leaves_of, listing, says, some_rows
 
 
@@ -96,18 +95,11 @@ def test_a_feature_that_is_tested_in_an_empty_branch_alone_gives_no_better_tree(
 @pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("many", [2, 3])
-def test_the_front_and_the_best_tree_under_a_bound(shape, costs, seed, many):
+def test_the_front_of_losses_and_gaps(shape, costs, seed, many):
     known = listing(shape, seed, 0.02, costs)
     counted, losses = known.counted, known.losses
     groups = np.random.default_rng(seed).integers(0, many, size=len(known.y))
     gaps = known.gaps(groups)
-    for bound in (0.0, 0.2, 0.5, 1.0):
-        found = best_with_parity(counted, groups, bound)
-        assert found.exact and found.at_least == found.loss
-        assert found.loss == pytest.approx(losses[gaps <= bound + 1e-12].min(), abs=1e-12)
-        assert known.loss_of(found.tree) == pytest.approx(found.loss, abs=1e-12)
-        assert gaps[known.trees.index(found.tree)] == pytest.approx(found.gap)
-        assert found.gap <= bound + 1e-12
     for psi in (0.0, 0.15, 1.0):
         front = parity_front(counted, groups, psi)
         inside = losses <= counted.least + psi + 1e-12
@@ -130,9 +122,6 @@ def test_what_is_too_much_work_is_marked_and_nowhere_below_the_exact_front():
     assert exact.exact and not drawn.exact
     for loss, gap in zip(drawn.losses, drawn.gaps, strict=True):
         assert exact.gaps[exact.losses <= loss + 1e-12].min() <= gap + 1e-12
-    found = best_with_parity(counted, groups, 0.0, most=1, random_state=0)
-    assert not found.exact and found.gap == 0
-    assert found.at_least <= best_with_parity(counted, groups, 0.0).loss <= found.loss
 
 
 @pytest.mark.parametrize("large", [1, 2**57 + 3])
@@ -188,7 +177,7 @@ def test_rows_of_the_table_in_any_order_and_no_others():
         label_shares(counted, 0.3, [[25, 0], [25, 1]])
 
 
-HALF = {"groups": [0, 1] * 6, "bound": 0.1}
+HALF = {"groups": [0, 1] * 6, "psi": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -196,10 +185,10 @@ HALF = {"groups": [0, 1] * 6, "bound": 0.1}
     [
         (best_avoiding, {"feature": 2}, "feature must be below 2"),
         (best_tree_predicting, {"row": 12, "label": 0}, "row must be below 12"),
-        (best_with_parity, {**HALF, "groups": [0] * 12}, "all rows are of the group"),
-        (best_with_parity, {**HALF, "groups": [0, 1]}, "one per row, 12 in all"),
-        (best_with_parity, {**HALF, "label": 2}, "label must be below 2"),
-        (best_with_parity, {**HALF, "bound": -0.1}, "bound"),
+        (parity_front, {**HALF, "groups": [0] * 12}, "all rows are of the group"),
+        (parity_front, {**HALF, "groups": [0, 1]}, "one per row, 12 in all"),
+        (parity_front, {**HALF, "label": 2}, "label must be below 2"),
+        (parity_front, {**HALF, "psi": -0.1}, "psi"),
     ],
 )
 def test_bad_questions_are_refused(call, settings, match):
