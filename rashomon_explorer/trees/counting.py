@@ -43,8 +43,9 @@ class FlatHistograms:
         inside = (at >= 0) & (at < self.size[indices])
         return np.where(inside, self.values[np.where(inside, self.start[indices] + at, 0)], 0.0)
 
-    def add_shifted(self, total: FloatArray, low: int, indices: IntArray, shifts: IntArray) -> None:
-        """Add histograms whose errors are shifted, within the limit."""
+    def add_shifted(self, histogram: "Histogram", indices: IntArray, shifts: IntArray) -> None:
+        """Add histograms whose errors are shifted, within the limit of one."""
+        low, total = histogram
         first = self.low[indices] + shifts - low
         many = np.clip(len(total) - first, 0, self.size[indices])
         if many.sum() > _LONG * len(many):  # slices are faster
@@ -53,7 +54,7 @@ class FlatHistograms:
             return
         step = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
         values = self.values[np.repeat(self.start[indices], many) + step]
-        total += np.bincount(np.repeat(first, many) + step, values, len(total))
+        np.add(total, np.bincount(np.repeat(first, many) + step, values, len(total)), out=total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +197,9 @@ def count(levels: list[Level], trees: TreeClass, least: LeastErrors, limits: Int
     allowed = lattice.allowances(levels, least, limits)
     histograms: list[list[list[Histogram | None]]] = []
     for depth in range(len(levels) - 1, -1, -1):
-        counter = _Counter(levels[depth], trees, depth, least.levels[depth], allowed[depth])
-        histograms.insert(0, counter.level(histograms[0] if histograms else []))
+        below = histograms[0] if histograms else []
+        counter = _Counter(levels[depth], trees, depth, least.levels[depth], allowed[depth], below)
+        histograms.insert(0, counter.by_leaves())
     return Counts(levels, trees, least, limits, histograms)
 
 
@@ -205,19 +207,23 @@ class _Counter:
     """Count the trees of one level from the histograms of the next."""
 
     def __init__(
-        self, level: Level, trees: TreeClass, depth: int, least: IntArray, allowed: IntArray
+        self,
+        level: Level,
+        trees: TreeClass,
+        depth: int,
+        least: IntArray,
+        allowed: IntArray,
+        below: list[list[Histogram | None]],
     ) -> None:
-        self._level, self._trees, self._depth = level, trees, depth
-        self._least, self._allowed = least, allowed
+        self._level, self._least, self._allowed, self._below = level, least, allowed, below
+        self._empty = trees.table[depth + 1] if below else ()
 
-    def level(self, below: list[list[Histogram | None]]) -> list[list[Histogram | None]]:
+    def by_leaves(self) -> list[list[Histogram | None]]:
+        """Histograms of the sets, for 2, 3, … leaves."""
         most_leaves = self._least.shape[1]
         if most_leaves < 2:
             return []
-        return [
-            self._stumps(),
-            *(self._deeper(leaves, below) for leaves in range(3, most_leaves + 1)),
-        ]
+        return [self._stumps(), *map(self._deeper, range(3, most_leaves + 1))]
 
     def _stumps(self) -> list[Histogram | None]:
         """Two leaves: errors of each feature and pair of labels, for all sets at once."""
@@ -227,10 +233,8 @@ class _Counter:
         for first in range(0, len(cells), _ROWS_AT_ONCE):
             indices = cells[first : first + _ROWS_AT_ONCE]
             errors, weights = stump_errors(self._level, indices)
-            low, high = (
-                least_errors[indices],
-                np.minimum(allowed[indices], self._level.most[indices]),
-            )
+            low = least_errors[indices]
+            high = np.minimum(allowed[indices], self._level.most[indices])
             starts = np.concatenate([[0], np.cumsum(high - low + 1)])
             within = (weights > 0) & (errors <= high[:, None])
             at = (errors - low[:, None] + starts[:-1, None])[within]
@@ -240,72 +244,55 @@ class _Counter:
                 result[index] = (start, part)
         return result
 
-    def _deeper(self, leaves: int, below: list[list[Histogram | None]]) -> list[Histogram | None]:
+    def _deeper(self, leaves: int) -> list[Histogram | None]:
         least_errors, allowed = self._least[:, leaves - 1], self._allowed[:, leaves - 1]
         result: list[Histogram | None] = [None] * len(least_errors)
         largest_cost = self._level.most
-        has_leaf_branch = leaves - 2 <= len(below)  # whether one branch can be a leaf
-        deep = FlatHistograms.from_histograms(below[leaves - 3] if has_leaf_branch else [])
+        has_leaf_branch = leaves - 2 <= len(self._below)  # whether one branch can be a leaf
+        deep = FlatHistograms.from_histograms(self._below[leaves - 3] if has_leaf_branch else [])
         for index in np.flatnonzero(allowed >= least_errors).tolist():
             low = int(least_errors[index])
             high = min(int(allowed[index]), int(largest_cost[index]))
-            total = np.zeros(high - low + 1)
-            self._add_cut(index, leaves, below, deep, low, total)
-            self._add_uncut(index, leaves, below, low, total)
-            result[index] = (low, total)
+            total = low, np.zeros(high - low + 1)
+            self._add_cut(index, leaves, deep, total)
+            self._add_uncut(index, leaves, total)
+            result[index] = total
         return result
 
-    def _add_cut(
-        self,
-        index: int,
-        leaves: int,
-        below: list[list[Histogram | None]],
-        deep: FlatHistograms,
-        low: int,
-        total: FloatArray,
-    ) -> None:
+    def _add_cut(self, index: int, leaves: int, deep: FlatHistograms, total: Histogram) -> None:
         level = self._level
         features = np.flatnonzero(level.cuts[index])
         if not len(features):
             return
         yes, no = level.yes[index, features].tolist(), level.no[index, features].tolist()
-        most_leaves = len(below) + 1
-        shared = lattice.pairs(leaves, most_leaves)
+        shared = lattice.pairs(leaves, len(self._below) + 1)
         if (1, leaves - 1) in shared:
             errors = np.concatenate(lattice.leaf_errors(level, index, features))
             other_indices = np.repeat([*no, *yes], errors.shape[1])
-            deep.add_shifted(total, low, other_indices, errors.ravel())
+            deep.add_shifted(total, other_indices, errors.ravel())
         for a, b in shared:
             if a == 1 or b == 1:
                 continue
-            first, second = below[a - 2], below[b - 2]
+            first, second = self._below[a - 2], self._below[b - 2]
             for at in range(len(features)):
                 first_histogram, second_histogram = first[yes[at]], second[no[at]]
                 if first_histogram is not None and second_histogram is not None:
-                    add_product(total, low, first_histogram, second_histogram)
+                    add_product(total, first_histogram, second_histogram)
 
-    def _add_uncut(
-        self,
-        index: int,
-        leaves: int,
-        below: list[list[Histogram | None]],
-        low: int,
-        total: FloatArray,
-    ) -> None:
+    def _add_uncut(self, index: int, leaves: int, total: Histogram) -> None:
         """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
         level, spare = self._level, int(self._level.spare[index])
         if spare == 0:
             return
-        empty = self._trees.table[self._depth + 1]
-        for a, b in lattice.pairs(leaves, len(empty)):
-            times = float(spare * empty[a - 1])
+        for a, b in lattice.pairs(leaves, len(self._empty)):
+            times = float(spare * self._empty[a - 1])
             if b == 1:
                 for errors in lattice.label_errors(level, level.totals[index]).tolist():
-                    _add_at(total, low, errors, np.array([times]))
+                    _add_at(total, errors, np.array([times]))
             else:
-                histogram = below[b - 2][level.same[index]]
+                histogram = self._below[b - 2][level.same[index]]
                 if histogram is not None:
-                    _add_at(total, low, histogram[0], histogram[1] * times)
+                    _add_at(total, histogram[0], histogram[1] * times)
 
 
 def stump_errors(level: Level, indices: IntArray) -> tuple[IntArray, FloatArray]:
@@ -320,18 +307,18 @@ def stump_errors(level: Level, indices: IntArray) -> tuple[IntArray, FloatArray]
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
 
 
-def _add_at(total: FloatArray, low: int, start: int, values: FloatArray) -> None:
-    first = start - low
-    room = len(total) - first
+def _add_at(total: Histogram, start: int, values: FloatArray) -> None:
+    first = start - total[0]
+    room = len(total[1]) - first
     if room > 0:
         part = values[:room]
-        total[first : first + len(part)] += part
+        total[1][first : first + len(part)] += part
 
 
-def add_product(total: FloatArray, low: int, left: Histogram, right: Histogram) -> None:
+def add_product(total: Histogram, left: Histogram, right: Histogram) -> None:
     """Add the numbers of pairs of trees by the sum of their errors, within the limit."""
-    first = left[0] + right[0] - low
-    room = len(total) - first
+    start = left[0] + right[0]
+    room = len(total[1]) - start + total[0]
     if room <= 0:
         return
     a, b = left[1][:room], right[1][:room]
@@ -346,9 +333,8 @@ def add_product(total: FloatArray, low: int, left: Histogram, right: Histogram) 
         product = np.bincount(at, values)[:room].astype(float)
     elif shifting < len(a) * len(b):
         for shift, times in zip(filled.tolist(), a[filled].tolist(), strict=True):
-            part = b[: room - shift]
-            total[first + shift : first + shift + len(part)] += times * part
+            _add_at(total, start + shift, times * b[: room - shift])
         return
     else:
         product = np.convolve(a, b)[:room]
-    total[first : first + len(product)] += product
+    _add_at(total, start, product)

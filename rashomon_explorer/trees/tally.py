@@ -46,68 +46,45 @@ class LeafTreeCounts:
         self, depth: int, around: list[list[FloatArray | None]]
     ) -> list[list[FloatArray | None]]:
         """Propagate one level's counts to its leaves and to the next level."""
-        level, below = self._counts.levels[depth], self._nowhere(depth + 1)
-        leaf_counts = _LevelLeafCounts(level)
+        self._depth, self._level = depth, self._counts.levels[depth]
+        self._below, self._leaf_counts = self._nowhere(depth + 1), _LevelLeafCounts(self._level)
         for leaves, of_sets in enumerate(around, start=2):
-            indices = [
-                index for index, tree_counts in enumerate(of_sets) if tree_counts is not None
-            ]
+            filled = {index: counts for index, counts in enumerate(of_sets) if counts is not None}
             if leaves == 2:
+                indices = list(filled)
                 for start in range(0, len(indices), _AT_ONCE):
-                    self._stumps(depth, indices[start : start + _AT_ONCE], of_sets, leaf_counts)
+                    self._stumps(indices[start : start + _AT_ONCE], filled)
                 continue
-            for index in indices:
-                tree_counts = of_sets[index]
-                assert tree_counts is not None
-                self._cut(depth, index, leaves, tree_counts, below, leaf_counts)
-                self._uncut(depth, index, leaves, tree_counts, below, leaf_counts)
-        leaf_counts.add_to(self._times, self._answers)
-        return below
+            for index, tree_counts in filled.items():
+                self._cut(index, leaves, tree_counts)
+                self._uncut(index, leaves, tree_counts)
+        self._leaf_counts.add_to(self._times, self._answers)
+        return self._below
 
-    def _stumps(
-        self,
-        depth: int,
-        indices: list[int],
-        around: list[FloatArray | None],
-        leaf_counts: _LevelLeafCounts,
-    ) -> None:
-        level, histograms = self._counts.levels[depth], self._counts.histograms[depth][0]
-        errors, numbers = stump_errors(level, np.array(indices))
-        labels = level.totals.shape[1]
+    def _stumps(self, indices: list[int], around: dict[int, FloatArray]) -> None:
+        errors, numbers = stump_errors(self._level, np.array(indices))
+        labels = self._level.totals.shape[1]
         pairs = lattice.label_pairs(labels)
         for at, index in enumerate(indices):
-            of_set, here = histograms[index], around[index]
-            assert of_set is not None and here is not None
-            times = numbers[at] * _read(here, errors[at] - of_set[0])
+            times = numbers[at] * _read(around[index], errors[at] - self._low(index, 2))
             cut = times[: len(times) - labels].reshape(-1, len(pairs))
-            yes, no = leaf_counts.by_question(index)
+            yes, no = self._leaf_counts.by_question(index)
             for column, (a, b) in enumerate(pairs):
                 yes[:, a] += cut[:, column]
                 no[:, b] += cut[:, column]
-            leaf_counts.undivided(index)[:] += times[len(times) - labels :]
+            self._leaf_counts.undivided(index)[:] += times[len(times) - labels :]
 
-    def _cut(
-        self,
-        depth: int,
-        index: int,
-        leaves: int,
-        around: FloatArray,
-        below: list[list[FloatArray | None]],
-        leaf_counts: _LevelLeafCounts,
-    ) -> None:
-        level, histograms = self._counts.levels[depth], self._counts.histograms[depth + 1]
-        low = self._low(depth, index, leaves)
+    def _cut(self, index: int, leaves: int, around: FloatArray) -> None:
+        level, histograms = self._level, self._counts.histograms[self._depth + 1]
+        below, low = self._below, self._low(index, leaves)
         features = np.flatnonzero(level.cuts[index])
         to_yes = level.yes[index, features].tolist()
         to_no = level.no[index, features].tolist()
         shared = lattice.pairs(leaves, len(histograms) + 1)
         if (1, leaves - 1) in shared:
             sides = [side.tolist() for side in lattice.leaf_errors(level, index, features)]
-            leaf_on, deep, back = (
-                leaf_counts.by_question(index),
-                histograms[leaves - 3],
-                below[leaves - 3],
-            )
+            leaf_on = self._leaf_counts.by_question(index)
+            deep, back = histograms[leaves - 3], below[leaves - 3]
             for errors, other_indices, leaf in zip(sides, (to_no, to_yes), leaf_on, strict=True):
                 for at, feature in enumerate(features.tolist()):
                     second = deep[other_indices[at]]
@@ -130,35 +107,27 @@ class LeafTreeCounts:
                         _add(below[a - 2], yes, np.correlate(part, second[1], "valid"))
                         _add(below[b - 2], no, np.correlate(part, first[1], "valid"))
 
-    def _uncut(
-        self,
-        depth: int,
-        index: int,
-        leaves: int,
-        around: FloatArray,
-        below: list[list[FloatArray | None]],
-        leaf_counts: _LevelLeafCounts,
-    ) -> None:
+    def _uncut(self, index: int, leaves: int, around: FloatArray) -> None:
         """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
-        level, spare = self._counts.levels[depth], int(self._counts.levels[depth].spare[index])
+        level, spare = self._level, int(self._level.spare[index])
         if spare == 0:
             return
-        low, empty = self._low(depth, index, leaves), self._counts.trees.table[depth + 1]
+        low, empty = self._low(index, leaves), self._counts.trees.table[self._depth + 1]
         for a, b in lattice.pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:
                 errors = lattice.label_errors(level, level.totals[index])
-                leaf_counts.undivided(index)[:] += times * _read(around, errors - low)
+                self._leaf_counts.undivided(index)[:] += times * _read(around, errors - low)
                 continue
             uncut_index = int(level.same[index])
-            histogram = self._counts.histograms[depth + 1][b - 2][uncut_index]
+            histogram = self._counts.histograms[self._depth + 1][b - 2][uncut_index]
             if histogram is not None:
                 part = _shifted(around, histogram[0] - low, len(histogram[1]))
                 if part is not None:
-                    _add(below[b - 2], uncut_index, times * part)
+                    _add(self._below[b - 2], uncut_index, times * part)
 
-    def _low(self, depth: int, index: int, leaves: int) -> int:
-        histogram: Histogram | None = self._counts.histograms[depth][leaves - 2][index]
+    def _low(self, index: int, leaves: int) -> int:
+        histogram: Histogram | None = self._counts.histograms[self._depth][leaves - 2][index]
         assert histogram is not None
         return histogram[0]
 
