@@ -125,7 +125,10 @@ def read_numbers(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """Parse a column's numbers cell by cell; raises no error."""
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
-        numbers = _as_floats(values)
+        try:
+            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+        except (TypeError, ValueError):  # complex numbers
+            numbers = np.full(len(values), np.nan)
         for token in tokens - MISSING:
             numbers[numbers == plain_number(token)] = np.nan
         return numbers, np.zeros(len(numbers), dtype=bool)
@@ -221,13 +224,6 @@ def _refuse_missing(values: pd.Series, where: npt.NDArray[np.bool_], row_name: R
             "missing in all). Rows are never dropped silently: fill the values in, remove those "
             "lines, or leave the column out"
         )
-
-
-def _as_floats(values: pd.Series) -> npt.NDArray[np.float64]:
-    try:
-        return values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-    except (TypeError, ValueError):  # complex numbers
-        return np.full(len(values), np.nan)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ class Levelled(Column):
     levels: Sequence[Level]
     _: KW_ONLY
     unknown: str = "zero"
-    fill: Level | None = None
 
     def _check(self) -> None:
         object.__setattr__(self, "levels", self._listed("levels"))
@@ -49,11 +48,6 @@ class Levelled(Column):
             if texts.count(text) > 1:
                 raise DataError(f"levels of {self._called} name {text!r} twice: keep one")
         check_among(self.unknown, self.unknown_rules, f"unknown of {self._called}")
-        if self.fill is not None and cells.cell_text(self.fill) not in texts:
-            raise DataError(
-                f"fill of {self._called} must be one of its levels {quoted(self.levels)}, got "
-                f"{self.fill!r}"
-            )
 
     @property
     def texts(self) -> list[str]:
@@ -82,15 +76,13 @@ class Levelled(Column):
         return cls(sample.name, sample.levels, learnt=learnt, **sample.settings)
 
     def read(self, column: pd.Series) -> cells.Reading:
-        """Parse level codes; NaN for unknown values, and for missing ones without a fill."""
+        """Parse level codes; NaN for unknown and missing values."""
         text = cells.as_text(column)
         codes, words = pd.factorize(text)
         code_of_level = {level: float(code) for code, level in enumerate(self.texts)}
         absent = np.array([word in self.tokens for word in words], dtype=bool)[codes]
         values = np.array([code_of_level.get(word, np.nan) for word in words], dtype=float)[codes]
         unknown = np.isnan(values) & ~absent
-        if self.fill is not None:
-            values[absent] = code_of_level[cells.cell_text(self.fill)]
         undeclared = unknown | absent if self.missing == "unexpected" else unknown
         return cells.Reading(values, absent, np.zeros(len(values), dtype=bool), undeclared)
 
@@ -124,8 +116,6 @@ class Categorical(Levelled):
     unknown : {"zero", "other", "refuse"}, default="zero"
         Encoding of any other value: 0 in every column, which is the mean of all levels; a column
         ``"name=(other)"``; or an error, which reveals something about the rows.
-    fill : level, optional
-        Level that replaces a missing value; by default 0 in every column.
     role, missing, missing_values, description, learnt
         As for every :class:`Column`; ``missing="indicator"`` adds ``"name=(missing)"`` as a
         level.
@@ -195,8 +185,6 @@ class Numeric(Column):
         privacy cost and determines the column's share of the noise scale.
     unit : str, default=""
         Unit of the values, for display.
-    fill : float, optional
-        Value that replaces a missing one; by default the middle of the typical range.
     thresholds : sequence of float, default=()
         Cut points for sparse trees: a question is whether the value exceeds one of them. By default
         three evenly spaced points of the typical range. Public, never computed from the rows.
@@ -220,7 +208,6 @@ class Numeric(Column):
     _: KW_ONLY
     typical: Bounds | None = None
     unit: str = ""
-    fill: float | None = None
     thresholds: Sequence[float] = ()
 
     def _check(self) -> None:
@@ -234,13 +221,12 @@ class Numeric(Column):
                     f"got ({low:g}, {high:g})"
                 )
             object.__setattr__(self, "typical", (low, high))
-        self._check_reach()
-        if self.fill is not None and not (
-            isinstance(self.fill, Real) and self.bounds[0] <= self.fill <= self.bounds[1]
-        ):
+        low, high = self.usual
+        farthest = max(abs(end) for end in self.bounds)
+        if not farthest < _FARTHEST * (high / 2 - low / 2):
             raise DataError(
-                f"fill of {self._called} must be a number within its bounds "
-                f"({self.bounds[0]:g}, {self.bounds[1]:g}), got {self.fill!r}"
+                f"bounds of {self._called} exceed {_FARTHEST:g} times the half-width of its "
+                f"typical range: declare a wider one than ({low:g}, {high:g})"
             )
         self._check_thresholds()
 
@@ -276,16 +262,6 @@ class Numeric(Column):
         low, high = self.usual
         return tuple(low + (high - low) * k / _PARTS for k in range(1, _PARTS))
 
-    def _check_reach(self) -> None:
-        low, high = self.usual
-        half = high / 2 - low / 2
-        farthest = max(abs(end) for end in self.bounds)
-        if not farthest < _FARTHEST * half:
-            raise DataError(
-                f"bounds of {self._called} exceed {_FARTHEST:g} times the half-width of its "
-                f"typical range: declare a wider one than ({low:g}, {high:g})"
-            )
-
     @property
     def value_bounds(self) -> Bounds:
         """The bounds."""
@@ -301,7 +277,12 @@ class Numeric(Column):
             return None
         bounds = float(numbers.min()), float(numbers.max())
         learnt = ("kind", "bounds", "typical", "missing")
-        typical = _typical_range(numbers, bounds)
+        typical = None  # also if nearly all values are equal
+        for tail in _TAILS:
+            low, high = (float(end) for end in np.quantile(numbers, [tail, 1 - tail]))
+            if low < high:
+                typical = None if (low, high) == bounds else (low, high)
+                break
         return cls(sample.name, bounds, typical=typical, learnt=learnt, **sample.settings)
 
     @property
@@ -313,7 +294,7 @@ class Numeric(Column):
         """Parse numbers, clip them to the bounds and fill in missing values."""
         numbers, strange = cells.read_numbers(values, self.tokens)
         missing = np.isnan(numbers)
-        middle = sum(self.usual) / 2 if self.fill is None else float(self.fill)
+        middle = sum(self.usual) / 2
         clipped = np.clip(np.where(missing, middle, numbers), *self.bounds)
         undeclared = missing if self.missing == "unexpected" else strange
         return cells.Reading(clipped, missing, ~missing & (clipped != numbers), undeclared)
@@ -335,15 +316,6 @@ class Numeric(Column):
         return f"{text}, thresholds {thresholds}" if thresholds else text
 
 
-def _typical_range(numbers: FloatArray, bounds: Bounds) -> Bounds | None:
-    """Range of most values; None if that is the bounds, or if nearly all values are equal."""
-    for tail in _TAILS:
-        low, high = (float(end) for end in np.quantile(numbers, [tail, 1 - tail]))
-        if low < high:
-            return None if (low, high) == bounds else (low, high)
-    return None
-
-
 def _span(pair: Bounds) -> str:
     return f"{pair[0]:,.6g} to {pair[1]:,.6g}"
 
@@ -362,8 +334,6 @@ class Ordered(Levelled):
         All declared values, the least first.
     unknown : {"zero", "refuse"}, default="zero"
         Encoding of another value: the middle, or an error, which reveals something about the rows.
-    fill : level, optional
-        Level that replaces a missing value; by default the middle score.
     role, missing, missing_values, description, learnt
         As for every :class:`Column`.
 
@@ -405,7 +375,7 @@ class YesNo(Ordered):
     name : str
     levels : (level, level), default=("no", "yes")
         Values that mean no and yes in the table, such as ``(0, 1)`` or ``(False, True)``.
-    unknown, fill, role, missing, missing_values, description, learnt
+    unknown, role, missing, missing_values, description, learnt
         As for :class:`Ordered`.
 
     Examples

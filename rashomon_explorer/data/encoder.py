@@ -164,9 +164,11 @@ def read_features(
     for column, label in zip(schema.features, labels, strict=True):
         reading = column.read(reader(column, label))
         if column.refused(reading):
+            rules = {rule: getattr(column, rule, "") for rule in ("missing", "unknown")}
+            refusing = [f"{rule}='refuse'" for rule in rules if rules[rule] == "refuse"]
             raise exceptions.DataError(
                 f"column {column.name!r} holds a value that its declaration does not allow "
-                f"({_rules(column)}): correct it, or declare how to handle it"
+                f"({' and '.join(refusing)}): correct it, or declare how to handle it"
             )
         read.append((column, reading))
     if not quiet:
@@ -178,11 +180,6 @@ def read_features(
         )
         warn_undeclared_cells({column.name: reading.undeclared for column, reading in read})
     return read
-
-
-def _rules(column: Any) -> str:
-    rules = [rule for rule in ("missing", "unknown") if getattr(column, rule, "") == "refuse"]
-    return " and ".join(f"{rule}='refuse'" for rule in rules)
 
 
 def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
@@ -260,6 +257,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
     1  0.0       0.0        0.0
     """
 
+    n_features_in_: int
     frame_attributes: ClassVar[dict[str, Any]] = {ENCODED: True}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -314,7 +312,12 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             self.schema_ = TableSchema(tuple(columns.Numeric(str(name), (-1, 1)) for name in names))
         else:
             self.schema_ = TableSchema.from_schema_or_path(self.schema)
-            self._note_columns(X, find_features(self.schema_, X))
+            positions, labels = find_features(self.schema_, X), column_labels(X)
+            if labels is not None:
+                self.feature_names_in_ = feature_names(labels, positions)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            self.n_features_in_ = len(positions)
         self.feature_groups_ = self.schema_.feature_groups
         return self
 
@@ -372,14 +375,6 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             self, as_pandas(X), dtype=np.float64, ensure_all_finite=False, reset=reset
         )
         return np.asarray(rows)
-
-    def _note_columns(self, X: Any, positions: list[Any]) -> None:
-        labels = column_labels(X)
-        if labels is not None:
-            self.feature_names_in_ = feature_names(labels, positions)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = len(positions)
 
     def _leak(self) -> str:
         return self.schema_.leak

@@ -273,7 +273,7 @@ class TableSchema(ReprMixin):
 
         Its header contains ``name`` and ``kind``, and any of ``low``, ``high``,
         ``typical_low``, ``typical_high``, ``levels`` (separated by ``|``), ``role``, ``missing``,
-        ``missing_values``, ``fill``, ``thresholds`` (separated by ``|``), ``unknown``, ``unit``,
+        ``missing_values``, ``thresholds`` (separated by ``|``), ``unknown``, ``unit``,
         ``description``. An empty cell leaves the setting out.
 
         Raises
@@ -333,9 +333,6 @@ class TableSchema(ReprMixin):
         return [(column.name, column.summary) for column in self.columns]
 
 
-_NAMED_ROLES = ("sensitive", "target")
-
-
 def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
     """Unconfirmed values that were computed from the rows, by column, in every role."""
     return {column.name: tuple(column.learnt) for column in schema.columns if column.learnt}
@@ -343,15 +340,13 @@ def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
 
 def public_part(schema: TableSchema) -> TableSchema:
     """Releasable part; a column with a data-dependent value keeps only its name and role."""
-    return TableSchema([_public_column(column) for column in schema.columns])
-
-
-def _public_column(column: Column) -> Column:
-    if not column.learnt:
-        return column
-    # Whether a proposal ignores a column is data-dependent; the other two roles are the user's.
-    role = column.role if column.role in _NAMED_ROLES else "ignore"
-    return IgnoredColumn(column.name, role=role, description=column.description)
+    columns: list[Column] = []
+    for column in schema.columns:
+        # Whether a proposal ignores a column is data-dependent; the other two roles are the user's.
+        role = column.role if column.role in ("sensitive", "target") else "ignore"
+        bare = IgnoredColumn(column.name, role=role, description=column.description)
+        columns.append(bare if column.learnt else column)
+    return TableSchema(columns)
 
 
 def labels_unconfirmed(schema: TableSchema | None) -> bool:

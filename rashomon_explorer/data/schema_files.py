@@ -151,7 +151,6 @@ _PLAIN: Mapping[str, Callable[[str], Any]] = {
     "role": str,
     "missing": str,
     "missing_values": _several,
-    "fill": _one,
     "thresholds": _numbers,
     "unknown": str,
     "unit": str,

@@ -20,12 +20,7 @@ from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.encoder import (
-    UnitEncoder,
-    declared_labels,
-    encoded_rows,
-    find_features,
-)
+from rashomon_explorer.data.encoder import UnitEncoder, declared_labels, encoded_rows, find_features
 from rashomon_explorer.estimators.pipelines import privacy_leaks
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.measures.inputs import preprocessing

@@ -274,9 +274,17 @@ class ModelSet(ReprMixin):
                 "a release selected by private rows is not private: select from the curator's "
                 "set, which then states that it has no guarantee"
             )
+        guarantee = self.guarantee
+        if guarantee.holds and private:
+            guarantee = no_guarantee(
+                f"models were chosen ({rule}) in a way that may have read private rows"
+            )
+        elif guarantee.holds:
+            stated = f"models were chosen ({rule}) without regard to private rows"
+            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, stated))
         return replace(  # type: ignore[type-var]
             self,
-            guarantee=_selected_guarantee(self.guarantee, rule, private),
+            guarantee=guarantee,
             steps=(*self.steps, f"{rule}, {len(indices)} of {self.n_draws}"),
             **self._at(indices),
         )
@@ -287,15 +295,6 @@ class ModelSet(ReprMixin):
     def _at(self, indices: ModelIndices) -> dict[str, Any]:
         """Fields with one entry for each model, at the given indices."""
         raise NotImplementedError
-
-
-def _selected_guarantee(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
-    if not guarantee.holds:
-        return guarantee
-    if private:
-        return no_guarantee(f"models were chosen ({rule}) in a way that may have read private rows")
-    stated = f"models were chosen ({rule}) without regard to private rows"
-    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
 
 
 class CuratorSet(ModelSet):

@@ -33,6 +33,10 @@ def predictor_set(
     unknown = bool(np.isnan(losses).all())
     if not unknown and not np.isfinite(losses).all():
         raise ValueError(f"{loss} of model {int(np.argmin(np.isfinite(losses)))} is not finite")
+    if names is None:
+        names = [f"model {k}" for k in range(len(models))]
+    if isinstance(names, str) or len(names) != len(models):
+        raise ValueError(f"names must hold one for each of {len(models)} models, got {names!r}")
     best = 0 if unknown else int(np.argmin(losses))
     best_loss = float(losses[best])
     return PredictorSet(
@@ -43,7 +47,7 @@ def predictor_set(
         psi=np.inf if psi is None and unknown else _threshold(psi, losses, best_loss),
         task="classification" if classes else "regression",
         classes=tuple(np.asarray(classes).tolist()),
-        names=_model_names(len(models), names),
+        names=tuple(str(name) for name in names),
         loss="unknown" if unknown else loss,
         complete=complete,
     )
@@ -93,15 +97,6 @@ def _threshold(psi: float | None, losses: FloatArray, least: float) -> float:
     while (losses > least + largest).any():
         largest = float(np.nextafter(largest, np.inf))
     return largest
-
-
-def _model_names(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the models, by default their numbers."""
-    if names is None:
-        return tuple(f"model {k}" for k in range(count))
-    if isinstance(names, str) or len(names) != count:
-        raise ValueError(f"names must hold one for each of {count} models, got {names!r}")
-    return tuple(str(name) for name in names)
 
 
 def model_losses(

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,39 +15,6 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets import predictions
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.predictor import PredictorSet
-
-
-def tree_set(
-    trees: Sequence[Node],
-    losses: FloatArray,
-    *,
-    loss: str,
-    psi: float | None,
-    classes: Sequence[Any],
-    feature_names: Sequence[str] = (),
-    names: Sequence[str],
-    complete: bool | None,
-) -> PredictorSet:
-    """Set of trees, by default complete up to the largest excess loss."""
-    if not trees:
-        raise ValueError("there are no trees in the source")
-    if complete is None:
-        excess = float(losses.max() - losses.min())
-        complete = psi is None or math.isnan(excess) or psi <= excess
-    models = DecisionTrees(tuple(trees), len(classes), tuple(feature_names))
-    return predictions.predictor_set(
-        models, losses, loss=loss, psi=psi, classes=classes, names=names, complete=complete
-    )
-
-
-def read_json(source: str | PathLike[str]) -> Any:
-    """Content of a JSON file."""
-    with open(source, encoding="utf-8") as file:
-        try:
-            return json.load(file)
-        except ValueError as error:
-            raise DataError(f"{source} is not a JSON file: {error}") from error
-
 
 _TREEFARMS_CRITERIA = ("objective", "loss")
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
@@ -125,10 +93,13 @@ def from_treefarms(
     if criterion not in _TREEFARMS_CRITERIA:
         raise ValueError(f"criterion must be one of {[*_TREEFARMS_CRITERIA]}, got {criterion!r}")
     if isinstance(source, str | PathLike):
-        content = read_json(source)
+        try:
+            content = json.loads(Path(source).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DataError(f"{source} is not a JSON file: {error}") from error
     else:  # a fitted TREEFARMS and its model set have a trie
-        models = getattr(source, "model_set", source)
-        content = models.to_trie() if hasattr(models, "to_trie") else source
+        model_set = getattr(source, "model_set", source)
+        content = model_set.to_trie() if hasattr(model_set, "to_trie") else source
     read = list(_reader(content)(content))
     labels = _labels([tree for tree, _ in read]) if classes is None else tuple(classes)
     names = tuple(feature_names or ())
@@ -138,26 +109,30 @@ def from_treefarms(
             trees.append(_treefarms_node(tree, labels, names))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"tree {number} cannot be read: {error!r}") from error
+    if not trees:
+        raise ValueError("there are no trees in the source")
+    models = DecisionTrees(tuple(trees), len(labels), names)
     if losses is None:
         values, name = _values(read, criterion), criterion
     else:
         values, name = predictions.known_losses(losses, len(read)), "given"
     if X is not None or y is not None:
-        errors = _errors(trees, X, y, labels, names)
-        _check_errors(errors, read, y)
+        errors = _errors(models, X, y, labels, read)
         if np.isnan(values).all():
             values, name = errors, "zero_one"
     # A list has no objective: nothing says by which loss, and up to which, it was enumerated.
     by_objective = name == "objective" and not np.isnan(values).all()
-    return tree_set(
-        trees,
+    if complete is None:
+        excess = float(values.max() - values.min())
+        complete = by_objective and (psi is None or math.isnan(excess) or psi <= excess)
+    return predictions.predictor_set(
+        models,
         values,
         loss=name,
         psi=psi,
         classes=labels,
-        feature_names=names,
         names=[f"tree {k}" for k in range(len(trees))],
-        complete=complete if by_objective else bool(complete),
+        complete=complete,
     )
 
 
@@ -208,23 +183,17 @@ def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
     return nodes[0][0]
 
 
-def _errors(
-    trees: Sequence[Node], X: Any, y: Any, classes: tuple[Any, ...], names: tuple[str, ...]
-) -> FloatArray:
-    if X is None or y is None:
-        raise ValueError("give both X and y: rows, and the label of each")
-    if not trees:
-        raise ValueError("there are no trees in the source")
-    scores = DecisionTrees(tuple(trees), len(classes), names).scores(X)
-    return predictions.model_losses(scores, y, classes=classes, loss="zero_one", certain=True)[0]
-
-
 def _values(read: list[Found], name: str) -> FloatArray:
     """Known values of the trees; NaN where one is missing."""
     return np.array([float(values.get(name, np.nan)) for _, values in read])
 
 
-def _check_errors(errors: FloatArray, read: list[Found], y: Any) -> None:
+def _errors(models: DecisionTrees, X: Any, y: Any, classes: Any, read: list[Found]) -> FloatArray:
+    """Error rates of the trees; raise if the source states others."""
+    if X is None or y is None:
+        raise ValueError("give both X and y: rows, and the label of each")
+    scores = models.scores(X)
+    errors = predictions.model_losses(scores, y, classes=classes, loss="zero_one", certain=True)[0]
     stated = _values(read, "loss")
     differs = np.abs(errors - stated) > 0.5 / len(y)
     if differs.any():
@@ -234,6 +203,7 @@ def _check_errors(errors: FloatArray, read: list[Found], y: Any) -> None:
             f"{stated[tree]:.4f} in the source: give the rows that the trees were fitted to, with "
             "the columns in their order, and labels by classes="
         )
+    return errors
 
 
 def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:

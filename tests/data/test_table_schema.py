@@ -18,7 +18,7 @@ SCHEMA = TableSchema(
         IgnoredColumn("id"),
         Numeric("age", (18, 100), typical=(20, 70), unit="years", missing="indicator"),
         Categorical("home", ["own", "rent"], unknown="other", description='"quoted"\n\x7f'),
-        Ordered("grade", [1, 2, 3], missing="fill", fill=2, missing_values=[-9, "none"]),
+        Ordered("grade", [1, 2, 3], missing="fill", missing_values=[-9, "none"]),
         YesNo("marital-status ü.", (False, True)),
         IgnoredColumn("sex", role="sensitive"),
         YesNo("repaid", role="target", learnt=["levels"]),
@@ -71,22 +71,21 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         SCHEMA.save(tmp_path / name, overwrite=True)
     dictionary = tmp_path / "a.csv"
     dictionary.write_text(
-        "Variable,Type,Min,Max,Typical low,Typical high,Values,Role,Missing,Missing values,Fill\n"
-        "age,numeric,18,100,20,70,,,indicator,-1|-9,40\n"
+        "Variable,Type,Min,Max,Typical low,Typical high,Values,Role,Missing,Missing values\n"
+        "age,numeric,18,100,20,70,,,indicator,-1|-9\n"
         "\n"
-        "grade,ordered,,,,,1|2|3,,fill,,2\n"
-        "code,categorical,,,,,01|02,sensitive,,,\n"
+        "grade,ordered,,,,,1|2|3,,fill,\n"
+        "code,categorical,,,,,01|02,sensitive,,\n"
     )
     assert TableSchema.load(dictionary) == TableSchema(
         [
             Numeric(
-                "age", (18, 100), typical=(20, 70), missing="indicator", missing_values=[-1, -9],
-                fill=40.0,
+                "age", (18, 100), typical=(20, 70), missing="indicator", missing_values=[-1, -9]
             ),
-            Ordered("grade", [1, 2, 3], missing="fill", fill=2.0),
+            Ordered("grade", [1, 2, 3], missing="fill"),
             Categorical("code", ["01", "02"], role="sensitive"),
         ]
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

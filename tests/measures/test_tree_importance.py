@@ -9,8 +9,8 @@ import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer import measures as m
-from rashomon_explorer.sets.models.trees import Leaf, Split
-from rashomon_explorer.sets.treefarms import tree_set
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.predictions import predictor_set
 from rashomon_explorer.trees import CountedTrees
 from tests.measures.test_model_reliance import shapley, switched_loss
 
@@ -31,8 +31,8 @@ def drawn(table):
 def some_trees(*trees, columns, n_classes=2):
     kind = {"loss": "zero_one", "psi": None, "complete": False, "names": [*"ab"[: len(trees)]]}
     names = tuple(f"x{j}" for j in range(columns))
-    zeros = np.zeros(len(trees))
-    return tree_set(trees, zeros, feature_names=names, classes=range(n_classes), **kind)
+    models = DecisionTrees(trees, n_classes, names)
+    return predictor_set(models, np.zeros(len(trees)), classes=range(n_classes), **kind)
 
 
 def comparing(n_classes=2):
