@@ -43,8 +43,7 @@ _VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("classes", "named"), [(2, True), (3, False)])
 def test_fitted_linear_classifiers_have_coefficients_and_their_measures(classes, named):
     X, y = iris(classes, named)
     models = several(LogisticRegression, X, y, max_iter=5000)
@@ -84,8 +83,7 @@ def test_models_that_are_not_linear_in_the_rows_are_refused(model):
             call()
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("classes", "named"), [(2, True), (3, False)])
 def test_fitted_trees_have_text_shap_and_reliance(classes, named):
     X, y = iris(classes, named)
     models = several(DecisionTreeClassifier, X, y)

@@ -115,8 +115,9 @@ def test_onnx_predicts_the_same_for_long_rows_too(name, scale):
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
-@pytest.mark.parametrize("standardize", ["private", None])
-@pytest.mark.parametrize("classes", [["no", "yes"], [1, 2, 3]])
+@pytest.mark.parametrize(
+    ("classes", "standardize"), [(["no", "yes"], "private"), ([1, 2, 3], None)]
+)
 def test_one_private_model_is_handed_on(classes, standardize):
     y = np.asarray(classes)[RNG.integers(len(classes), size=len(ROWS))]
     clf = DPClassifier(

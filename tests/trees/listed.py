@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.trees import CountedTrees
 
 # Features, most leaves, most depth, labels; whether a column is constant and one repeated. Costs.
-TWO, THREE = [[0, 2], [5, 0]], [[0, 1, 4], [2, 0, 0], [7, 3, 0]]
+TWO, THREE = ((0, 2), (5, 0)), ((0, 1, 4), (2, 0, 0), (7, 3, 0))
 CLASSES = [
     ((2, 4, None, 2, False), None),
     ((3, 4, None, 2, True), None),
@@ -111,14 +112,21 @@ class Listing:
         return rates.max(axis=0) - rates.min(axis=0)
 
 
+@cache
+def _class_and_labels(m, leaves, depth, n_labels):
+    trees = whole_class(m, leaves, depth, n_labels)
+    rows = list(product((0, 1), repeat=m))
+    return trees, np.array([[says(tree, row) for row in rows] for tree in trees])
+
+
 def listing(shape, seed=0, penalty=0.0, costs=None):
     """List the class (features, leaves, depth, labels, idle columns) on a small table."""
     m, leaves, depth, n_labels, idle = shape
     X, y = some_rows(seed, m=m, n_labels=n_labels, idle=idle and m > 1)
     settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": penalty, "costs": costs}
     counted = CountedTrees(X, y, classes=range(n_labels), **settings)
-    trees = whole_class(m, leaves, depth, n_labels)
-    labels = np.array([[says(tree, row) for row in X] for tree in trees])
+    trees, by_row = _class_and_labels(m, leaves, depth, n_labels)
+    labels = by_row[:, X @ (1 << np.arange(m)[::-1])]
     if costs is None or isinstance(costs, dict):
         by_label = np.array([(costs or {}).get(label, 1) for label in range(n_labels)])
         matrix = by_label[:, None] * (1 - np.eye(n_labels, dtype=int))

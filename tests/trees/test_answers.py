@@ -29,8 +29,7 @@ def least(losses, mask):
 
 
 @pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("penalty", [0.0, 0.04])
+@pytest.mark.parametrize(("seed", "penalty"), [(0, 0.0), (1, 0.04)])
 class TestBruteForce:
     def test_every_flip_and_the_best_tree_that_predicts_it(self, shape, costs, seed, penalty):
         known = listing(shape, seed, penalty, costs)
@@ -82,7 +81,7 @@ class TestBruteForce:
             assert known.loss_of(tree) == pytest.approx(wanted, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_feature_that_is_tested_in_an_empty_branch_alone_gives_no_better_tree(seed):
     """Fifteen thousand trees, of which many test a feature only where no row comes."""
     known = listing((4, 6, 3, 2, True), seed, 0.01)
@@ -93,8 +92,7 @@ def test_a_feature_that_is_tested_in_an_empty_branch_alone_gives_no_better_tree(
 
 
 @pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("many", [2, 3])
+@pytest.mark.parametrize(("seed", "many"), [(0, 2), (1, 3)])
 def test_the_front_of_losses_and_gaps(shape, costs, seed, many):
     known = listing(shape, seed, 0.02, costs)
     counted, losses = known.counted, known.losses

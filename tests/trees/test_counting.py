@@ -52,8 +52,7 @@ def test_sizes_of_the_class_are_those_of_its_list(shape):
 
 
 @pytest.mark.parametrize(("shape", "costs"), CASES, ids=str)
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("penalty", [0.0, 0.03])
+@pytest.mark.parametrize(("seed", "penalty"), [(0, 0.0), (1, 0.03)])
 def test_counts_draws_and_the_best_tree_are_those_of_the_list(shape, costs, seed, penalty):
     known = listing(shape, seed, penalty, costs)
     counted, losses = known.counted, known.losses
@@ -261,8 +260,7 @@ def is_listed(tree, X, y):
 
 
 @pytest.mark.parametrize("shape", [(2, 4, None), (3, 4, None), (3, 5, 2), (4, 3, None)], ids=str)
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize(("seed", "idle"), [(0, False), (1, True), (2, False), (3, True)])
 def test_counts_are_those_of_the_list(shape, seed, idle):
     m, leaves, depth = shape
     X, y = some_rows(seed, m=m, idle=idle)
