@@ -244,25 +244,20 @@ def from_estimators(
 
 
 def fitted_models(models: tuple[Any, ...], y: ArrayLike) -> fitted.FittedModels:
-    """Fitted estimators with their classes; raise if they do not fit together."""
-    return fitted.FittedModels(models, _classes(models, y))
-
-
-def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
-    """Classes of the models and of y; empty for regression."""
+    """Fitted estimators with their classes and those of y; raise if they do not fit together."""
     for k, model in enumerate(models):
         if isinstance(model, type) or not hasattr(model, "predict"):
             raise TypeError(f"model {k} cannot predict: expected a fitted model, got {model!r}")
     regressors = [_regresses(model) for model in models]
     if all(regressors):
-        return ()
+        return fitted.FittedModels(models, ())
     if any(regressors):
         raise TypeError("models must be all classifiers or all regressors, got both")
     labels = [getattr(model, "classes_", None) for model in models]
     classes = sort_labels(*([part for part in labels if part is not None] or [y]))
     if len(classes) < 2:
         raise ValueError(f"at least two classes are needed, got {list(classes)}")
-    return classes
+    return fitted.FittedModels(models, classes)
 
 
 def _regresses(model: Any) -> bool:

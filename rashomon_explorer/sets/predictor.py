@@ -115,8 +115,6 @@ class PredictorModels(ModelSet):
 
     def text(self, draw: int) -> str:
         """Write one of the trees as text, one line per node."""
-        if isinstance(self.models, fitted.FittedModels) and not self.classes:
-            return self.models.regression_text(draw)
         trees = self.decision_trees
         return written.as_text(trees.trees[draw], trees.feature_names, self.classes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -45,11 +44,10 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     [[0.333, 0.0], [0.0, 0.333], [0.0, 0.667]]
     """
     check_all_labels(counted)
-    room = _Room.from_counted(counted)
     size, labels = counted.rows.counts.shape
     losses = np.full((size, labels), np.inf)
     for label in range(labels):
-        costs, sets = _leaf_costs(counted, room, label)
+        costs, sets = _leaf_costs(counted, label)
         _spread(costs, sets, size, losses[:, label])
     return np.asarray(losses[counted.rows.pattern_index])
 
@@ -188,54 +186,37 @@ def best_using(counted: CountedTrees, feature: int) -> Node:
 _NOTHING = 1e-12
 
 
-@dataclass(frozen=True)
-class _Room:
-    """Cost of the rest of a tree outside each set of rows, and errors in units of rows."""
-
-    base: float
-    allowed: list[NDArray[np.float64]]
-
-    @classmethod
-    def from_counted(cls, counted: CountedTrees) -> _Room:
-        """Compute allowances for a limit above all trees: they give the least cost elsewhere."""
-        n, penalty = counted.unit, counted.leaf_penalty
-        leaves = np.arange(1, counted.trees.most_leaves + 1)
-        base = n * (2.0 + penalty * counted.trees.most_leaves)
-        limit = base - n * penalty * leaves
-        return cls(base, lattice.allowances(counted.levels, counted.least_errors, limit))
-
-    def cost(self, depth: int, leaves: int) -> FloatArray:
-        """Least cost (N,) outside a set, for so many leaves below it; ∞ if there is no tree."""
-        allowed = self.allowed[depth][:, leaves - 1]
-        return np.where(allowed >= 0, self.base - allowed, np.inf)
-
-
-def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatArray, list[int]]:
+def _leaf_costs(counted: CountedTrees, label: int) -> tuple[FloatArray, list[int]]:
     """Least cost of a tree with each leaf that could have a label, and the set of the leaf."""
     masks = counted.rows.masks
+    n, penalty, most = counted.unit, counted.leaf_penalty, counted.trees.most_leaves
+    # Allowances for a limit above all trees give the least cost of the rest of a tree.
+    base = n * (2.0 + penalty * most)
+    limit = base - n * penalty * np.arange(1, most + 1)
     costs: list[FloatArray] = []
     sets: list[int] = []
-    for depth, level in enumerate(counted.levels):
+    every_allowance = lattice.allowances(counted.levels, counted.least_errors, limit)
+    for level, allowed in zip(counted.levels, every_allowance, strict=True):
+        rest = np.where(allowed >= 0, base - allowed, np.inf)  # ∞ if there is no tree
         leaf_errors = lattice.label_errors(level, level.totals)[:, label].astype(float)
-        leaf = leaf_errors + room.cost(depth, 1)
-        if room.allowed[depth].shape[1] < 2:
+        leaf = leaf_errors + rest[:, 0]
+        sets += level.sets
+        if allowed.shape[1] < 2:
             costs.append(leaf)
-            sets += level.sets
             continue
-        around = room.cost(depth, 2)
+        around = rest[:, 1]
         idle = np.where(level.spare > 0, leaf_errors + around, np.inf)
         costs.append(np.minimum(leaf, idle))
-        sets += level.sets
-        rest = [k for k in range(level.totals.shape[1]) if k != label]
+        others = [k for k in range(level.totals.shape[1]) if k != label]
         yes, no = lattice.leaf_errors(level)
         for mine, sibling, has_it in ((yes, no, True), (no, yes, False)):
-            both = mine[..., label] + sibling[..., rest].min(axis=2) + around[:, None]
+            both = mine[..., label] + sibling[..., others].min(axis=2) + around[:, None]
             node, feature = np.nonzero(level.cuts & np.isfinite(both))
             costs.append(both[node, feature])
             for subset, column in zip(node.tolist(), feature.tolist(), strict=True):
                 having = level.sets[subset] & masks[column]
                 sets.append(having if has_it else level.sets[subset] ^ having)
-    return np.concatenate(costs) / counted.unit, sets
+    return np.concatenate(costs) / n, sets
 
 
 def _spread(losses: FloatArray, sets: list[int], size: int, result: FloatArray) -> None:

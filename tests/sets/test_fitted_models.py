@@ -119,15 +119,6 @@ def test_thresholds_send_every_double_the_way_that_scikit_learn_sends_it():
     assert (plain != singles).any()  # control: some doubles do change sides
 
 
-def test_regression_trees_have_text():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    tree, line = DecisionTreeRegressor(max_depth=1).fit(X, y), Ridge().fit(X, y)
-    models = from_estimators([tree, line], X, y)
-    assert "bmi <=" in models.text(0) or "s5 <=" in models.text(0)
-    with pytest.raises(TypeError, match="Ridge is no decision tree"):
-        models.text(1)
-
-
 def test_other_models_have_no_trees():
     X, y = iris()
     boosted = from_estimators([GradientBoostingClassifier(n_estimators=2).fit(X, y)], X, y)

@@ -107,17 +107,6 @@ class FittedModels:
         """Return the models at the given indices."""
         return replace(self, estimators=tuple(self.estimators[index] for index in indices))
 
-    def regression_text(self, draw: int) -> str:
-        """Text of a regression tree; raise TypeError for any other model."""
-        model = self.estimators[draw]
-        if not hasattr(model, "tree_"):
-            raise TypeError(f"{type(model).__name__} is no decision tree: use scores")
-        # Local import: scikit-learn is slow to import.
-        from sklearn.tree import export_text
-
-        names = getattr(model, "feature_names_in_", None)
-        return str(export_text(model, feature_names=None if names is None else list(names)))
-
     @property
     def coef(self) -> FloatArray:
         """Coefficients with the intercept last, of linear models of one shape."""
