@@ -150,7 +150,9 @@ def plan_ellipsoid(request: Request, margin: float | None = None) -> Plan:
     mu = _SAFE * request.gaussian_mu
     centre, hessian_mu = _shared(constants, psi, request.radius, mu, request.zero_loss)
     proved = _proved(request, centre)
-    size = _margin(psi, centre, proved) if margin is None else float(margin)
+    size = proved if margin is None else float(margin)
+    if margin is None and psi > 0 and proved < _WORTH_PROVING:
+        size = min(_MOST, max(_LEAST, 1 - centre.excess / (_LOOSE * psi)))
     guarantee = ellipsoid_guarantee(centre, hessian_mu)
     return Plan(
         request=request,
@@ -218,12 +220,6 @@ def _proved(request: Request, centre: centres.Centre) -> float:
         return 0.0
     excess = centres.excess_quantile(centre, constants, (1 - WANTED) / 2)
     return proved_margin(psi=request.psi, ridge=constants.m, bend=bend, excess=excess)
-
-
-def _margin(psi: float, centre: centres.Centre, proved: float) -> float:
-    if psi == 0 or proved >= _WORTH_PROVING:
-        return proved
-    return min(_MOST, max(_LEAST, 1 - centre.excess / (_LOOSE * psi)))
 
 
 @dataclass(frozen=True)

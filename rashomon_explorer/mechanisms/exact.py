@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
@@ -107,7 +106,14 @@ class ExactSampler:
         while True:
             theta, floor, proposed = candidates.take(size, rng)
             losses = target.problem.value(theta)
-            keep = _thin(target, losses, floor, rng)
+            # A model may lie below the numerical minimum, by no more than its certified gap.
+            excess = np.maximum(losses - target.problem.minimum.value, 0.0)
+            if (floor > excess).any():
+                raise EnvelopeError(
+                    "a loss lies below its certified bound: the draws would not be exact; please "
+                    "report the problem's n, p and settings"
+                )
+            keep = accept(target.energy(floor) - target.energy(excess), rng)
             refused = 0 if keep.any() else refused + proposed
             if self.patience is not None and refused > patience:
                 raise SamplerError(_hopeless(target, patience))
@@ -118,19 +124,6 @@ class ExactSampler:
 def patience_for(p: int, most: int = USUAL_PATIENCE) -> int:
     """Rejected proposals in a row after which the sampler gives up, from public numbers."""
     return min(most, max(_LEAST_PATIENCE, _MOST_WORK // p**2))
-
-
-def _thin(
-    target: GibbsTarget, losses: FloatArray, floor: FloatArray, rng: np.random.Generator
-) -> Mask:
-    # A model may lie below the numerical minimum, by no more than its certified gap.
-    excess = np.maximum(losses - target.problem.minimum.value, 0.0)
-    if (floor > excess).any():
-        raise EnvelopeError(
-            "a loss lies below its certified bound: the draws would not be exact; please report "
-            "the problem's n, p and settings"
-        )
-    return accept(target.energy(floor) - target.energy(excess), rng)
 
 
 def _hopeless(target: GibbsTarget, patience: int) -> str:
@@ -243,19 +236,17 @@ def _sampler(plan: Plan) -> ExactSampler:
 
 def assuming_draws(plan: Plan) -> Plan:
     """Plan whose guarantee states how likely its draws may give up."""
-    assumptions = (*plan.guarantee.assumptions, _giving_up_assumption(_sampler(plan), plan))
+    sampler, stated = _sampler(plan), "exact draws never give up; their running time has no bound"
+    if sampler.patience is not None:
+        bound = sampler.giving_up(plan.p, plan.beta, plan.law_threshold, plan.n_draws)
+        power = math.ceil(math.log10(bound)) if bound > 0 else -300
+        chance = f"probability at most 1e{max(power, -300)}, for all rows)"
+        if bound > _WORTH_SAYING:
+            chance = "no useful bound on the probability is known)"
+        after = sampler.rejections(plan.p)
+        stated = f"exact draws did not give up (after {after:,} proposals; {chance}"
+    assumptions = (*plan.guarantee.assumptions, stated)
     return replace(plan, guarantee=replace(plan.guarantee, assumptions=assumptions))
-
-
-def _giving_up_assumption(sampler: ExactSampler, plan: Plan) -> str:
-    if sampler.patience is None:
-        return "exact draws never give up; their running time has no bound"
-    after = f"exact draws did not give up (after {sampler.rejections(plan.p):,} proposals; "
-    bound = sampler.giving_up(plan.p, plan.beta, plan.law_threshold, plan.n_draws)
-    if bound > _WORTH_SAYING:
-        return after + "no useful bound on the probability is known)"
-    power = math.ceil(math.log10(bound)) if bound > 0 else -300
-    return after + f"probability at most 1e{max(power, -300)}, for all rows)"
 
 
 def _temperature_sentence(plan: Plan) -> str:

@@ -224,8 +224,15 @@ def last_iterate_guarantee(
 
 def least_square(shift: float, n_steps: int, contraction: float, diameter: float) -> float:
     """S of :func:`last_iterate_guarantee` for gradients that move by ``shift`` in a step."""
-    shifted = shift**2 * _contracted_steps(contraction, n_steps)
-    return min(shifted, least_shift(diameter, shift, n_steps))
+    # (1 − c^N)/(1 + c^N) · (1 + c)/(1 − c), by hyperbolic tangents so that c → 1 gives N.
+    half = -math.log(contraction) / 2 if contraction > 0 else math.inf
+    if half == math.inf or n_steps == 0:
+        factor = float(min(n_steps, 1))
+    elif half * n_steps < 1e-9:  # tanh(x) is x to more than a double's digits
+        factor = float(n_steps)
+    else:
+        factor = float(np.tanh(half * n_steps) / np.tanh(half))
+    return min(shift**2 * factor, least_shift(diameter, shift, n_steps))
 
 
 def least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) -> float:
@@ -235,13 +242,3 @@ def least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) ->
     best = diameter / shift  # the k at which it is least
     counts = (min(max(k, 1), most) for k in (math.floor(best), math.ceil(best)))
     return min((diameter + k * shift) ** 2 / (k * n_batches) for k in counts)
-
-
-def _contracted_steps(contraction: float, n_steps: int) -> float:
-    """(1 − c^N)/(1 + c^N) · (1 + c)/(1 − c), by hyperbolic tangents so that c → 1 gives N."""
-    if contraction == 0 or n_steps == 0:
-        return float(min(n_steps, 1))
-    half = -math.log(contraction) / 2
-    if half * n_steps < 1e-9:  # tanh(x) is x to more than a double's digits
-        return float(n_steps)
-    return float(np.tanh(half * n_steps) / np.tanh(half))

@@ -83,7 +83,8 @@ def plan_trees(request: TreeRequest) -> Plan:
     beta = coldest(eta, n, psi, leaves_loss, request.walk_rounding)
     one_tree = n_draws == 1 and request.hit_rate > 0
     law_psi = 0.0 if one_tree else _law_psi(log_size, beta, psi, request.hit_rate)
-    excess = law_psi + log_size / beta + _beyond(log_size) * (1 + leaves_loss)
+    beyond = math.exp(min(0.0, log_size - energy_cap(log_size)))  # mass of trees beyond the cap
+    excess = law_psi + log_size / beta + beyond * (1 + leaves_loss)
     plan = Plan(
         request=request,
         mechanism="counted_trees",
@@ -219,8 +220,3 @@ def _hit_rate(log_size: float, beta: float, above: float) -> float:
 def _log_others(log_size: float) -> float:
     """log(T − 1), or −∞ for a class of one tree."""
     return log_size + math.log1p(-math.exp(-log_size)) if log_size > 0 else -math.inf
-
-
-def _beyond(log_size: float) -> float:
-    """Bound on the total probability of all trees beyond the cap."""
-    return math.exp(min(0.0, log_size - energy_cap(log_size)))

@@ -1,6 +1,5 @@
 """The last state of noisy steps, on all rows or on batches of a fixed size."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -147,7 +146,12 @@ def calibrated(request: Request, steps: LastState, size: int) -> LastSampled:
         )
 
     def affordable(noise: float) -> bool:
-        return _ratio(guarantee(noise), request, one_model.orders(request)) <= 1
+        cost, orders = guarantee(noise), one_model.orders(request)
+        if not orders:
+            return cost.epsilon(request.delta) / request.epsilon <= 1
+        if cost.curve is None:
+            return max(order * cost.rho / most for order, most in orders) <= 1
+        return max(cost.curve.renyi(order) / most for order, most in orders) * _SAFE <= 1
 
     # More noise always costs less.
     low, noise = double(lambda noise: not affordable(noise), steps.noise)
@@ -158,12 +162,3 @@ def calibrated(request: Request, steps: LastState, size: int) -> LastSampled:
     excess = last_state_excess(steps.pace, constants.m, square, steps.n_steps, **reach)
     known = steps.pace, noise, steps.n_steps, excess, guarantee(noise)
     return LastSampled(*known, batch_size=size, n=request.n)
-
-
-def _ratio(guarantee: Guarantee, request: Request, orders: Sequence[tuple[float, float]]) -> float:
-    """Ratio of the cost to the budget."""
-    if not orders:
-        return guarantee.epsilon(request.delta) / request.epsilon
-    if guarantee.curve is None:
-        return max(order * guarantee.rho / most for order, most in orders)
-    return max(guarantee.curve.renyi(order) / most for order, most in orders) * _SAFE

@@ -243,7 +243,9 @@ def plan_iterated(
         raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
 
     def one(count: int, failure: float) -> LocalisationPlan:
-        prices = _adding_up(epsilon, [2.0**i / (2.0**count - 1) for i in range(count)])
+        prices = [epsilon * (2.0**i / (2.0**count - 1)) for i in range(count)]
+        while math.fsum(prices) > epsilon:  # the last one absorbs the rounding error
+            prices[-1] = math.nextafter(prices[-1], 0.0)
         stages = planned_stages(constants, domain, prices, failure, start=math.inf)
         return LocalisationPlan.of(constants, domain, stages, failure)
 

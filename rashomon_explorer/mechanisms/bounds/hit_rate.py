@@ -90,7 +90,16 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
     validation.check_nonnegative(psi=psi, width=width)
     if psi == 0 or width == 0:
         return guaranteed_hit_rate(p, beta, psi)
-    log_outside = np.logaddexp(_log_rise(p, beta, psi, width), _log_beyond(p, beta, psi, width))
+    beyond = np.linspace(0, width, _CELLS + 1)
+    growth = p * np.log1p(beyond / psi)
+    # Each cell: its exact volume, times the density at its near end, where it is largest.
+    volume = growth[1:] + np.log(-np.expm1(growth[:-1] - growth[1:]))
+    log_outside = float(logsumexp(volume - beta * beyond[:-1] ** 2 / (2 * width)))
+    share = guaranteed_hit_rate(p, beta, psi + width)
+    if share == 0:
+        return 0.0
+    log_linear = p * np.log1p(width / psi) - beta * width / 2 + np.log(1 / share - 1)
+    log_outside = float(np.logaddexp(log_outside, log_linear))
     return float(1 / (1 + np.exp(log_outside))) if log_outside < _LARGEST_LOG else 0.0
 
 
@@ -110,23 +119,6 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
     gamma = psi / p * np.linspace(0, 1, _CELLS)
     bounds = 1 - gammaincc(p, beta * gamma) - p * gamma / psi
     return max(0.0, float(bounds.max()))
-
-
-def _log_rise(p: int, beta: float, psi: float, width: float) -> float:
-    """Log of a bound on the mass where the smooth threshold bends, relative to G's."""
-    beyond = np.linspace(0, width, _CELLS + 1)
-    growth = p * np.log1p(beyond / psi)
-    # Each cell: its exact volume, times the density at its near end, where it is largest.
-    volume = growth[1:] + np.log(-np.expm1(growth[:-1] - growth[1:]))
-    return float(logsumexp(volume - beta * beyond[:-1] ** 2 / (2 * width)))
-
-
-def _log_beyond(p: int, beta: float, psi: float, width: float) -> float:
-    """Log of the mass beyond ψ + s, where the smooth threshold is linear, relative to G's."""
-    share = guaranteed_hit_rate(p, beta, psi + width)
-    if share == 0:
-        return np.inf
-    return float(p * np.log1p(width / psi) - beta * width / 2 + np.log(1 / share - 1))
 
 
 _STEPS = 4000
@@ -207,16 +199,14 @@ class ExcessLaw:
         y = self.beta * np.maximum(np.asarray(excess, dtype=float), 0.0)
         x, a = self.beta * self.psi, self.shape
         inside = self.hit_rate * (np.minimum(y, x) / x) ** a if x > 0 else np.zeros_like(y)
-        return np.where(y <= x, inside, 1 - self._tail(np.maximum(y, x)))
-
-    def _tail(self, y: FloatArray) -> FloatArray:
-        """P(βe > y) = Q(a, y)/Q(a + 1, βψ) for y ≥ βψ, Q the upper incomplete gamma function."""
-        x, a = self.beta * self.psi, self.shape
-        inside_mass = gammaincc(a + 1, x)
-        if inside_mass > _SMALLEST:
-            return np.asarray(gammaincc(a, y) / inside_mass)
-        beyond = np.array([1 / _hit_rate(self.twice_shape, value) - 1 for value in y.ravel()])
-        return self.hit_rate * beyond.reshape(y.shape) * np.exp(a * np.log(y / x) - (y - x))
+        above = np.maximum(y, x)
+        # P(βe > y) = Q(a, y)/Q(a + 1, βψ) for y ≥ βψ, Q the upper incomplete gamma function.
+        mass = gammaincc(a + 1, x)
+        if mass > _SMALLEST:
+            return np.where(y <= x, inside, 1 - gammaincc(a, above) / mass)
+        beyond = np.array([1 / _hit_rate(self.twice_shape, value) - 1 for value in above.ravel()])
+        decay = np.exp(a * np.log(above / x) - (above - x))
+        return np.where(y <= x, inside, 1 - self.hit_rate * beyond.reshape(y.shape) * decay)
 
 
 def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:

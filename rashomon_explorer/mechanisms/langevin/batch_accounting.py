@@ -76,19 +76,16 @@ def last_batch_state_renyi(
     known = last_batch_state_guarantee(
         shift=shift, n_batches=n_batches, n_steps=n_batches * epochs, contraction=contraction
     )
-    earlier = _earlier_epochs_renyi(contraction, n_batches, epochs)
+    log = math.log(contraction) if contraction > 0 else -math.inf
+    if epochs == 1 or contraction == 0:
+        earlier = float(epochs > 1 and n_batches == 1)
+    elif log > _FLAT / n_batches:
+        earlier = 2 * (epochs - 1) / n_batches
+    else:
+        left = -math.expm1(n_batches * (epochs - 1) * log)
+        earlier = _epoch_weight(log, n_batches, n_batches - 1) * left
     rho = shift**2 * (1 + earlier) / 2
     return replace(zcdp(rho=rho), theorem=f"Rényi bound of the {known.theorem}")
-
-
-def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
-    """c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1))); for c → 1 the limit 2(E − 1)/l."""
-    if epochs == 1 or c == 0:
-        return float(epochs > 1 and l == 1)
-    log = math.log(c)
-    if log > _FLAT / l:
-        return 2 * (epochs - 1) / l
-    return _epoch_weight(log, l, l - 1) * -math.expm1(l * (epochs - 1) * log)
 
 
 _DRAWN = "batches are drawn without replacement, anew in each step, and never shown"

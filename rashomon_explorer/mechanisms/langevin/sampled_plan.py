@@ -67,13 +67,17 @@ def least_noise(
     epsilon: float, delta: float, orders: tuple[tuple[float, float], ...] = ()
 ) -> tuple[float, Guarantee]:
     """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee."""
+    rate, steps = _SAMPLED
     noise = _in_the_limit(gdp_mu(epsilon, delta))
     while True:  # more noise always costs less
-        ratio = _cost_ratio(noise, epsilon, delta, orders)
+        curve = PoissonSampled(noise, rate, steps)
+        if orders:
+            ratio = max(curve.renyi(order) / most for order, most in orders) * _SAFE
+        else:
+            ratio = curve.epsilon(delta) / epsilon
         if ratio <= 1:
             break
         noise *= ratio ** (0.5 if orders else 1.0) * 1.001
-    rate, steps = _SAMPLED
     plain = gdp(2 * math.sqrt(steps) / noise)
     proof = "Rényi divergences" if orders else "loss distributions composed"
     guarantee = Guarantee(
@@ -82,21 +86,10 @@ def least_noise(
         f"sampling, {proof})",
         rho=plain.rho,
         mu=plain.mu,
-        curve=PoissonSampled(noise, rate, steps),
+        curve=curve,
         requested=(epsilon, delta) if orders else None,
     )
     return noise, guarantee
-
-
-def _cost_ratio(
-    noise: float, epsilon: float, delta: float, orders: tuple[tuple[float, float], ...]
-) -> float:
-    """Ratio of the cost of the sampled steps to the budget."""
-    rate, steps = _SAMPLED
-    curve = PoissonSampled(noise, rate, steps)
-    if not orders:
-        return curve.epsilon(delta) / epsilon
-    return max(curve.renyi(order) / most for order, most in orders) * _SAFE
 
 
 def _in_the_limit(mu: float) -> float:

@@ -160,7 +160,8 @@ class LangevinSampler:
         steps = watched(self._chains(drift, schedule, rng), target.problem, schedule)
         for t, step in enumerate(steps, start=1):
             waited += 1
-            if t == self.n_steps or self._shows(t):
+            due = t > self.burn_in and (t - self.burn_in) % self.thin == 0
+            if t == self.n_steps or (due and self.shown == "path"):
                 losses = drift.value(step.state)
                 yield Batch(step.state, losses, evaluated=(waited + 1) * self.n_chains)
                 waited = 0
@@ -227,7 +228,11 @@ class LangevinSampler:
                 f"most 2/(β·smoothness) = {drift.largest_step:.3g}, or a wider threshold or "
                 "smaller β"
             )
-        first = self._beginning(drift) if first is None else first
+        if first is None:
+            start = np.zeros(drift.p) if self.start is None else np.array(self.start)
+            if start.shape != (drift.p,):
+                raise ValueError(f"start must hold {drift.p} parameters, got {len(start)}")
+            first = np.repeat(drift.project(start[:, None]), self.n_chains, axis=1)
         theta = np.array(first, dtype=float)
         if tuple(theta.shape) != (drift.p, self.n_chains):
             raise ValueError(
@@ -235,16 +240,6 @@ class LangevinSampler:
                 f"{tuple(theta.shape)}"
             )
         return noisy_descent(drift.run(rng), drift.project, drift.project(theta), schedule, rng)
-
-    def _beginning(self, drift: gradients.Drift) -> FloatArray:
-        start = np.zeros(drift.p) if self.start is None else np.array(self.start)
-        if start.shape != (drift.p,):
-            raise ValueError(f"start must hold {drift.p} parameters, got {len(start)}")
-        return np.repeat(drift.project(start[:, None]), self.n_chains, axis=1)
-
-    def _shows(self, step: int) -> bool:
-        waited = step - self.burn_in
-        return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         return gradients.drift_for(target, self.batch_size, self.batch_order)
@@ -304,7 +299,13 @@ class Langevin(Mechanism):
     ) -> Iterator[DescentStep]:
         """Yield the steps of all chains, each with its average."""
         drift = self._drift(target, plan)
-        _check_stable(drift, plan)
+        smoothness = 2 / (drift.beta * drift.largest_step)
+        n_steps, step_size = plan.details.n_steps, plan.details.step_size
+        if not accelerated_share(smoothness, drift.beta * step_size * n_steps, n_steps) < 1:
+            raise ValueError(
+                f"{n_steps} steps of {step_size:.3g} are too few for the chains to be stable on "
+                "this target: plan for its own n, p, loss, radius and row_norm"
+            )
         start = drift.project(np.zeros((drift.p, plan.n_draws)))
         return noisy_descent(drift.run(rng), drift.project, start, path_schedule(plan), rng)
 
@@ -370,16 +371,6 @@ def path_schedule(plan: Plan) -> Schedule:
     """Schedule of the accelerated steps of a plan."""
     size = plan.details.step_size
     return Schedule.accelerated(size, chain_noise(size), plan.details.n_steps)
-
-
-def _check_stable(drift: gradients.Drift, plan: Plan) -> None:
-    smoothness = 2 / (drift.beta * drift.largest_step)
-    n_steps, step_size = plan.details.n_steps, plan.details.step_size
-    if not accelerated_share(smoothness, drift.beta * step_size * n_steps, n_steps) < 1:
-        raise ValueError(
-            f"{n_steps} steps of {step_size:.3g} are too few for the chains to be stable on this "
-            "target: plan for its own n, p, loss, radius and row_norm"
-        )
 
 
 def _steps_sentence(plan: Plan) -> str:

@@ -267,7 +267,12 @@ def _with_mechanism(planned: TuningPlan, mechanism: str) -> TuningPlan:
     excess = rounded_up(planned.excess_within(SURE))
     if planned.excess_within(SURE) <= planned.constants.zero_loss / 2:
         return replace(planned, why=f"the exponential mechanism guarantees an excess of {excess}")
-    share = _mean_pair(planned) / planned.constants.charged_range if few else 1.0
+    share = 1.0
+    if few:  # the mean over all pairs of different points of one penalty's grid
+        lowest = np.geomspace(planned.constants.low, planned.constants.high, 33)
+        pairs = landscapes.pair_sensitivity(planned.constants, lowest)
+        different = pairs[~np.eye(len(pairs), dtype=bool)]
+        share = float(different.mean()) / planned.constants.charged_range
     if share >= 0.5:
         return replace(planned, why="a record moves most pairs of penalties by about the maximum")
     why = (
@@ -275,14 +280,6 @@ def _with_mechanism(planned: TuningPlan, mechanism: str) -> TuningPlan:
         f"and the exponential mechanism guarantees an excess of {excess} only"
     )
     return replace(planned, mechanism="generalised", why=why)
-
-
-def _mean_pair(planned: TuningPlan) -> float:
-    """Mean of Δ over all pairs of different points of one penalty's grid."""
-    known = planned.constants
-    lowest = np.geomspace(known.low, known.high, 33)
-    pairs = landscapes.pair_sensitivity(known, lowest)
-    return float(pairs[~np.eye(len(pairs), dtype=bool)].mean())
 
 
 def _check_few(d: int) -> None:

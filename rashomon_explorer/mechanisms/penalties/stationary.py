@@ -373,23 +373,14 @@ def drawn_where_level(
         known = planned.constants
         sizes = GradientLandscape(landscape, known.gradient_tolerance)
         return _drawn(sizes, planned, rng), None
-    walks = np.stack(
-        [walk(landscape, planned, start, rng) for start in _starts(landscape, planned, rng).T]
-    )
+    starts = np.zeros((landscape.p, planned.n_draws))  # the middle of the bounds
+    if planned.eta and landscape.p <= plan.MOST_PENALTIES:
+        starts = _drawn(landscape, planned, rng)
+    elif planned.eta:
+        starts = np.repeat(_drawn(SharedPenalty(landscape), planned, rng), landscape.p, axis=0)
+    walks = np.stack([walk(landscape, planned, start, rng) for start in starts.T])
     steps = rng.integers(planned.n_steps, size=len(walks))
     return walks[np.arange(len(walks)), :, steps].T, walks
-
-
-def _starts(
-    landscape: landscapes.PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
-) -> FloatArray:
-    """Log penalties (d, n_draws) where walks start: the middle of the bounds, or private draws."""
-    if not planned.eta:
-        return np.zeros((landscape.p, planned.n_draws))
-    if landscape.p <= plan.MOST_PENALTIES:
-        return _drawn(landscape, planned, rng)
-    shared = _drawn(SharedPenalty(landscape), planned, rng)
-    return np.repeat(shared, landscape.p, axis=0)
 
 
 def _drawn(sizes: Landscape, planned: StationaryPlan, rng: np.random.Generator) -> FloatArray:

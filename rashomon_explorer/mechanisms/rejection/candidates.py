@@ -196,18 +196,14 @@ def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
     pads = [pad for pad in tried if pad >= envelope.least_pad]
     proposals: list[Proposal] = [UniformProposal(target, envelope.least_pad)]
     proposals += [RadialProposal(target, envelope, pad) for pad in pads]
-    if _steep(target, envelope):
-        face = Face.of(target.problem, envelope.tangent)
-        proposals += [FaceProposal(target, envelope, face, pad) for pad in pads]
-    return min(proposals, key=lambda proposal: proposal.log_mass)
-
-
-def _steep(target: GibbsTarget, envelope: Envelope) -> bool:
-    """Whether the slope of the pull matters at the scale of the draws' spread."""
+    # Whether the slope of the pull matters at the scale of the draws' spread.
     spread = target.psi + target.problem.p / target.beta
     metric = envelope.curvature + envelope.least_pad
     square = float(((envelope.tangent.pull @ envelope.vectors) ** 2 / metric).sum())
-    return square * target.problem.p > _STEEP * spread
+    if square * target.problem.p > _STEEP * spread:
+        face = Face.of(target.problem, envelope.tangent)
+        proposals += [FaceProposal(target, envelope, face, pad) for pad in pads]
+    return min(proposals, key=lambda proposal: proposal.log_mass)
 
 
 def _directions(p: int, size: int, rng: np.random.Generator) -> FloatArray:
@@ -243,7 +239,14 @@ class Candidates:
         if bowl_pays(target, self._proposal):
             self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
         if envelope_pays(target, self._proposal):
-            self._add_envelopes(Envelope.of(target))
+            envelope = Envelope.of(target)
+            tightest = tightest_proposal(target, envelope)
+            self._add(tightest, partial(envelope.floor, pad=tightest.pad))
+            self._sharper = envelope.sharper_floor
+            if (shifted := _shifted(target, envelope)) is not None:
+                radial = RadialProposal(target, shifted, shifted.least_pad)
+                self._add(radial, partial(shifted.floor, pad=shifted.least_pad))
+                self._sharper = shifted.sharper_floor
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
@@ -252,17 +255,6 @@ class Candidates:
         """Thin by one more floor, and propose from the law below it if that has less mass."""
         self._floors.append(floor)
         self._proposal = min([self._proposal, proposal], key=lambda one: one.log_mass)
-
-    def _add_envelopes(self, envelope: Envelope) -> None:
-        found = tightest_proposal(self._target, envelope)
-        self._add(found, partial(envelope.floor, pad=found.pad))
-        self._sharper = envelope.sharper_floor
-        shifted = _shifted(self._target, envelope)
-        if shifted is not None:
-            pad = shifted.least_pad
-            radial = RadialProposal(self._target, shifted, pad)
-            self._add(radial, partial(shifted.floor, pad=pad))
-            self._sharper = shifted.sharper_floor
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
         """Return at most ``size`` models (p, k), lower bounds (k,), and the number proposed."""
@@ -278,8 +270,13 @@ class Candidates:
         target = self._target
         theta, energy = self._proposal.draw(self._chunk, rng)
         floor = np.max([floor(theta) for floor in self._floors], axis=0)
-        _check_above(energy, target.energy(floor))
-        keep = accept(energy - target.energy(floor), rng)
+        certified = target.energy(floor)
+        if (energy > certified + _ROUNDING * (1 + certified)).any():
+            raise EnvelopeError(
+                "a proposal's energy lies above the certified one: the draws would not be exact; "
+                "please report the problem's n, p, domain and settings"
+            )
+        keep = accept(energy - certified, rng)
         theta, floor = theta[:, keep], floor[keep]
         if self._sharper is not None:
             sharper = np.maximum(self._sharper(theta), floor)
@@ -352,12 +349,3 @@ def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
 def accept(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
     """Outcomes (K,) of independent coins with log probabilities ``log_ratio`` (K,) ≤ 0."""
     return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
-
-
-def _check_above(proposed: FloatArray, certified: FloatArray) -> None:
-    """Raise an error if a proposal lies below the law it is thinned to, by more than rounding."""
-    if (proposed > certified + _ROUNDING * (1 + certified)).any():
-        raise EnvelopeError(
-            "a proposal's energy lies above the certified one: the draws would not be exact; "
-            "please report the problem's n, p, domain and settings"
-        )

@@ -154,7 +154,11 @@ class Tangent:
             return cls(minimum.multiplier, zero, domain.radius, zero, 0.0, minimum.slack)
         gradient = problem.value_and_gradient(minimum.theta[:, None])[1][:, 0]
         worst = _MOST_LEFT * problem.constants.gap_tolerance
-        for ball, centre in _binding_balls(problem):
+        for ball, shift in parts(problem.domain):
+            centre = zero + shift
+            outward = float(np.linalg.norm(minimum.theta - centre))
+            if not (isinstance(ball, Ball) and outward > ball.radius * (1 - _ON_SPHERE)):
+                continue
             bent = _bent(problem, gradient, centre, ball.radius)
             if bent.gap + bent.left <= worst:
                 return bent
@@ -163,17 +167,6 @@ class Tangent:
             domain_gap = problem.domain.support(-gradient[:, None])[0] + gradient @ minimum.theta
             gap = min(gap, max(float(domain_gap), 0.0))
         return cls(0.0, zero, 0.0, gradient, gap, 0.0)
-
-
-def _binding_balls(problem: Problem) -> list[tuple[Ball, FloatArray]]:
-    """Balls whose sphere contains the minimiser, and their centres."""
-    theta, found = problem.minimum.theta, []
-    for part, shift in parts(problem.domain):
-        centre = np.zeros_like(theta) + shift
-        if isinstance(part, Ball):
-            near = float(np.linalg.norm(theta - centre)) > part.radius * (1 - _ON_SPHERE)
-            found += [(part, centre)] if near else []
-    return found
 
 
 def _bent(problem: Problem, gradient: FloatArray, centre: FloatArray, radius: float) -> Tangent:

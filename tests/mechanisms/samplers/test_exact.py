@@ -224,7 +224,7 @@ def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
     [(10_000, 10**12, 50_000, 10_000), (10**9, 4 * 20_000, 0, 20_000), (10**9, 0, 30_000, 30_000)],
 )
 def test_hopeless_rejection_gives_up_in_words(monkeypatch, patience, most_work, least, limit):
-    monkeypatch.setattr(f"{EXPONENTIAL}._thin", lambda target, losses, *_: losses < -np.inf)
+    monkeypatch.setattr(f"{EXPONENTIAL}.accept", lambda log_ratio, rng: log_ratio < -np.inf)
     # Two parameters: a proposal counts as four pieces of work.
     monkeypatch.setattr(f"{EXPONENTIAL}._MOST_WORK", most_work)
     monkeypatch.setattr(f"{EXPONENTIAL}._LEAST_PATIENCE", least)
