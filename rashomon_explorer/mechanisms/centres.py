@@ -177,7 +177,6 @@ _ball = lru_cache(maxsize=64)(Ball)  # requested for each of a thousand privacy 
 
 @lru_cache(maxsize=64)  # the same for one ball at every privacy cost
 def _walked(shrink: float) -> tuple[FloatArray, FloatArray]:
-    """√N and W = Σ_j≤N c^{−j} for every number of steps N."""
     steps = np.arange(1, _MOST_STEPS + 1)
     return np.sqrt(steps), np.cumsum(_weights(shrink, _MOST_STEPS))
 

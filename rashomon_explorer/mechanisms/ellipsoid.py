@@ -212,7 +212,6 @@ def _shared(
 
 
 def _proved(request: Request, centre: centres.Centre) -> float:
-    """Largest proved margin; 0 if there is none."""
     constants = request.constants
     bend = third_derivative_bound(request.loss_function, request.row_norm)
     inside = centres.surely_inside(constants, request.radius, request.zero_loss)

@@ -10,14 +10,8 @@ import numpy as np
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.mechanisms.base import (
-    Batch,
-    Mechanism,
-    Traits,
-    cost_sentence,
-    excess_sentence,
-    hits_sentence,
-)
+from rashomon_explorer.mechanisms import base
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds import hit_rate
 from rashomon_explorer.mechanisms.bounds.hit_rate import convex_law
 from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
@@ -191,14 +185,14 @@ class Exact(Mechanism):
         hits = "No hit rate can be guaranteed: the set has no width because ψ = 0."
         if plan.psi > 0:
             hits = (
-                f"{hits_sentence(plan)[:-1]}, for any {plan.n:,} rows: "
+                f"{base.hits_sentence(plan)[:-1]}, for any {plan.n:,} rows: "
                 f"the bound depends on p = {plan.p} and βψ only."
             )
         return [
-            cost_sentence(plan, "exact draw"),
+            base.cost_sentence(plan, "exact draw"),
             _temperature_sentence(plan),
             hits,
-            excess_sentence(plan),
+            base.excess_sentence(plan),
         ]
 
     def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:

@@ -129,8 +129,6 @@ class Intervals:
 
 
 class _Walk:
-    """States of the chains."""
-
     def __init__(self, target: GibbsTarget, n_chains: int) -> None:
         minimum = target.problem.minimum
         self._target = target
@@ -202,7 +200,6 @@ class _Walk:
         return np.asarray(ends)
 
     def _directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw uniform directions (steps, p, n_chains) in the whitened space, and their moves."""
         p, n_chains = self._u.shape
         drawn = rng.standard_normal((p, steps * n_chains))
         drawn /= np.linalg.norm(drawn, axis=0)
@@ -211,7 +208,6 @@ class _Walk:
         return first, second
 
     def _chord(self, direction: FloatArray, move: FloatArray) -> FloatArray:
-        """Intervals (2, K) of t inside both the outer ellipsoid and the ball of models."""
         along = inner(self._u, direction)
         root = np.sqrt(np.maximum(along**2 + self._outer**2 - inner(self._u, self._u), 0.0))
         low, high = self._target.problem.domain.chord(self.theta, move)

@@ -218,5 +218,4 @@ def _hit_rate(log_size: float, beta: float, above: float) -> float:
 
 
 def _log_others(log_size: float) -> float:
-    """log(T − 1), or −∞ for a class of one tree."""
     return log_size + math.log1p(-math.exp(-log_size)) if log_size > 0 else -math.inf

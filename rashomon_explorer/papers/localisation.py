@@ -615,24 +615,3 @@ class Regularised(ExactOneModel):
         return first_draw(
             GibbsTarget(problem, plan.details.settings.beta, psi=0.0), exact_sampler(plan), rng
         )
-
-
-class RidgedProblem(Problem):
-    """Problem with the same rows and domain, and an additional ridge."""
-
-    def __init__(self, problem: Problem, ridge: float) -> None:
-        constants = with_ridge(problem.constants, problem.domain, ridge)
-        total_ridge = problem.ridge + ridge
-        self._copy_rows_and_loss(
-            problem, domain=problem.domain, ridge=total_ridge, constants=constants
-        )
-
-
-def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
-    """Constants of the same loss with an additional ridge."""
-    return replace(
-        constants,
-        L=constants.L + ridge * domain.radius,
-        M=constants.M + ridge,
-        m=constants.m + ridge,
-    )

@@ -186,8 +186,6 @@ class TestLocalisation:
         assert found.statistical_bound == exactly(fixed)
         assert found.population_bound == exactly(3 / found.beta + 3e-8 + fixed)
         assert found.guarantee.rho == exactly(0.5)
-        ridged = localisation.with_ridge(plain, ball, 0.4)
-        assert (ridged.L, ridged.M, ridged.m, ridged.osc) == (2.6, 1.9, 0.4, 0.03)
 
 
 class TestNoisyMinimiser:

@@ -9,13 +9,23 @@ from rashomon_explorer.mechanisms.base import to_public_grid
 from rashomon_explorer.mechanisms.one_model import OneModelDetails
 from rashomon_explorer.mechanisms.request import USUAL_PATIENCE
 from rashomon_explorer.papers import localisation
-from rashomon_explorer.papers.localisation import Iterated, Localised, Regularised, RidgedProblem
+from rashomon_explorer.papers.localisation import Iterated, Localised, Regularised
+from rashomon_explorer.problem.problem import Problem
 
 PLANS = {
     Localised: localisation.plan_perturbed,
     Iterated: localisation.plan_iterated,
     Regularised: localisation.plan_regularised,
 }
+
+
+class RidgedProblem(Problem):
+    """Problem with the same rows and domain, and an additional ridge."""
+
+    def __init__(self, problem, ridge):
+        constants = problem.constants.with_ridge(ridge, problem.domain.radius)
+        numbers = {"ridge": problem.ridge + ridge, "constants": constants}
+        self._copy_rows_and_loss(problem, domain=problem.domain, **numbers)
 
 
 @dataclass(frozen=True)

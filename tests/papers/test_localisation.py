@@ -1,7 +1,7 @@
 """Localised, iterated and regularised mechanisms: plans, promises, minima nearby, and batches."""
 
 import math
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -268,23 +268,6 @@ def test_a_minimum_that_is_not_close_enough_is_refused():
     with pytest.raises(SamplerError, match=r"certified to a duality gap of 1\.00e-30") as error:
         localisation.refined(problem, problem.minimum, 1e-30)
     assert f"{problem.minimum.gap:.2e}" not in str(error.value)
-
-
-@pytest.mark.parametrize("domain", [Ball(1.5), LENS])
-@pytest.mark.parametrize("own", [0.0, 0.25])
-def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants(domain, own):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((300, 2)), rng.choice([-1.0, 1.0], 300)
-    plain, whole = (
-        Problem(X, y, domain=domain, intercept=False, ridge=ridge) for ridge in (own, own + 0.5)
-    )
-    seen = localisation.RidgedProblem(plain, 0.5)
-    theta = domain.project(rng.standard_normal((2, 50)))
-    np.testing.assert_allclose(seen.value(theta), whole.value(theta))
-    np.testing.assert_allclose(seen.minimum.theta, whole.minimum.theta, atol=1e-7)
-    assert astuple(seen.constants) == pytest.approx(astuple(whole.constants), rel=1e-12)
-    assert plain.ridge == own == plain.constants.m and seen.ridge == own + 0.5
-    assert not np.allclose(localisation.RidgedProblem(plain, 0.25).value(theta), whole.value(theta))
 
 
 LOSS, RADIUS, RIDGE, ROWS, EPSILON = SmoothedHingeLoss(smoothing=0.5), 0.5, 1.0, 4_000, 2.0

@@ -12,24 +12,19 @@ from rashomon_explorer._utils.bisection import double
 from rashomon_explorer._utils.validation import check_count, check_delta, check_epsilon
 from rashomon_explorer.mechanisms.certificates import gibbs_laws
 from rashomon_explorer.mechanisms.certificates.base import Certificate, for_ledger
-from rashomon_explorer.mechanisms.certificates.gibbs_laws import localised
 from rashomon_explorer.mechanisms.certificates.paths import PathRun, finite_time, last_iterate, path
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
-GIBBS: dict[str, gibbs_laws.GibbsTheorem] = {
-    "oscillation": gibbs_laws.oscillation,
-    "localised": localised,
-    "gaussian_gibbs": gibbs_laws.gaussian_gibbs,
-    "isoperimetry": gibbs_laws.isoperimetry,
-    "convex_body": gibbs_laws.convex_body,
-}
-PATH: dict[str, Callable[[PathRun], Certificate]] = {
-    "path": path,
-    "last_iterate": last_iterate,
-    "finite_time": finite_time,
-}
+GIBBS = (
+    gibbs_laws.oscillation,
+    gibbs_laws.localised,
+    gibbs_laws.gaussian_gibbs,
+    gibbs_laws.isoperimetry,
+    gibbs_laws.convex_body,
+)
+PATH = (path, last_iterate, finite_time)
 
 _MOST_BETA = math.exp(700.0)  # keeps β in the range of doubles
 _LEAST = 1e-300  # replaces δ = 0 in logarithms
@@ -77,7 +72,7 @@ def gibbs_certificates(
     check_delta(delta)
     check_count(n_draws=n_draws)
     law = gibbs_laws.GibbsLaw(constants, domain, psi, beta, width, interior)
-    found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS.values()]
+    found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS]
     return _sorted(map(for_ledger, found) if ledger else found, delta)
 
 
@@ -124,7 +119,7 @@ def path_certificates(
     check_delta(delta)
     shape = get_threshold(threshold, psi)
     run = PathRun(constants, domain, psi, beta, step_size, n_steps, shape, n_chains, interior)
-    return _sorted((theorem(run) for theorem in PATH.values()), delta)
+    return _sorted((theorem(run) for theorem in PATH), delta)
 
 
 def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certificate:
@@ -200,9 +195,9 @@ def largest_beta(
     beta = epsilon / (n_draws * constants.charged_oscillation) * (1 - 1e-12)
     best = gibbs_laws.oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
     best = for_ledger(best) if ledger else best
-    for theorem in GIBBS.values():
+    for theorem in GIBBS:
 
-        def at(beta: float, theorem: gibbs_laws.GibbsTheorem = theorem) -> Certificate:
+        def at(beta: float, theorem: Callable[..., Certificate] = theorem) -> Certificate:
             found = theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
             return for_ledger(found) if ledger else found
 

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import brentq
@@ -97,14 +96,6 @@ class GibbsLaw:
         """Short description of the law."""
         shape = f", width s = {self.width:.3g}" if self.width else ""
         return f"β = {self.beta:.4g}, ψ = {self.psi:.3g}{shape}, n = {self.constants.n}"
-
-
-class GibbsTheorem(Protocol):
-    """A theorem on exact draws from a Gibbs law of a convex loss."""
-
-    def __call__(self, law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-        """Apply the theorem to public numbers."""
-        ...
 
 
 def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
@@ -237,7 +228,6 @@ def _draws(law: GibbsLaw, failure: float, n_draws: int) -> Guarantee:
 
 
 def _one_sided(law: GibbsLaw, quantile: float) -> float:
-    """ε₁ of one draw."""
     edge = _edge(law)
     top = law.psi + law.tolerance + law.width
     mass, mean = mean_above(law.constants.p, law.beta, top, min(edge, top))
@@ -246,7 +236,6 @@ def _one_sided(law: GibbsLaw, quantile: float) -> float:
 
 
 def _range(law: GibbsLaw, quantile: float) -> float:
-    """η of one draw."""
     shift = law.slope / law.constants.m
     reach = math.sqrt(2 * quantile / law.constants.m)
     across = law.slope * min(2 * reach + shift, law.domain.diameter)
@@ -326,5 +315,4 @@ def _log_exponential_sum(k: int, z: float) -> float:
 
 @lru_cache(maxsize=64)  # a search repeats the same ones hundreds of times
 def _log_factorials(k: int) -> FloatArray:
-    """Logarithms of 0!, …, k!."""
     return np.asarray(gammaln(np.arange(1.0, k + 2.0)))

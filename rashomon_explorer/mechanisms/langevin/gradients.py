@@ -31,11 +31,6 @@ class Drift:
     target: GibbsTarget
 
     @property
-    def p(self) -> int:
-        """Number of parameters."""
-        return self.target.problem.p
-
-    @property
     def beta(self) -> float:
         """Inverse temperature."""
         return self.target.beta
@@ -83,14 +78,6 @@ class Drift:
     def run(self, rng: np.random.Generator) -> Map:
         """Gradient for one run; ``rng`` is for noise that does not depend on records."""
         raise NotImplementedError
-
-    def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest points of the domain."""
-        return self.target.problem.domain.project(theta)
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Losses over all rows (curator)."""
-        return self.target.problem.value(theta)
 
 
 def minimiser_inside(problem: Problem) -> bool:
@@ -356,7 +343,7 @@ class GaussianDrift(Drift):
         """λ: the scale of the threshold, or √(ψ/(Mp))."""
         if self._threshold.scale is not None:
             return self._threshold.scale
-        return float(np.sqrt(self.target.psi / (self.target.problem.M * self.p)))
+        return float(np.sqrt(self.target.psi / (self.target.problem.M * self.target.problem.p)))
 
     @property
     def largest_step(self) -> float:

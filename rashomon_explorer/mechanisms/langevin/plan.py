@@ -169,8 +169,6 @@ def plan_for_request(
 
 @dataclass(frozen=True)
 class _Path:
-    """Best path for one width, and its bound."""
-
     width: float
     sensitivity: float
     beta: float
@@ -295,7 +293,6 @@ def last_state_excess(
 
 
 def _distances(shrink: float, added: float, steps: FloatArray, start: float) -> FloatArray:
-    """Bound on the mean square distance after each number of steps."""
     left = shrink**steps
     total = steps if shrink == 1 else (1 - left) / (1 - shrink)
     return np.asarray(left * start**2 + added * total)

@@ -57,7 +57,6 @@ def plan_sampled_descent(
 
 
 def _on_all_rows(constants: Constants, slope: float, start: float, mu: float) -> SampledDescent:
-    """Descent on all rows, every state of which is charged."""
     noise = 2 * math.sqrt(_ALL[1]) / mu * _SAFE
     return _promised(constants, slope, start, _ALL, noise, gdp(2 * math.sqrt(_ALL[1]) / noise))
 
@@ -93,7 +92,6 @@ def least_noise(
 
 
 def _in_the_limit(mu: float) -> float:
-    """σ of many small steps, μ = 2q√T/σ, as a first guess."""
     rate, steps = _SAMPLED
     return 2 * rate * math.sqrt(steps) / mu
 
@@ -106,7 +104,6 @@ def _promised(
     noise: float,
     guarantee: Guarantee,
 ) -> SampledDescent:
-    """Descent with the best steps for this noise."""
     rate, steps = walk
     batch_size = rate * constants.n
     variance = constants.p * (slope * noise / batch_size) ** 2 + (1 - rate) * slope**2 / batch_size

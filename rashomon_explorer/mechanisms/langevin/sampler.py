@@ -162,7 +162,7 @@ class LangevinSampler:
             waited += 1
             due = t > self.burn_in and (t - self.burn_in) % self.thin == 0
             if t == self.n_steps or (due and self.shown == "path"):
-                losses = drift.value(step.state)
+                losses = target.problem.value(step.state)
                 yield Batch(step.state, losses, evaluated=(waited + 1) * self.n_chains)
                 waited = 0
 
@@ -228,18 +228,19 @@ class LangevinSampler:
                 f"most 2/(β·smoothness) = {drift.largest_step:.3g}, or a wider threshold or "
                 "smaller β"
             )
+        p, project = drift.target.problem.p, drift.target.problem.domain.project
         if first is None:
-            start = np.zeros(drift.p) if self.start is None else np.array(self.start)
-            if start.shape != (drift.p,):
-                raise ValueError(f"start must hold {drift.p} parameters, got {len(start)}")
-            first = np.repeat(drift.project(start[:, None]), self.n_chains, axis=1)
+            start = np.zeros(p) if self.start is None else np.array(self.start)
+            if start.shape != (p,):
+                raise ValueError(f"start must hold {p} parameters, got {len(start)}")
+            first = np.repeat(project(start[:, None]), self.n_chains, axis=1)
         theta = np.array(first, dtype=float)
-        if tuple(theta.shape) != (drift.p, self.n_chains):
+        if tuple(theta.shape) != (p, self.n_chains):
             raise ValueError(
-                f"first must hold a state per chain, shape ({drift.p}, {self.n_chains}), got "
+                f"first must hold a state per chain, shape ({p}, {self.n_chains}), got "
                 f"{tuple(theta.shape)}"
             )
-        return noisy_descent(drift.run(rng), drift.project, drift.project(theta), schedule, rng)
+        return noisy_descent(drift.run(rng), project, project(theta), schedule, rng)
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         return gradients.drift_for(target, self.batch_size, self.batch_order)
@@ -306,8 +307,9 @@ class Langevin(Mechanism):
                 f"{n_steps} steps of {step_size:.3g} are too few for the chains to be stable on "
                 "this target: plan for its own n, p, loss, radius and row_norm"
             )
-        start = drift.project(np.zeros((drift.p, plan.n_draws)))
-        return noisy_descent(drift.run(rng), drift.project, start, path_schedule(plan), rng)
+        project = target.problem.domain.project
+        start = project(np.zeros((target.problem.p, plan.n_draws)))
+        return noisy_descent(drift.run(rng), project, start, path_schedule(plan), rng)
 
     def _drift(self, target: GibbsTarget, plan: Plan) -> gradients.Drift:
         """Gradient that the chains follow."""

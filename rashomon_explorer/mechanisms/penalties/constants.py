@@ -26,7 +26,6 @@ THIRD = {"ridge": 0.0, "logistic": 1 / (6 * math.sqrt(3))}
 
 
 def _with_meanings(known: object, names: tuple[str, ...]) -> list[Fact]:
-    """List constants with the first lines of their docstrings."""
     meanings = {name: str(getattr(type(known), name).__doc__) for name in names}
     return [
         (name, f"{getattr(known, name):.4g}, {meaning.splitlines()[0]}")

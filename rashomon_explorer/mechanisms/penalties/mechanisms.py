@@ -113,7 +113,6 @@ def _offer(constants: PenaltyConstants, d: int, name: str, options: dict[str, An
 def _walked(
     constants: PenaltyConstants, d: int, options: dict[str, Any]
 ) -> stationary.StationaryPlan:
-    """Plan the walk from a private start, or from the middle if only that has a useful bound."""
     cold, warm = (
         stationary.plan_stationary(constants, d, name, **options)
         for name in stationary.STATIONARY[:2]

@@ -206,7 +206,6 @@ def plan_stationary(
 
 
 def _left(epsilon: float, delta: float, refit: Plan | None) -> float:
-    """Return ε minus the cost of a refit; raise an error if nothing is left."""
     left = epsilon if refit is None else epsilon - refit.guarantee.epsilon(delta)
     if left <= 0:
         raise ValueError(
@@ -315,8 +314,6 @@ def walk(
 
 @dataclass(frozen=True)
 class _DerivedLandscape:
-    """A function on the cube of another landscape."""
-
     landscape: landscapes.PenaltyLandscape
 
     @property

@@ -308,7 +308,6 @@ def envelope_pays(target: GibbsTarget, proposal: Proposal) -> bool:
 
 
 def _accepts_less(target: GibbsTarget, proposal: Proposal, share: float) -> bool:
-    """Whether the loss accepts less than a share of proposals, estimated in one pass."""
     if share > 1:
         return True
     proposed = int(np.clip(_SURE / share, *_PILOT))
@@ -319,7 +318,6 @@ def _accepts_less(target: GibbsTarget, proposal: Proposal, share: float) -> bool
 
 
 def _looks(n: int, p: int) -> float:
-    """Operations to evaluate the rows for a few models."""
     return float(_FEW * n * p)
 
 

@@ -76,7 +76,6 @@ class LineLaw:
         return np.asarray(t[np.log1p(-rng.random(size)) <= log_ratio])
 
     def _shares(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Places (size,) of proposals in their cells."""
         return rng.random(size)
 
     def _upper_log_density(self, edges: FloatArray) -> FloatArray:
@@ -240,7 +239,6 @@ class PlaneProposal:
         return inside - self._bent(floor + plane.ridge / 2 * t**2)
 
     def _room(self, t: FloatArray) -> FloatArray:
-        """Largest squared length of the orthogonal component at t."""
         return np.maximum((self._radius - t) * (self._radius + t), 0.0)
 
 

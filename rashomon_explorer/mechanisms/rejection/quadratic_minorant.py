@@ -272,7 +272,6 @@ def least_bowl(target: GibbsTarget, under: plane.Plane) -> BowlProposal:
 
 
 def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal:
-    """Proposal of least mass under a plane, and under bowls for a hot law and a cold law."""
     problem, here = target.problem, BowlProposal(target, flat)
     spread = problem.domain.radius**2 / (4 * (problem.p + 2))
     laws = [(here.mean, spread), (problem.minimum.theta, 0.0)]
@@ -282,7 +281,6 @@ def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal
 
 
 def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlProposal:
-    """Proposal of least mass between one bowl and another."""
     best = BowlProposal(target, toward)
     for share in _ALONG:
         found = BowlProposal(target, here.bowl.towards(toward, share))

@@ -12,7 +12,7 @@ from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import RidgedProblem, plan_iterated, plan_perturbed
+from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.privacy import audit, bounded_range
 from rashomon_explorer.problem.losses import LOSSES
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -20,7 +20,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.crossing import crossed
 from tests.mechanisms import chains
-from tests.papers.by_hand import regularised
+from tests.papers.by_hand import RidgedProblem, regularised
 
 from .mechanisms import problem_of
 
