@@ -149,16 +149,6 @@ def excess_quantile(centre: Centre, constants: Constants, failure: float) -> flo
     return (math.sqrt(centre.excess) + off) ** 2
 
 
-def excess_at_most(
-    centre: Centre, constants: Constants, radius: float, zero_loss: float, failure: float
-) -> float:
-    """Bound on the centre's excess that fails with this probability, for any minimiser."""
-    least = centre.excess / failure
-    if not surely_inside(constants, radius, zero_loss):
-        return least
-    return min(least, excess_quantile(centre, constants, failure))
-
-
 def average_weights(centre: Centre, constants: Constants) -> FloatArray:
     """Weights (N,) of the states θ_1, …, θ_N, which add up to 1."""
     weights = _weights(1 - centre.step_size * constants.m, centre.n_steps)

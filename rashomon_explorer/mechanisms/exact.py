@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds import hit_rate
 from rashomon_explorer.mechanisms.bounds.hit_rate import convex_law
 from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
-from rashomon_explorer.mechanisms.costs import CostTable, draws_guarantee
+from rashomon_explorer.mechanisms.costs import CostTable
 from rashomon_explorer.mechanisms.improvements import Improvement, law_improvements
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
@@ -252,12 +252,6 @@ def _temperature_sentence(plan: Plan) -> str:
         f"{start}, which makes a draw {eta}-bounded-range at β = {plan.beta:,.0f}; "
         f"the certificate “{plan.certificate}” proves a lower cost."
     )
-
-
-def cost_and_hit_rate(plan: Plan, eta: float) -> tuple[float, float]:
-    """Total ε and guaranteed hit rate of each of as many draws at another bounded range."""
-    total = draws_guarantee(eta, plan.n_draws, ledger=plan.ledger).epsilon(plan.delta)
-    return total, hit_rate_at(plan, eta)
 
 
 def hit_rate_at(plan: Plan, eta: float) -> float:

@@ -269,14 +269,6 @@ def _least(
     return best
 
 
-def _adding_up(total: float, shares: Sequence[float]) -> list[float]:
-    """Split the total by the shares; the last part absorbs the rounding error."""
-    split = [total * share for share in shares]
-    while math.fsum(split) > total:
-        split[-1] = math.nextafter(split[-1], 0.0)
-    return split
-
-
 _MOST_BATCHES = 8
 _LOST = (1e-3, 1e-5, 1e-8, 1e-12)
 

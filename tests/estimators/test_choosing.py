@@ -9,7 +9,7 @@ from scipy.stats import gamma
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import select
-from rashomon_explorer.mechanisms.exact import ExactSampler, cost_and_hit_rate
+from rashomon_explorer.mechanisms.exact import ExactSampler, hit_rate_at
 from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan, Rejected
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
@@ -171,7 +171,7 @@ def test_the_hit_rate_of_draws_at_psi_zero_is_a_gamma_law(psi):
     request = Request(**{**LENDING, "psi": psi}, **BUDGET, n_draws=3)
     exact = MECHANISMS["unthresholded"].plan(request)
     assert exact.hit_rate_bound == pytest.approx(gamma(exact.p).cdf(exact.beta * psi), rel=1e-9)
-    assert cost_and_hit_rate(exact, exact.eta)[1] == pytest.approx(exact.hit_rate_bound)
+    assert hit_rate_at(exact, exact.eta) == pytest.approx(exact.hit_rate_bound)
     path = MECHANISMS["langevin_average"].plan(replace(request, ridge=0.1))
     assert path.hit_rate_bound == pytest.approx(max(0, 1 - path.excess_bound / psi))
 

@@ -137,16 +137,13 @@ def test_a_large_ridge_needs_no_infinite_weight():
 
 
 def test_a_centre_is_believed_no_further_than_its_bound_allows():
-    inside, outside = known_of(ridge=0.2), known_of(ridge=0.01)
+    inside = known_of(ridge=0.2)
     for by in (centres.by_gradients, centres.by_output, centres.by_acceleration):
         centre = by(inside, RADIUS, 0.5, ZEROS)
         found = [centres.excess_quantile(centre, inside, q) for q in (0.1, 0.01)]
         assert centre.excess < found[0] < found[1]
         for q in (0.02, 0.5):
             markov = centre.excess / q
-            assert centres.excess_at_most(centre, outside, RADIUS, ZEROS, q) == markov
-            least = min(markov, centres.excess_quantile(centre, inside, q))
-            assert centres.excess_at_most(centre, inside, RADIUS, ZEROS, q) == least
             momentum = centre.name == "accelerated"  # of which only Markov's inequality is known
             assert momentum == (centres.excess_quantile(centre, inside, q) == markov)
 
