@@ -42,6 +42,19 @@ def test_public_numbers_decide_and_the_reason_is_stated():
     assert any(offer.reason == "needs delta > 0" for offer in declined)
 
 
+@pytest.mark.parametrize(
+    ("in_chunks", "mechanism", "reason"),
+    [
+        (False, "langevin_average", "has the lowest expected loss"),
+        (True, "objective_perturbation", "is within 5 % of that of langevin_average"),
+    ],
+)
+def test_less_work_is_preferred_where_it_saves_seconds(in_chunks, mechanism, reason):
+    settings = {"n": 50_000, "p": 4, "psi": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
+    best = select.select(loss="logistic", **OPEN, **settings, in_chunks=in_chunks)
+    assert best.mechanism == mechanism and reason in best.reason
+
+
 @crossed({"draws": [20, 1, 3, 200], "epsilon": [4.0, 0.1, 1.0, 16.0]})
 def test_no_other_mechanism_guarantees_more(draws, epsilon):
     best = planned(n_draws=draws, epsilon=epsilon)
