@@ -185,8 +185,8 @@ def _call(function, inner="", result=""):
 def _row(spec):
     inner = "" if spec.measure is None else _call(spec.measure)
     line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
-    public = "yes" if "release" in spec.audience else "no"
-    return f"| {spec.title} | `{line}` | {public} |"
+    mark = " *" if "release" in spec.audience else ""
+    return f"| {spec.title}{mark} | `{line}` |"
 
 
 def test_the_page_lists_every_figure():
