@@ -13,12 +13,7 @@ from rashomon_explorer._utils.validation import MOST_EPSILON, plain_number
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.request import AUTO, GDP, ZCDP
-from rashomon_explorer.mechanisms.simulation.feasibility import (
-    infeasibility_message,
-    is_infeasible,
-    is_tried,
-    preflight,
-)
+from rashomon_explorer.mechanisms.simulation import feasibility as simulated
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
 
@@ -29,12 +24,12 @@ _LONG = 60.0
 def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None) -> None:
     """Raise if draws are expected to fail; warn if they may fail or are slow; charge nothing."""
     refuse_if_hopeless(planned, mechanism, patience)
-    if not mechanism_traits(mechanism).may_give_up or not is_tried(planned):
+    if not mechanism_traits(mechanism).may_give_up or not simulated.is_tried(planned):
         return
-    message = infeasibility_message(planned)
+    message = simulated.infeasibility_message(planned)
     kind: type[Warning] = exceptions.HopelessDrawWarning if message else exceptions.SlowDrawWarning
     if not message:
-        found = preflight(planned)
+        found = simulated.preflight(planned)
         message = found.in_words if found is not None and found.seconds > _LONG else ""
     if message:
         warnings.warn(
@@ -45,12 +40,12 @@ def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None)
 def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None) -> None:
     """Raise, before a charge, if draws fail on every kind of simulated rows of this shape."""
     named = mechanism_traits(mechanism)
-    if patience != AUTO or not named.may_give_up or not is_tried(planned):
+    if patience != AUTO or not named.may_give_up or not simulated.is_tried(planned):
         return
-    if is_infeasible(planned):
+    if simulated.is_infeasible(planned):
         raise exceptions.SamplerError(
-            f"{infeasibility_message(planned)} They failed on every kind of simulated rows, so "
-            'nothing was charged. mechanism="auto" selects a mechanism that is expected to '
+            f"{simulated.infeasibility_message(planned)} They failed on every kind of simulated "
+            'rows, so nothing was charged. mechanism="auto" selects a mechanism that is expected to '
             "succeed; patience=5_000_000 or patience=None tries this mechanism nevertheless; its "
             "privacy cost then stays spent"
         )

@@ -32,12 +32,7 @@ from rashomon_explorer.mechanisms.base import Draws
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.select import GOALS
-from rashomon_explorer.mechanisms.simulation.expected_gain import (
-    Result,
-    rarer_class,
-    simulated_results,
-    spread,
-)
+from rashomon_explorer.mechanisms.simulation import expected_gain
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
@@ -473,26 +468,26 @@ def plan_table(
     from pandas import DataFrame, Index
 
     rows: list[dict[str, float]] = []
-    pairs: Sequence[tuple[Result, Result]] = ()
+    pairs: Sequence[tuple[expected_gain.Result, expected_gain.Result]] = ()
     for epsilon in sorted(epsilons):
         model = DPClassifier(epsilon=epsilon, delta=delta, base_rate=base_rate)
         planned = model._planned(n_samples, n_features)  # the table shows what is weak
-        pairs = simulated_results(planned, False, None, base_rate)
+        pairs = expected_gain.simulated_results(planned, False, None, base_rate)
         rows.append(_score_row([private for private, _ in pairs]))
     rows.append(_score_row([free for _, free in pairs]))
     table = DataFrame(rows, index=Index([*sorted(epsilons), math.inf], name="epsilon"))
     table.attrs = {
         "simulated": True,
         "caption": f"Simulated, no guarantee: one private linear classifier on {len(pairs)} tables "
-        f"of {n_samples:,} rows and {n_features} columns, {rarer_class(base_rate)}",
+        f"of {n_samples:,} rows and {n_features} columns, {expected_gain.rarer_class(base_rate)}",
     }
     return table
 
 
-def _score_row(results: Sequence[Result]) -> dict[str, float]:
+def _score_row(results: Sequence[expected_gain.Result]) -> dict[str, float]:
     row: dict[str, float] = {}
     for score in ("accuracy", "AUC"):
-        middle, low, high = spread([result.scores[score] for result in results])
+        middle, low, high = expected_gain.spread([result.scores[score] for result in results])
         name = score.lower()
         row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
     return row

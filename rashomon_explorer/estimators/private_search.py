@@ -23,13 +23,7 @@ from rashomon_explorer._utils.containers import as_pandas, is_frame
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval, StrOptions, select_rows
-from rashomon_explorer.estimators import targets
-from rashomon_explorer.estimators.base import (
-    BasePrivateEstimator,
-    PlannedFit,
-    quiet,
-    with_parameters,
-)
+from rashomon_explorer.estimators import base, targets
 from rashomon_explorer.estimators.feasibility import check_budget, refuse_if_hopeless
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import TableAdapter
@@ -57,8 +51,8 @@ def _best_has(name: str) -> Callable[[Any], bool]:
     return has
 
 
-@with_parameters
-class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
+@base.with_parameters
+class PrivateSearch(MetaEstimatorMixin, base.BasePrivateEstimator[SearchPlan]):
     """Fit several private models and select the best on held-out rows, at one total privacy cost.
 
     ``GridSearchCV`` over a private estimator has the privacy cost of every fit of every fold, and
@@ -181,7 +175,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> SearchPlan:
         return self._plan_search(n_samples, n_features, self._candidates())
 
-    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         candidates = self._candidates()
         several = is_classifier(candidates[0])
         labels_found = several and self._declare_classes(candidates, table)
@@ -200,7 +194,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             sides = TrainValidationSplit(table, scoring, next(iter(bounds), None))
             return self._fit_and_select(sides, candidates, planned, guarantee)
 
-        return PlannedFit(
+        return base.PlannedFit(
             guarantee,
             note=f"{type(self).__name__}, {len(candidates)} candidates",
             parameters=as_parameters(planned),
@@ -324,15 +318,16 @@ def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) ->
     candidates = []
     for setting in settings:
         parameters = dict(setting)
-        base = parameters.pop("estimator", estimator)
-        if not isinstance(base, BasePrivateEstimator) or isinstance(base, PrivateSearch):
+        template = parameters.pop("estimator", estimator)
+        private = isinstance(template, base.BasePrivateEstimator)
+        if not private or isinstance(template, PrivateSearch):
             raise TypeError(
-                f"candidates must be private estimators of this package, got {base!r}: each has "
-                f"the privacy cost of its own plan"
+                f"candidates must be private estimators of this package, got {template!r}: each "
+                f"has the privacy cost of its own plan"
             )
-        if base.ledger is not None:
+        if template.ledger is not None:
             raise ValueError("the search is charged, not a candidate: give it the ledger")
-        candidate = clone(base).set_params(**parameters)
+        candidate = clone(template).set_params(**parameters)
         if not hasattr(candidate, "predict"):
             raise TypeError(f"{candidate!r} has no predict method, which a score needs")
         candidates.append(candidate)
@@ -352,7 +347,7 @@ def plan_candidates(
     planned = []
     for estimator, setting in zip(candidates, settings, strict=True):
         estimator.set_params(epsilon=epsilon, delta=delta)
-        plan = quiet(estimator).plan(*shape)
+        plan = base.quiet(estimator).plan(*shape)
         if isinstance(estimator, BaseRashomon):
             refuse_if_hopeless(plan, estimator.mechanism, estimator.patience)
         candidate = Candidate(
@@ -431,7 +426,7 @@ class Fits:
         seed = int(self.rng.integers(2**31)) if self.seeded else None
         epsilon, delta = self.planned.each
         model = clone(candidate).set_params(epsilon=epsilon, delta=delta, random_state=seed)
-        return quiet(model).fit(*self.sides.fitted)
+        return base.quiet(model).fit(*self.sides.fitted)
 
 
 _FITS_A_CANDIDATE = 10  # default mean number of random runs per candidate
@@ -534,12 +529,12 @@ def _runs(request: SearchRequest, plan_at: PlanAt, shape: int) -> Fitting:
             f"{dear[0].in_words} is not pure DP, which this selection mechanism needs"
         )
     stated = compose([candidate.guarantee for candidate in candidates])
-    base = runs.guarantee(
+    selected = runs.guarantee(
         max(run_epsilon, *(candidate.guarantee.pure_epsilon for candidate in candidates))
     )
-    assumed = (*base.assumptions, *stated.assumptions, "the split is by place, and public")
+    assumed = (*selected.assumptions, *stated.assumptions, "the split is by place, and public")
     assumptions = tuple(dict.fromkeys(assumed))
-    guarantee = replace(base, assumptions=assumptions, seeded=stated.seeded)
+    guarantee = replace(selected, assumptions=assumptions, seeded=stated.seeded)
     noise = selection.most_noise(request.sensitivity / run_epsilon, mean)
     return (run_epsilon, 0.0), candidates, guarantee, {"score_regret": noise, "runs": runs}
 

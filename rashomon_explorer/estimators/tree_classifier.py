@@ -12,14 +12,8 @@ from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators import base
+from rashomon_explorer.estimators import base, tables
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget, ledger_rule
-from rashomon_explorer.estimators.tables import (
-    TableAdapter,
-    label_output,
-    predict_in_chunks,
-    probability_output,
-)
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
 from rashomon_explorer.mechanisms.plans import Plan
@@ -143,13 +137,13 @@ default=None
         "schema": base.SCHEMA,
     }
 
-    @predict_in_chunks(label_output)
+    @tables.predict_in_chunks(tables.label_output)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class predicted by most of the drawn trees; the first one in case of a tie."""
         votes = self.predict_proba(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
-    @predict_in_chunks(probability_output)
+    @tables.predict_in_chunks(tables.probability_output)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Share of the drawn trees that predict each class."""
         rows = self._encoded_rows(X)
@@ -199,7 +193,7 @@ default=None
 
     def _count(
         self,
-        table: TableAdapter,
+        table: tables.TableAdapter,
         questions: tree_questions.ThresholdQuestions,
         trees: TreeClass,
         classes: NDArray[Any],
@@ -298,18 +292,18 @@ default=None
             return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
-    def _table(self, X: Any, y: Any) -> TableAdapter:
+    def _table(self, X: Any, y: Any) -> tables.TableAdapter:
         """Wrap the table in its original units, for comparison with thresholds."""
         return self._encoded_table(X, y, row_norm=None)
 
-    def _check_table(self, table: TableAdapter) -> None:
+    def _check_table(self, table: tables.TableAdapter) -> None:
         classes = self._labels(table)
         self._cost_matrix(classes)
         self._answers(table, self._questions(table.feature_names), classes)
 
     def _answers(
         self,
-        table: TableAdapter,
+        table: tables.TableAdapter,
         questions: tree_questions.ThresholdQuestions,
         classes: NDArray[Any],
     ) -> tuple[Any, IntArray | None]:
@@ -319,7 +313,7 @@ default=None
             return tree_questions.merged_chunks(coded, questions, len(classes)), None
         return questions.answers(table.values[0]), self._encoded_target(table).astype(int)
 
-    def _target_step(self, table: TableAdapter) -> ClassCodes:
+    def _target_step(self, table: tables.TableAdapter) -> ClassCodes:
         return ClassCodes(self._labels(table), signed=False)
 
     def _assumptions(self) -> list[str]:
@@ -336,7 +330,7 @@ default=None
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
         return {"rashomon_set_": drawn}
 
-    def _plan_fit(self, table: TableAdapter, owner: Any = None) -> base.PlannedFit:
+    def _plan_fit(self, table: tables.TableAdapter, owner: Any = None) -> base.PlannedFit:
         """Plan the fit of this estimator, or of one that owns it."""
         owner = owner or self
         questions, classes = self._questions(table.feature_names), self._labels(table)
@@ -368,7 +362,7 @@ default=None
 
     def _sample(
         self,
-        table: TableAdapter,
+        table: tables.TableAdapter,
         questions: tree_questions.ThresholdQuestions,
         trees: TreeClass,
         planned: Plan,

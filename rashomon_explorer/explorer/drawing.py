@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer._utils.progress import ChainState, watch_chains
-from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer import messages
 from rashomon_explorer.explorer.background import BackgroundTask, chain_observer, has_event_loop
@@ -26,6 +25,7 @@ from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourit
 from rashomon_explorer.explorer.streamed_table import clipped_share
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
+from rashomon_explorer.mechanisms.simulation.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows, Step

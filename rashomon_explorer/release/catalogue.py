@@ -3,16 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from rashomon_explorer.release import losses
 from rashomon_explorer.release.coefficients import Coefficients
 from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
 from rashomon_explorer.release.least_psi import LeastPsi
-from rashomon_explorer.release.losses import (
-    Accuracies,
-    ClippedShare,
-    LossDifferences,
-    Losses,
-    Reliance,
-)
 from rashomon_explorer.release.multiplicity import RELEASABLE, Discrepancies, MultiplicityQuery
 from rashomon_explorer.release.prediction_sets import ScoreThreshold
 from rashomon_explorer.release.query import Query
@@ -97,19 +91,19 @@ QUERIES: dict[str, Callable[[], Query]] = {
         if measure not in _NEED_TOLERANCE
     },
     "discrepancies": Discrepancies,
-    "losses": Losses,
-    "mean_loss": partial(Losses, "mean"),
-    "least_loss": partial(Losses, "least"),
-    "largest_loss": partial(Losses, "largest"),
-    "loss_differences": LossDifferences,
-    "accuracies": Accuracies,
-    "mean_accuracy": partial(Accuracies, "mean"),
-    "least_accuracy": partial(Accuracies, "least"),
-    "largest_accuracy": partial(Accuracies, "largest"),
-    "reliance": Reliance,
+    "losses": losses.Losses,
+    "mean_loss": partial(losses.Losses, "mean"),
+    "least_loss": partial(losses.Losses, "least"),
+    "largest_loss": partial(losses.Losses, "largest"),
+    "loss_differences": losses.LossDifferences,
+    "accuracies": losses.Accuracies,
+    "mean_accuracy": partial(losses.Accuracies, "mean"),
+    "least_accuracy": partial(losses.Accuracies, "least"),
+    "largest_accuracy": partial(losses.Accuracies, "largest"),
+    "reliance": losses.Reliance,
     "group_sizes": GroupSizes,
     "base_rates": BaseRates,
-    "clipped_share": ClippedShare,
+    "clipped_share": losses.ClippedShare,
     "psi_avoiding": partial(LeastPsi, avoiding=()),
     "psi_sign": partial(LeastPsi, sign=()),
     "coefficients": Coefficients,

@@ -9,43 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.release.query import (
-    CONFIDENCE,
-    Coordinates,
-    PublicShape,
-    Query,
-    Rows,
-    Sensitivity,
-)
+from rashomon_explorer.release import query
 from rashomon_explorer.release.statistic import Gap, Noise, RateStatistic, Statistic
 
 Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
 
 
 @dataclass(frozen=True)
-class GroupSizes(Query):
+class GroupSizes(query.Query):
     """Number of rows of each declared group."""
 
     name: str = "group_sizes"
     definition: str = "for each declared group, its number of rows"
     needs: ClassVar[tuple[str, ...]] = ("groups",)
 
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
+    def sensitivity(self, public: query.PublicShape) -> query.Sensitivity:
         """√2 in the ℓ₂ norm, 2 in the ℓ₁ norm; the size of each group changes by at most 1."""
         changed = min(2, len(public.categories))
-        return Sensitivity(float(changed), math.sqrt(changed))
+        return query.Sensitivity(float(changed), math.sqrt(changed))
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return counts (n_groups,)."""
         return _counts(_group_codes(rows), len(rows.public.categories))
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One count per group."""
-        return Coordinates([f"rows of {name}" for name in public.categories], high=public.n_rows)
+        return query.Coordinates(
+            [f"rows of {name}" for name in public.categories], high=public.n_rows
+        )
 
 
 @dataclass(frozen=True)
-class BaseRates(Query):
+class BaseRates(query.Query):
     """Share of rows of each class except the first."""
 
     name: str = "base_rates"
@@ -53,23 +48,23 @@ class BaseRates(Query):
     needs: ClassVar[tuple[str, ...]] = ("y",)
     task: ClassVar[str] = "classification"
 
-    def widths(self, public: PublicShape) -> FloatArray:
+    def widths(self, public: query.PublicShape) -> FloatArray:
         """1/n for each of the two classes that can change, or for the only share."""
         return np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows)
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return shares (n_classes − 1,)."""
         counts = _counts(rows.codes.astype(np.intp), rows.models.n_classes)
         return counts[1:] / len(rows.X)
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One share per class except the first."""
         names = [f"share of {name}" for name in public.models.class_names[1:]]
-        return Coordinates(names, n_mean=public.n_rows)
+        return query.Coordinates(names, n_mean=public.n_rows)
 
 
 @dataclass(frozen=True)
-class GroupGaps(Query):
+class GroupGaps(query.Query):
     """Rates by group of unknown size, and the gap between the largest and the least rate.
 
     A row of group g adds (w, v − ½) to the entries of g: 1 to the size, in units of 1/w, and its
@@ -116,7 +111,7 @@ class GroupGaps(Query):
         whose = "" if self.of == "base" else f" ({which})"
         return f"largest less least, over the groups, of the {_WORDS[self.of]}{whose}"
 
-    def check(self, public: PublicShape) -> None:
+    def check(self, public: query.PublicShape) -> None:
         """Raise an error for a single group, an unknown rate, and models without labels."""
         if self.of not in _WORDS:
             raise ValueError(f"of must be one of {sorted(_WORDS)}, got {self.of!r}")
@@ -134,12 +129,12 @@ class GroupGaps(Query):
                 f"{self.positive!r}"
             )
 
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
+    def sensitivity(self, public: query.PublicShape) -> query.Sensitivity:
         """√k in the ℓ₂ norm, k + 2w in the ℓ₁ norm."""
         k = self._n_values(public)
-        return Sensitivity(k + 2 * self._weight(public), math.sqrt(k))
+        return query.Sensitivity(k + 2 * self._weight(public), math.sqrt(k))
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return weighted sizes (n_groups,), then sums (n_groups, k), in one vector."""
         groups = _group_codes(rows).copy()
         if self.of in ("true_positive", "false_positive"):
@@ -151,7 +146,7 @@ class GroupGaps(Query):
         return np.concatenate([sizes, np.column_stack(sums).ravel()])
 
     def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
+        self, noisy: FloatArray, noise: Noise, public: query.PublicShape
     ) -> tuple[Statistic, ...]:
         """Gaps, and also the rates if there is one value."""
         n_groups, weight = len(public.categories), self._weight(public)
@@ -175,9 +170,9 @@ class GroupGaps(Query):
             statistics += [gap] if self._by_draw else [*rates, gap]
         return tuple(statistics)
 
-    def hidden(self, public: PublicShape, noise: Noise) -> str:
+    def hidden(self, public: query.PublicShape, noise: Noise) -> str:
         """Compare the noise with the smallest group: at most n over the number of groups."""
-        rows = noise.quantile(CONFIDENCE) / self._weight(public)
+        rows = noise.quantile(query.CONFIDENCE) / self._weight(public)
         smallest_group = public.n_rows / len(public.categories)
         if rows < smallest_group:
             return ""
@@ -191,13 +186,13 @@ class GroupGaps(Query):
     def _by_draw(self) -> bool:
         return self.over == "each" and self.of != "base"
 
-    def _n_values(self, public: PublicShape) -> int:
+    def _n_values(self, public: query.PublicShape) -> int:
         return public.n_draws if self._by_draw else 1
 
-    def _weight(self, public: PublicShape) -> float:
+    def _weight(self, public: query.PublicShape) -> float:
         return math.sqrt(self._n_values(public)) / 2
 
-    def _row_values(self, rows: Rows) -> Iterator[FloatArray]:
+    def _row_values(self, rows: query.Rows) -> Iterator[FloatArray]:
         """Values (n_rows,) in [0, 1] of each draw, or their mean."""
         if self.of == "base":
             yield (rows.codes == self.positive).astype(float)
@@ -206,7 +201,7 @@ class GroupGaps(Query):
         yield from hits.astype(float) if self._by_draw else [hits.mean(axis=0)]
 
 
-def _group_codes(rows: Rows) -> NDArray[np.intp]:
+def _group_codes(rows: query.Rows) -> NDArray[np.intp]:
     if rows.groups is None:
         raise ValueError("this query needs groups")
     return rows.groups

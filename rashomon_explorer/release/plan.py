@@ -20,16 +20,10 @@ from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.release import statistic
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
-from rashomon_explorer.release.statistic import (
-    GaussianNoise,
-    GumbelNoise,
-    LaplaceNoise,
-    Noise,
-    noise_scale,
-)
 from rashomon_explorer.sets import RashomonSet
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
@@ -128,7 +122,7 @@ def release_costs(
         errors = _by_name("standard_error", queries, budget.standard_error)
         mus = [sens.l2 / error for sens, error in zip(sensitivities, errors, strict=True)]
         total = math.hypot(*mus)
-        noises = [GaussianNoise(noise_scale(error, 1.0)) for error in errors]
+        noises = [statistic.GaussianNoise(statistic.noise_scale(error, 1.0)) for error in errors]
         shares = [mu * mu / (total * total) if total else 0.0 for mu in mus]
         return tuple(map(QueryCost, noises, shares)), _stated(gdp(total), [_GAUSSIAN])
     shares = [1 / len(queries)] * len(queries)
@@ -138,27 +132,33 @@ def release_costs(
     each = list(zip(sensitivities, shares, strict=True))
     if budget.is_pure:
         epsilon = budget.epsilon or 0.0
-        noises = [LaplaceNoise(noise_scale(sens.l1, epsilon * share)) for sens, share in each]
+        noises = [
+            statistic.LaplaceNoise(statistic.noise_scale(sens.l1, epsilon * share))
+            for sens, share in each
+        ]
         total_cost, theorem, selection = pure(epsilon), _LAPLACE, bounded_range(epsilon)
     else:
         mu = budget.mu_total(ledger=ledger)
         noises = [
-            GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))) for sens, share in each
+            statistic.GaussianNoise(statistic.noise_scale(sens.l2, mu * math.sqrt(share)))
+            for sens, share in each
         ]
         total_cost, theorem, selection = gdp(mu), _GAUSSIAN, zcdp(mu * mu / 2)
     noises = list(map(_noise_of_kind, queries, noises))
-    selects = [isinstance(noise, GumbelNoise) for noise in noises]
+    selects = [isinstance(noise, statistic.GumbelNoise) for noise in noises]
     if all(selects) or (any(selects) and not budget.is_pure):
         total_cost = selection  # a selection is not Gaussian DP, and adds up better than pure DP
     theorems = [theorem] * (not all(selects)) + [_SELECTION] * any(selects)
     return tuple(map(QueryCost, noises, shares)), _stated(total_cost, theorems)
 
 
-def _noise_of_kind(query: Query, noise: Noise) -> Any:
+def _noise_of_kind(query: Query, noise: statistic.Noise) -> Any:
     """Noise of the same scale, and by the query's sensitivity of the same cost, of its kind."""
-    if query.noise_kind is GumbelNoise:
-        return GumbelNoise(noise.scale)
-    if query.noise_kind is GaussianNoise and not isinstance(noise, GaussianNoise):
+    if query.noise_kind is statistic.GumbelNoise:
+        return statistic.GumbelNoise(noise.scale)
+    if query.noise_kind is statistic.GaussianNoise and not isinstance(
+        noise, statistic.GaussianNoise
+    ):
         raise ValueError(
             f"{query.name} needs Gaussian noise, which pure DP does not have: pass rho=, mu= or "
             "epsilon= with delta="
@@ -174,7 +174,7 @@ def _check_noise_kinds(queries: Sequence[Query], budget: Budget, *, secure: bool
                 f"{query.name} has no single standard_error: pass epsilon=, with delta= if wanted, "
                 "or rho="
             )
-        if query.noise_kind is GumbelNoise and (secure or budget.mu is not None):
+        if query.noise_kind is statistic.GumbelNoise and (secure or budget.mu is not None):
             what = "secure noise" if secure else "guarantee in Gaussian DP"
             raise ValueError(
                 f"{query.name} has no {what}: release it by itself, with epsilon=, or rho="
@@ -270,7 +270,7 @@ class ReleasePlan:
     guarantee: Guarantee
 
     @property
-    def noises(self) -> dict[str, Noise]:
+    def noises(self) -> dict[str, statistic.Noise]:
         """Noise of each query, by name."""
         names = (query.name for query in self.queries)
         return dict(zip(names, (cost.noise for cost in self.costs), strict=True))
@@ -311,7 +311,7 @@ def planned(
     for query in queries:
         query.check(public)
     _check_noise_kinds(queries, budget, secure=secure)
-    by_zcdp |= any(query.noise_kind is GumbelNoise for query in queries)
+    by_zcdp |= any(query.noise_kind is statistic.GumbelNoise for query in queries)
     warn_if_delta_is_large(budget.delta, public.n_rows)
     sensitivities = query_sensitivities(queries, public)
     costs, guarantee = release_costs(queries, sensitivities, budget, weights, ledger=by_zcdp)

@@ -12,16 +12,7 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text, guarantee_text
-from rashomon_explorer.release.statistic import (
-    Coefficient,
-    Gap,
-    GaussianNoise,
-    LaplaceNoise,
-    Measured,
-    RateStatistic,
-    ReleasedThreshold,
-    Statistic,
-)
+from rashomon_explorer.release import statistic as numbers
 from rashomon_explorer.sets.files import number, number_from_value
 
 if TYPE_CHECKING:
@@ -34,7 +25,7 @@ class Answer:
 
     query: str
     definition: str
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[numbers.Statistic, ...]
     share: float
     noise: str
 
@@ -81,14 +72,14 @@ class ReleasedAggregates:
     doubt: str = ""
 
     @property
-    def statistics(self) -> tuple[Statistic, ...]:
+    def statistics(self) -> tuple[numbers.Statistic, ...]:
         """All released numbers."""
         return tuple(number for answer in self.answers for number in answer.statistics)
 
-    def __iter__(self) -> Iterator[Statistic]:
+    def __iter__(self) -> Iterator[numbers.Statistic]:
         return iter(self.statistics)
 
-    def __getitem__(self, name: str) -> Statistic:
+    def __getitem__(self, name: str) -> numbers.Statistic:
         for statistic in self.statistics:
             if statistic.name == name:
                 return statistic
@@ -185,7 +176,7 @@ class ReleasedAggregates:
         return "\n".join(lines)
 
 
-def _row(statistic: Statistic, answer: Answer, confidence: float) -> dict[str, Any]:
+def _row(statistic: numbers.Statistic, answer: Answer, confidence: float) -> dict[str, Any]:
     low, high = statistic.interval(confidence)
     return {
         "name": statistic.name,
@@ -205,13 +196,13 @@ _KINDS: dict[str, type[Any]] = {
     for kind in (
         ReleasedAggregates,
         Answer,
-        Measured,
-        RateStatistic,
-        Gap,
-        Coefficient,
-        ReleasedThreshold,
-        GaussianNoise,
-        LaplaceNoise,
+        numbers.Measured,
+        numbers.RateStatistic,
+        numbers.Gap,
+        numbers.Coefficient,
+        numbers.ReleasedThreshold,
+        numbers.GaussianNoise,
+        numbers.LaplaceNoise,
     )
 }
 _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"

@@ -23,6 +23,7 @@ from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.privacy.ledger import totals
 from rashomon_explorer.rows import ChunkedRows, chunk_rows, parquet
 from rashomon_explorer.rows.source import RowSource
+from tests.crossing import crossed
 from tests.estimators.charged import CHARGED, EPSILON, IN_CHUNKS, N, public_rows
 from tests.estimators.charged import CHUNKED as CHUNKED_ESTIMATORS
 
@@ -136,14 +137,10 @@ CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 
 
 FIRST = "RashomonClassifier"
-PAIRS = [
-    pytest.param(name, kind, marks=[] if name == FIRST or "Dask" not in kind else [pytest.mark.law])
-    for kind in CHUNKED
-    for name in IN_CHUNKS
-]
+PAIRS = [(FIRST, kind) for kind in CHUNKED] + [(name, "a source") for name in IN_CHUNKS]
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
+@pytest.mark.parametrize(("name", "kind"), sorted({*PAIRS}))
 def test_an_exhausted_ledger_refuses_without_a_look_and_rows_are_read_under_a_charge(
     name, kind, gate, tmp_path
 ):
@@ -186,7 +183,7 @@ def _part(folder, kind):
 _SHAPED = ("a ward of one record", "a ward for some", "a cell of text", "a column known of one")
 
 
-@pytest.mark.parametrize("name", IN_CHUNKS)
+@pytest.mark.parametrize("name", [FIRST, "RashomonTreeClassifier"])
 def test_names_and_footers_are_not_looked_at_for_an_exhausted_ledger(name, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     spent = Ledger.create(tmp_path / "spent.ledger", epsilon=EPSILON, delta=1e-5)
@@ -232,15 +229,7 @@ LEDGERS: dict[str, dict[str, Any]] = {
 }
 
 
-QUICK = ("the usual rule", "pure DP")
-CHARGES = [
-    pytest.param(name, kind, marks=[] if name != FIRST or kind in QUICK else [pytest.mark.law])
-    for kind in LEDGERS
-    for name in CHUNKED_ESTIMATORS
-]
-
-
-@pytest.mark.parametrize(("name", "kind"), CHARGES)
+@crossed({"name": CHUNKED_ESTIMATORS, "kind": LEDGERS})
 def test_no_plan_costs_less_than_what_an_early_refusal_assumes(name, kind, tmp_path):
     """In every notion that the ledger sums, so that no fit is refused that it would admit."""
     ledger = Ledger.create(tmp_path / "data.ledger", **LEDGERS[kind])
@@ -277,8 +266,7 @@ def test_a_ledger_is_looked_through_until_the_least_cost_does_not_fit(kind, tmp_
     assert Ledger.create(tmp_path / "free.ledger").may_admit(9.0, 0.0)
 
 
-@pytest.mark.parametrize("name", ["PrivateSearch", "DPBilevelSearch"])
-@pytest.mark.parametrize("kind", CHUNKED)
+@crossed({"kind": CHUNKED, "name": ["PrivateSearch", "DPBilevelSearch"]})
 def test_who_takes_no_chunks_refuses_them_without_a_look(name, kind, gate, tmp_path):
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
     X, y = CHUNKED[kind](tmp_path)
@@ -287,14 +275,7 @@ def test_who_takes_no_chunks_refuses_them_without_a_look(name, kind, gate, tmp_p
     assert gate.early == [] and ledger.entries() == []
 
 
-FORMS = [
-    pytest.param(name, form, marks=[] if form == "X and y" or name == FIRST else [pytest.mark.law])
-    for form in ("X and y", "y alone", "filtered", "by an index")
-    for name in CHARGED
-]
-
-
-@pytest.mark.parametrize(("name", "form"), FORMS)
+@crossed({"name": CHARGED, "form": ("X and y", "y alone", "filtered", "by an index")})
 def test_dask_partitions_of_unknown_lengths_are_refused_without_a_computation(
     name, form, gate, tmp_path
 ):

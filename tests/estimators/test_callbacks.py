@@ -152,7 +152,7 @@ def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded():
     """The control for the assumption: neighbours at ε < 0.5 are told apart by the number kept."""
     rows, stopped = np.full((4, 1), 0.5), []
     for labels in ([1, 1, 1, 0], [1, 1, 0, 0]):
-        for seed in range(20):
+        for seed in range(10):
             asked = {"n_draws": 20, "epsilon": 0.2, "psi": 0.0, "mechanism": "exact"}
             model = RashomonClassifier(**asked, radius=4.0, ridge=0.0, random_state=seed)
             found = model.set_callbacks(ByLoss()).fit(rows, labels).rashomon_set_
@@ -160,8 +160,8 @@ def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded():
             assert found.guarantee.pure_epsilon < 0.5
             stated = any("draws were kept" in one for one in found.guarantee.assumptions)
             assert stated == stopped[-1]
-    assert sum(stopped[:20]) >= 17
-    assert not any(stopped[20:])
+    assert sum(stopped[:10]) >= 8
+    assert not any(stopped[10:])
 
 
 class Tree(Watcher):
