@@ -45,9 +45,9 @@ def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None
     if simulated.is_infeasible(planned):
         raise exceptions.SamplerError(
             f"{simulated.infeasibility_message(planned)} They failed on every kind of simulated "
-            'rows, so nothing was charged. mechanism="auto" selects a mechanism that is expected to '
-            "succeed; patience=5_000_000 or patience=None tries this mechanism nevertheless; its "
-            "privacy cost then stays spent"
+            'rows, so nothing was charged. mechanism="auto" selects a mechanism that is expected '
+            "to succeed; patience=5_000_000 or patience=None tries this mechanism nevertheless; "
+            "its privacy cost then stays spent"
         )
 
 

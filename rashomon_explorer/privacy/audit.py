@@ -334,8 +334,14 @@ class ExactAudit:
     def renyi(self, order: float) -> float:
         """Rényi divergence of order a > 1, the larger of both directions."""
         check_order(order)
-        both = (self.log_first, self.log_second), (self.log_second, self.log_first)
-        return max(_renyi(p, q, order) for p, q in both)
+        divergences = []
+        for p, q in ((self.log_first, self.log_second), (self.log_second, self.log_first)):
+            support = p > -np.inf
+            if (q[support] == -np.inf).any():
+                return math.inf
+            total = logsumexp(order * p[support] + (1 - order) * q[support])
+            divergences.append(float(total) / (order - 1))
+        return max(divergences)
 
     def tradeoff(self, alpha: ArrayLike) -> FloatArray:
         """Least type II error of any test at type I error α, the smaller of both directions."""
@@ -402,13 +408,6 @@ def _cumulated(power: FloatArray, level: FloatArray) -> tuple[FloatArray, FloatA
     """Cumulative sums, from zero cells to all cells."""
     sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in (power, level)]
     return np.minimum(sums[0], 1.0), np.minimum(sums[1], 1.0)
-
-
-def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
-    support = p > -np.inf
-    if (q[support] == -np.inf).any():
-        return math.inf
-    return float(logsumexp(order * p[support] + (1 - order) * q[support])) / (order - 1)
 
 
 LogDensity = Callable[[FloatArray], FloatArray]

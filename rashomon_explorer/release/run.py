@@ -163,7 +163,9 @@ def release(
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
     plan = planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
-    drawn = _plan_of(public.models) if any(query.fewest_draws for query in plan.queries) else None
+    drawn: Plan | None = None  # of linear draws without selection, which would change their law
+    if isinstance(public.models, ReleasedSet) and public.models.as_drawn:
+        drawn = public.models.plan if any(query.fewest_draws for query in plan.queries) else None
     if drawn is not None and warn:
         warn_if_weak(drawn, "the release from these draws")
     guarantee = _with_assumptions(plan, random_state, secure=secure, charged=ledger is not None)
@@ -260,7 +262,8 @@ def _public(
     # raise an error that depends on a row.
     paid = models.declared_set(X, y) if is_unfitted(models) else paid_models(models)  # type: ignore[attr-defined]
     released = replace(paid, schema=None)
-    _refuse_leaky(find_leak(X, y, groups))
+    if leak := find_leak(X, y, groups):
+        raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
     declared = tuple(categories)
     public = PublicShape(released, 0, y is not None, groups is not None, declared)
     shape = _shape("X", X, 2, charged)
@@ -279,16 +282,6 @@ def _public(
             "the groups are not inferred from the rows"
         )
     return replace(public, n_rows=shape[0]), encoding
-
-
-def _refuse_leaky(leak: str) -> None:
-    if leak:
-        raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
-
-
-def _plan_of(models: Paid) -> Plan | None:
-    """Plan of linear draws without selection; selected draws have another distribution."""
-    return models.plan if isinstance(models, ReleasedSet) and models.as_drawn else None
 
 
 def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int, ...]:

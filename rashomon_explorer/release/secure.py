@@ -98,20 +98,18 @@ class SecureNoise:
 
     @cached_property
     def _mechanism(self) -> tuple[float, Any]:
-        drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
-        while (mechanism := self._measurement(drawn)).map(
-            float(self.sensitivity)
-        ) > self.noise_cost:
-            drawn *= _ULPS
-        return drawn, mechanism
-
-    def _measurement(self, scale: float) -> Any:
         domains, metrics, measurements = map(_opendp, ("domains", "metrics", "measurements"))
         numbers = domains.atom_domain(T=float, nan=False)
         domain = domains.vector_domain(numbers, size=int(self.size))
         metric = getattr(metrics, f"l{self.order}_distance")(T=float)
+        make = getattr(measurements, self.maker)
+        drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
         with _contrib_enabled():
-            return getattr(measurements, self.maker)(domain, metric, scale, k=self.exponent)
+            mechanism = make(domain, metric, drawn, k=self.exponent)
+            while mechanism.map(float(self.sensitivity)) > self.noise_cost:
+                drawn *= _ULPS
+                mechanism = make(domain, metric, drawn, k=self.exponent)
+        return drawn, mechanism
 
 
 class SecureGaussian(SecureNoise):
