@@ -18,10 +18,12 @@ model.fit(frame, frame["repaid"])
 rows = model.encoder_.transform(frame)
 
 # %%
-from rashomon_explorer.plots import plot_importance, plot_importance_cloud
+from rashomon_explorer.measures import importance_cloud
+from rashomon_explorer.plots import plot_importance, plot_importance_pair
 
 plot_importance(model.rashomon_set_, rows, frame["repaid"])
 
 # %%
-plot_importance_cloud(model.rashomon_set_, rows, frame["repaid"])
+cloud = importance_cloud(model.rashomon_set_, rows, frame["repaid"])
+plot_importance_pair(model.rashomon_set_, cloud)
 # sphinx_gallery_thumbnail_path = "../examples/pictures/09_importance.png"

@@ -17,7 +17,6 @@ try:
     from rashomon_explorer.plots.decomposition import plot_decomposition
     from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
     from rashomon_explorer.plots.guarantees import (
-        guarantees_table,
         list_guarantees,
         plot_bounds,
         plot_guarantee,
@@ -26,8 +25,8 @@ try:
         plot_class_reliance,
         plot_importance,
         plot_importance_distribution,
+        plot_importance_pair,
     )
-    from rashomon_explorer.plots.importance_pairs import plot_importance_cloud, plot_importance_pair
     from rashomon_explorer.plots.losses import plot_losses
     from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
     from rashomon_explorer.plots.people import plot_people
@@ -44,7 +43,6 @@ except ModuleNotFoundError as error:
 __all__ = [
     "FigureSpec",
     "attack_in_words",
-    "guarantees_table",
     "list_guarantees",
     "plot_bounds",
     "plot_budget",
@@ -59,7 +57,6 @@ __all__ = [
     "plot_frontier",
     "plot_guarantee",
     "plot_importance",
-    "plot_importance_cloud",
     "plot_importance_distribution",
     "plot_importance_pair",
     "plot_losses",

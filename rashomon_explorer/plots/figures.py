@@ -8,7 +8,6 @@ from rashomon_explorer.plots import (
     fairness,
     guarantees,
     importance,
-    importance_pairs,
     losses,
     penalties,
     people,
@@ -23,7 +22,7 @@ from rashomon_explorer.plots import (
 from rashomon_explorer.plots.registry import FigureSpec
 
 _SETS = (losses, coefficients, people, guarantees, prices, budget, ranges)
-_MEASURES = (importance, importance_pairs, profile, person, fairness, decomposition, comparison)
+_MEASURES = (importance, profile, person, fairness, decomposition, comparison)
 _MODULES = (*_SETS, *_MEASURES, penalties, trees, rules, tree_answers)
 FIGURES: dict[str, FigureSpec] = {spec.name: spec for module in _MODULES for spec in module.FIGURES}
 """Every figure by its name."""

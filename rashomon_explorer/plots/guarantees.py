@@ -307,29 +307,6 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
     ]
 
 
-def guarantees_table(
-    source: Plan | RashomonSet, constants: Constants | None = None
-) -> pd.DataFrame:
-    """Tabulate :func:`list_guarantees`.
-
-    Parameters
-    ----------
-    source : Plan or RashomonSet
-        As for :func:`list_guarantees`.
-    constants : Constants, optional
-        As for :func:`list_guarantees`.
-
-    Returns
-    -------
-    DataFrame
-        One row per guarantee: bound, measured and theorem.
-    """
-    rows = list_guarantees(source, constants)
-    index = pd.Index([f"{row.name} {row.sense}" for row in rows], name="promise")
-    columns = ("bound", "measured", "theorem")
-    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in columns}, index)
-
-
 def excess_table(source: Plan | RashomonSet) -> pd.DataFrame:
     """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
     text.need_as_drawn(source, "excess_table")

@@ -69,7 +69,7 @@ SPECIAL = {
     **dict.fromkeys(["coefficient_spread", "plot_bounds", "plot_losses"], ALONE),
     **dict.fromkeys(["plot_coefficients", "plot_coefficient_spread"], ALONE),
     **dict.fromkeys(["conditional_reliance", "importance_cloud", "model_reliance"], WITH_TARGETS),
-    **dict.fromkeys(["plot_importance", "plot_importance_cloud"], WITH_TARGETS),
+    "plot_importance": WITH_TARGETS,
     "draws_in_range": lambda f, who, X: f(who, EXACT_RANGES),
     "fairness_audit": lambda f, who, X: f(who, X, Y, GROUPS).table,
     "linear_shap": lambda f, who, X: f(who, X, background=X[:9]),

@@ -14,6 +14,7 @@ from rashomon_explorer.measures import (
     disagreement_decomposition,
     exact_coefficient_ranges,
     fairness_audit,
+    importance_cloud,
 )
 from rashomon_explorer.plots.coefficients import spread_table
 from rashomon_explorer.plots.figures import FIGURES
@@ -35,7 +36,7 @@ OF_A_SET = {
     "people": lambda m, rows: plots.plot_people(m, rows.X, rows.groups),
     "importance": lambda m, rows: plots.plot_importance(m, rows.X, rows.y, highlight=[1]),
     "spread": lambda m, rows: plots.plot_coefficient_spread(m, highlight=[1]),
-    "cloud": lambda m, rows: plots.plot_importance_cloud(m, rows.X, rows.y),
+    "pair": lambda m, rows: plots.plot_importance_pair(m, importance_cloud(m, rows.X, rows.y)),
 }
 """Figures of the draws inside ψ alone."""
 CURATOR = {

@@ -137,15 +137,16 @@ def test_two_sets_overlap_by_the_share_of_their_union(models):
 
 def test_the_cloud_is_the_measured_one(models, rows):
     outside, inside = models.excess.argmax(), models.excess.argmin()
-    figure = plots.plot_importance_cloud(models, rows.X, rows.y, highlight=[outside, inside])
+    every = measures.importance_cloud(models, rows.X, rows.y)
+    figure = plots.plot_importance_pair(models, every, "age", highlight=[outside, inside])
     cloud = measures.importance_cloud(models.inside(), rows.X, rows.y)
-    shown = {dimension.label: dimension.values for dimension in figure.data[0].dimensions}
-    assert set(shown) == {"age", "debt", "luck"}
-    np.testing.assert_allclose(shown["age"], cloud["age"], rtol=1e-5)
-    ringed = figure.data[0].marker.size > 5
+    np.testing.assert_allclose(figure.data[0].x, cloud["age"], rtol=1e-5)
+    widest = (cloud.max() - cloud.min()).idxmax()
+    assert figure.layout.xaxis.title.text == "importance of age" and widest == "age"
+    ringed = figure.data[0].marker.size > 8
     assert figure.data[0].customdata[ringed].tolist() == [inside]
-    with pytest.raises(ValueError, match="at least two features"):
-        plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
+    with pytest.raises(ValueError, match="two features or more"):
+        plots.plot_importance_pair(models, every[["age"]])
 
 
 def test_bars_of_reliance_hold_what_is_attained_and_the_draws(rows, regression):

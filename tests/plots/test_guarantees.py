@@ -107,7 +107,7 @@ def test_a_plan_has_bounds_and_a_set_has_measured_values_too(models):
     assert rows[5].bound == pytest.approx(rows[3].bound + rows[4].bound)
     assert all(math.isnan(row.measured) and row.found == "–" for row in rows)
     assert all("heor" in row.theorem for row in rows)
-    assert plots.guarantees_table(PLANNED, KNOWN)["bound"].notna().all()
+    assert all(math.isfinite(row.bound) for row in rows)
     rows = plots.list_guarantees(models)
     assert len(rows) == 4
     assert rows[0].measured == rows[1].measured == models.hit_rate
