@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from html import escape
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -17,7 +18,7 @@ from rashomon_explorer.audits.answers import NOT_PRIVATE
 from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.group_rates import accepted_text
 from rashomon_explorer.measures import multiplicity_by_person_group
-from rashomon_explorer.plots.audits import AUDIT_FIGURES
+from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.editions import Document, refuse_existing
@@ -34,16 +35,18 @@ def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
             f"plot({kind!r}) gives each person the likeliest label, and the audited model decides "
             f"otherwise: {rule}. Use 'people', 'groups', 'gap_intervals' or .rates"
         )
+    if kind in _OWN_FIGURES:
+        return _OWN_FIGURES[kind](audit, **arguments)
     if kind in _KINDS:
         name, arguments_known = _KINDS[kind](audit)
     elif kind in FIGURES and set(FIGURES[kind].parameters) & {"models", "X"}:
         name, arguments_known = kind, model_arguments(audit)
     else:
         raise ValueError(
-            f"kind must be one of {list(_KINDS)}, or a figure of a set such as 'losses', 'pair' "
-            f"or 'importance_cloud'; got {kind!r}"
+            f"kind must be one of {[*_KINDS, *_OWN_FIGURES]}, or a figure of a set such as "
+            f"'losses', 'pair' or 'importance_cloud'; got {kind!r}"
         )
-    spec = AUDIT_FIGURES.get(name) or FIGURES[name]
+    spec = FIGURES[name]
     arguments_known = {**arguments_known, **arguments}
     if "targets" in spec.parameters and "y" not in arguments:
         arguments_known.pop("y", None)  # it names an axis
@@ -114,10 +117,79 @@ def _profile_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     return "profile", arguments
 
 
-def _gap_unit(audit: Any) -> str:
-    if audit.task == "regression":
-        return "difference in mean prediction"
-    return f"difference in the rate of {accepted_text(audit.inputs.model)}"
+def plot_tolerances(audit: Any) -> go.Figure:
+    """Plot the share of people who can flip and of settled signs against ψ."""
+    table, shares = audit.tolerances(), {}
+    if "share" in table:
+        shares["people who can flip"] = table["share"]
+    if "settled_signs" in table:
+        shares["settled signs"] = table["settled_signs"] / table["coefficients"].clip(lower=1)
+    words = [f"{name} {text.percent(values.get(1.0, np.nan))}" for name, values in shares.items()]
+    title = f"At the tolerance of the audit: {', '.join(words)}" if words else "No shares"
+    half = table.attrs.get("half_settled_psi", np.nan)
+    note = f"half of the signs are settled up to ψ = {text.number(half)}" if half == half else ""
+    figure = theme.new_figure(title, text.join_notes(note, str(table.attrs.get("mark", ""))))
+    colours = dict(zip(shares, (theme.VERMILLION, theme.BLUE), strict=False))
+    for name, values in shares.items():
+        figure.add_scatter(
+            x=table["psi"],
+            y=values,
+            name=name,
+            mode="lines+markers",
+            line={"color": colours[name]},
+            hovertemplate=f"ψ = %{{x:.3g}}: %{{y:.0%}}<extra>{escape(name)}</extra>",
+        )
+    if 1.0 in table.index:
+        figure.add_vline(x=float(table["psi"][1.0]), line={"dash": "dash", "width": 1})
+    figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
+    figure.update_yaxes(title="share", range=[0, 1.02], tickformat=".0%")
+    return theme.curator_band(figure)
+
+
+_INTERVALS = (
+    ("data_low", "data_high", "data: another sample of people", theme.SKY, -0.18),
+    ("models_low", "models_high", "choice of model: all good models", theme.BLUE, 0.18),
+)
+
+
+def plot_gap_intervals(audit: Any, confidence: float = 0.95) -> go.Figure:
+    """Plot two bars for each gap between groups: how it depends on the data and on the model."""
+    table = audit.gap_intervals(confidence)
+    unit = "difference in mean prediction"
+    if audit.task != "regression":
+        unit = f"difference in the rate of {accepted_text(audit.inputs.model)}"
+    largest = table["fitted"].abs().sort_values(ascending=False, kind="stable").index
+    rows = table.loc[largest[: marks.MOST_FEATURES][::-1]]
+    crossing = (rows["models_low"] <= 0) & (rows["models_high"] >= 0)
+    cut = f"the {len(rows)} largest of {len(table):,}" if len(rows) < len(table) else ""
+    title = f"{int((~crossing).sum())} of {len(rows)} gaps have one sign in every good model"
+    height = 160 + 46 * len(rows)
+    figure = theme.new_figure(title, text.join_notes(cut, escape(unit)))
+    rows_at = np.arange(len(rows))
+    for low, high, name, colour, shift in _INTERVALS:
+        figure.add_bar(
+            orientation="h",
+            y=rows_at + shift,
+            base=rows[low],
+            x=rows[high] - rows[low],
+            width=0.3,
+            marker={"color": colour},
+            name=name,
+            customdata=np.column_stack([rows[low], rows[high]]),
+            hovertemplate="%{customdata[0]:.3g} to %{customdata[1]:.3g}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=rows["fitted"],
+        y=rows_at,
+        mode="markers",
+        marker={"symbol": "x", "color": theme.VERMILLION, "size": 9},
+        name="fitted model",
+        hovertemplate="%{x:.3g}<extra></extra>",
+    )
+    figure.add_vline(x=0, line={"width": 1})
+    names = [escape(name) for name in text.short_names(rows.index)]
+    marks.lay_out_rows(figure, names, height, title=escape(unit))
+    return theme.curator_band(figure)
 
 
 _LIKELIEST = ("gaps", "frontier", "burden", "pair", "person", "decomposition")
@@ -136,11 +208,10 @@ _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
     "importance": _importance_figure,
     "gaps": lambda audit: ("gaps", model_arguments(audit)),
     "profile": _profile_figure,
-    "tolerances": lambda audit: ("tolerances", {"table": audit.tolerances()}),
-    "gap_intervals": lambda audit: (
-        "gap_intervals",
-        {"table": audit.gap_intervals(), "unit": _gap_unit(audit)},
-    ),
+}
+_OWN_FIGURES: Mapping[str, Callable[..., go.Figure]] = {
+    "tolerances": plot_tolerances,
+    "gap_intervals": plot_gap_intervals,
 }
 
 

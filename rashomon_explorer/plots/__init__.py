@@ -16,11 +16,7 @@ try:
     from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
     from rashomon_explorer.plots.decomposition import plot_decomposition
     from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
-    from rashomon_explorer.plots.guarantees import (
-        list_guarantees,
-        plot_bounds,
-        plot_guarantee,
-    )
+    from rashomon_explorer.plots.guarantees import list_guarantees, plot_bounds, plot_guarantee
     from rashomon_explorer.plots.importance import (
         plot_class_reliance,
         plot_importance,
