@@ -16,8 +16,7 @@ from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.audits import sampled
 from rashomon_explorer.audits import tolerance as rules
-from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers
-from rashomon_explorer.audits.draws import usual_number
+from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers, usual_number
 from rashomon_explorer.audits.group_rates import group_series
 from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table, checked_parameters
 from rashomon_explorer.audits.result import Audit

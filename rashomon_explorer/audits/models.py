@@ -19,12 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import as_pandas, is_frame
-from rashomon_explorer.audits.column_map import TableColumnMap, column_map, unique_names
 from rashomon_explorer.audits.columns import (
     Columns,
+    TableColumnMap,
+    column_map,
     step_name,
     table_columns,
     trace,
+    unique_names,
     unnamed_columns,
 )
 from rashomon_explorer.audits.decisions import Decision, inner_model

@@ -15,7 +15,7 @@ import pandas as pd
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin, number
 from rashomon_explorer._utils.imports import load_extensions
-from rashomon_explorer.audits import group_rates, summary, tolerance_table
+from rashomon_explorer.audits import group_rates, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import (
     NO_GROUPS,
@@ -256,7 +256,7 @@ class Audit(ReprMixin):
         """How far the fitted model is above the best one; None for a sampled audit."""
         return optimality(self) if self.kind == "exact" else None
 
-    def tolerances(self, multiples: Sequence[float] = tolerance_table.MULTIPLES) -> pd.DataFrame:
+    def tolerances(self, multiples: Sequence[float] = rules.MULTIPLES) -> pd.DataFrame:
         """Answers at several tolerances: how fast they change with ψ.
 
         Parameters
@@ -273,15 +273,15 @@ class Audit(ReprMixin):
             ``median_range``), and ``settled_signs`` of ``coefficients``. NaN if no bound is known.
             ``attrs["half_settled_psi"]`` is the ψ up to which half of the signs are settled.
         """
-        table = tolerance_table.tolerance_table(self, multiples)
+        table = rules.tolerance_table(self, multiples)
         if self.kind == "exact":
-            table.attrs["half_settled_psi"] = tolerance_table.half_settled_psi(self)
+            table.attrs["half_settled_psi"] = rules.half_settled_psi(self)
         return marked(table, self.mark)
 
     @cached_property
     def near_tolerances(self) -> pd.DataFrame:
         """Answers at a quarter of ψ, ψ, and four times ψ, as in the summary."""
-        return tolerance_table.tolerance_table(self, tolerance_table.SHOWN)
+        return rules.tolerance_table(self, rules.SHOWN)
 
     @cached_property
     def effects(self) -> pd.DataFrame:

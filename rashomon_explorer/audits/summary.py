@@ -24,7 +24,7 @@ from rashomon_explorer.audits.quality import (
     quality_text,
     unseen_place,
 )
-from rashomon_explorer.audits.tolerance_table import effects, widths
+from rashomon_explorer.audits.tolerance import effects, widths
 from rashomon_explorer.data import propose_schema
 from rashomon_explorer.exceptions import PrivacyLeakWarning, WeakGuaranteeWarning
 from rashomon_explorer.measures.ranges.linear_models import has_problem

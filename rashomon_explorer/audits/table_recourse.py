@@ -12,7 +12,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.audits.column_map import changed_rows, is_number, is_whole
+from rashomon_explorer.audits.columns import changed_rows, is_number, is_whole
 from rashomon_explorer.audits.models import AuditedModel, linear_scores, row_labels
 from rashomon_explorer.measures.ranges import Recourse
 from rashomon_explorer.measures.ranges.changes import CURATOR

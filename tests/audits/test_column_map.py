@@ -21,8 +21,7 @@ from sklearn.preprocessing import (
 
 from rashomon_explorer import audit
 from rashomon_explorer.audits.audit import _certified
-from rashomon_explorer.audits.column_map import column_map
-from rashomon_explorer.audits.columns import StepColumn
+from rashomon_explorer.audits.columns import StepColumn, column_map
 from rashomon_explorer.audits.models import AuditedModel
 
 
