@@ -540,6 +540,3 @@ class Audit(ReprMixin):
 
     def _facts(self) -> list[tuple[str, str]]:
         return summary.facts(self)
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + summary.bars_html(self)

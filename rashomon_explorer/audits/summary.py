@@ -5,7 +5,6 @@ import math
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import combinations
@@ -31,7 +30,6 @@ from rashomon_explorer.measures.ranges.linear_models import has_problem
 
 _MOST_NAMES = 5
 _MOST_GROUPS = 4
-_MOST_BARS = 10
 _NEXT = (
     ".flips",
     ".coefficients",
@@ -250,20 +248,15 @@ def _affected(audit: Any) -> list[str]:
     if audit.inputs.groups is None or audit.task != "classification":
         return []
     name = audit.inputs.groups.name
-    table = _groups_by_share(audit)
-    rows = table.head(_MOST_GROUPS).iterrows()
-    parts = [f"{name}={group} {_flip_count(row)}" for group, row in rows]
+    table = audit.groups.loc[group_names(audit.inputs.groups)]
+    table = table.sort_values("share", ascending=False, kind="stable")
+    parts = [
+        f"{name}={group} {row['flips']:,.0f} of {row['people']:,.0f} "
+        f"({percent(float(row['share']))})"
+        for group, row in table.head(_MOST_GROUPS).iterrows()
+    ]
     more = len(table) - len(parts)
     return ["can flip: " + ", ".join(parts) + (f", {plural(more, 'more group')}" if more else "")]
-
-
-def _groups_by_share(audit: Any) -> pd.DataFrame:
-    table = audit.groups.loc[group_names(audit.inputs.groups)]
-    return table.sort_values("share", ascending=False, kind="stable")
-
-
-def _flip_count(row: Any) -> str:
-    return f"{row['flips']:,.0f} of {row['people']:,.0f} ({percent(float(row['share']))})"
 
 
 def _rate_lines(audit: Any) -> list[str]:
@@ -349,11 +342,6 @@ def head(audit: Any) -> list[tuple[str, str]]:
     return [*facts, ("Numbers", how), *why]
 
 
-def _next(audit: Any) -> str:
-    has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
-    return "  ".join(name for name in _NEXT if has.get(name, True))
-
-
 def facts(audit: Any) -> list[tuple[str, str]]:
     """Head, findings and next steps; a heading stands before its first sentence only."""
     lines = [
@@ -361,7 +349,9 @@ def facts(audit: Any) -> list[tuple[str, str]]:
         for name, sentences in findings(audit).items()
         for line, sentence in enumerate(sentences)
     ]
-    return [*head(audit), *lines, ("Next", _next(audit))]
+    has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
+    next_steps = [name for name in _NEXT if has.get(name, True)]
+    return [*head(audit), *lines, ("Next", "  ".join(next_steps))]
 
 
 _RELEASE = """\
@@ -396,20 +386,19 @@ def release_code(audit: Any) -> str:
 
 def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) -> str:
     """Lines that ask what the noise, which is public, does not hide, or say that it hides all."""
-    from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
-    from rashomon_explorer.release import LeastPsi, plan_release
+    from rashomon_explorer import estimators, release  # slow to import
 
     schema = propose_schema(table)
     settings: dict[str, Any] = {"schema": schema.confirm(*schema.unconfirmed), "radius": 4.0}
-    every: Any = RashomonRegressor(target_bounds=(-1, 1), **settings)
+    every: Any = estimators.RashomonRegressor(target_bounds=(-1, 1), **settings)
     if classes:
-        every = RashomonClassifier(psi=psi, classes=classes, **settings)
+        every = estimators.RashomonClassifier(psi=psi, classes=classes, **settings)
 
     def planned(*queries: Any) -> Any:
         with warnings.catch_warnings():
             for category in (PrivacyLeakWarning, WeakGuaranteeWarning):
                 warnings.simplefilter("ignore", category)
-            return plan_release(every, len(table), queries=queries, epsilon=_EPSILON)
+            return release.plan_release(every, len(table), queries=queries, epsilon=_EPSILON)
 
     names_of_queries = ["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])]
     plan = planned(*names_of_queries)
@@ -419,7 +408,7 @@ def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) 
     names = [name.removeprefix("psi without ") for name in names]
 
     def is_hidden(count: int) -> bool:
-        return bool(planned(LeastPsi(avoiding=names[:count])).hidden)
+        return bool(planned(release.LeastPsi(avoiding=names[:count])).hidden)
 
     n_answers = bisect_left(range(1, len(names) + 1), True, key=is_hidden)
     if n_answers == len(names):
@@ -435,74 +424,6 @@ def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) 
         f"queries = [LeastPsi(avoiding={names[:1]!r})]\n"
         "print(plan_release(every, X, queries=queries, epsilon=1.0).hidden)"
     )
-
-
-def bars_html(audit: Any) -> str:
-    """Bars of the coefficients and groups; no script, and all text escaped."""
-    parts = []
-    if audit.has_coefficients:
-        parts.append(_coefficient_bars(audit.effects.head(_MOST_BARS)))
-    if audit.inputs.groups is not None and audit.task == "classification":
-        table = _groups_by_share(audit).head(_MOST_BARS)
-        parts.append(_share_bars(table, str(audit.inputs.groups.name)))
-    boxes = "".join(f'<div style="flex:1 1 20em;min-width:0">{part}</div>' for part in parts)
-    return f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin-top:.7em">{boxes}</div>'
-
-
-_ROW, _LABEL, _WIDTH, _HEAD = 18, 160, 420, 20  # pixels of a chart
-
-
-def _svg(title: str, bars: Sequence[str], line: str = "") -> str:
-    height = _ROW * len(bars) + _HEAD
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" width="100%" role="img" '
-        f'aria-label="{escape(title)}" style="max-width:{_WIDTH}px" font-size="12" '
-        f'fill="currentColor"><text y="12" font-weight="bold">{escape(title)}</text>'
-        f"{''.join(bars)}{line}</svg>"
-    )
-
-
-def _bar(row: int, name: str, left: float, width: float, colour: str, hover: str) -> str:
-    y = _HEAD + _ROW * row
-    return (
-        f'{_text(name, y)}<rect x="{left:.1f}" y="{y + 4}" width="{max(width, 1):.1f}" height="10" '
-        f'fill="{colour}" fill-opacity=".75"><title>{escape(hover)}</title></rect>'
-    )
-
-
-def _text(words: str, y: float, x: float = 0) -> str:
-    short = words if len(words) <= 24 else f"{words[:23]}…"
-    label = f"{escape(short)}<title>{escape(words)}</title>"
-    return f'<text x="{x:.0f}" y="{y + 13:.0f}">{label}</text>'
-
-
-def _coefficient_bars(table: pd.DataFrame) -> str:
-    middle, half = (_LABEL + _WIDTH) / 2, (_WIDTH - _LABEL) / 2 - 4
-    ends = table[["low_outer", "best", "high_outer"]].to_numpy(float)
-    finite = np.abs(ends[np.isfinite(ends)])
-    scale = half / (float(finite.max(initial=0.0)) or 1.0)
-    bars = []
-    for row, (name, (low, best, high)) in enumerate(zip(table.index, ends, strict=True)):
-        left, dot, right = middle + np.clip(ends[row] * scale, -half, half)
-        colour = "#0072B2" if low > 0 or high < 0 else "#E69F00"
-        hover = f"{name}: {number(low)} to {number(high)}, fitted {number(best)}"
-        circle = f'<circle cx="{dot:.1f}" cy="{_HEAD + _ROW * row + 9}" r="3" fill="#D55E00"/>'
-        bars.append(_bar(row, str(name), left, right - left, colour, hover) + circle)
-    line = (
-        f'<line x1="{middle}" x2="{middle}" y1="{_HEAD}" y2="{_HEAD + _ROW * len(table)}" '
-        'stroke="currentColor" stroke-opacity=".6"/>'
-    )
-    return _svg("Effects per standard deviation or level (blue: settled sign)", bars, line)
-
-
-def _share_bars(table: pd.DataFrame, name: str) -> str:
-    pixels = (_WIDTH - _LABEL - 110) / (float(table["share"].max()) or 1.0)
-    bars = []
-    for row, (group, line) in enumerate(table.iterrows()):
-        width, words = pixels * float(line["share"]), _flip_count(line)
-        bar = _bar(row, str(group), _LABEL, width, "#E69F00", words)
-        bars.append(bar + _text(words, _HEAD + _ROW * row, _LABEL + max(width, 1) + 5))
-    return _svg(f"People whose label can flip, by {name}", bars)
 
 
 def json_schema() -> dict[str, Any]:

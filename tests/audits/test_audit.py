@@ -113,7 +113,7 @@ def test_summary_repr_and_html_say_the_same(found):
     flips = int(table.loc["people who can flip", "value"])
     assert f"{flips} of 300 people" in text and f"{flips} of 300 people" in html
     assert len(text.splitlines()) <= 21 and "not private" in text and "not private" in html
-    assert "<script" not in html and "<svg" in html
+    assert "<script" not in html
     assert set(table["known"]) == {"exact", "measured", "count", "chosen"}
 
 
@@ -140,7 +140,7 @@ def test_a_regression_has_ranges_and_no_labels(regression):
     )["fare"]
     assert (reliance.loc["fare", "low"] <= drawn).all()
     assert (drawn <= reliance.loc["fare", "high"]).all()
-    assert "Arbitrary" in repr(found) and "<svg" in found._repr_html_()
+    assert "Arbitrary" in repr(found) and "Arbitrary" in found._repr_html_()
     with pytest.raises(TypeError, match="labels need classes"):
         _ = found.flips
 
