@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.plots.guarantees import GTU, GuaranteeRow, list_guarantees
+from rashomon_explorer.plots.guarantees import GTU, list_guarantees
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Table, figure
@@ -18,7 +17,6 @@ from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees
-from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import counted_like, planned_class
 
 Rows = list[tuple[str, str, str]]
@@ -54,9 +52,6 @@ class ModelKind:
         return None
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
-        return []
-
-    def mechanism(self, models: Any) -> Rows:
         return []
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
@@ -100,7 +95,7 @@ class Linear(ModelKind):
         names = models.feature_names[:-1]
         shortened = "declared, independent of the rows"
         facts = [
-            ("Rows", f"{models.plan.n:,}", "public: neighbouring data sets have as many"),
+            ("Rows", f"{models.plan.n:,}", _EQUAL_SIZE),
             ("Features", f"{len(names):,}", "and an intercept"),
             ("Rows are clipped to norm", number(models.row_norm), shortened),
         ]
@@ -138,10 +133,11 @@ class Linear(ModelKind):
             return []
         rows = list_guarantees(planned, material.constants)
         frame = pd.DataFrame(
-            {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
+            {"promised": [row.promised for row in rows], "theorem": [row.theorem for row in rows]},
             index=pd.Index([row.name for row in rows], name="bound for exact draws"),
         )
-        return _guarantee_blocks(material, planned, frame, f"{GTU}.")
+        table = Table(frame, "Guarantees, known before a row is read", f"{GTU}.")
+        return [table, _plan_figure(material, planned)]
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         planned = models.plan
@@ -178,21 +174,10 @@ def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
     ]
 
 
-def _bound(row: GuaranteeRow) -> str:
-    if row.missing:
-        return row.missing
-    scale, unit = (100, " %") if row.is_share else (1, "")
-    if row.sense == "≤":
-        return f"≤ {rounded_up(scale * row.bound)}{unit}"
-    if row.is_share:
-        return f"≥ {hit_rate_text(row.bound).replace('%', ' %')}"
-    return f"≥ {rounded_down(row.bound)}"
-
-
+_EQUAL_SIZE = "public: neighbouring data sets have as many"
 _MOST_MEMORY = 2**29  # bytes; a larger class is not counted for a report
 _SAME = 1e-9
 _LONG = 10**15
-_COUNTED = "draws of the exponential mechanism over all trees of the class (enumerated implicitly)"
 
 
 class Trees(ModelKind):
@@ -233,39 +218,23 @@ class Trees(ModelKind):
 
     def columns(self, material: Release) -> list[Block]:
         models = material.models
+        names, planned = models.models.feature_names, getattr(models, "plan", None)
         facts: Rows = [("Classes", ", ".join(models.class_names), "public")]
-        return [Facts([*self._sizes(models), *facts]), *self._columns(models, material)]
-
-    def _sizes(self, models: Any) -> Rows:
-        return []
-
-    def _columns(self, models: Any, material: PublicMaterial) -> list[Block]:
-        names = models.models.feature_names
         frame = declared(names, material.bounds)
-        for name, cells in self._questions(models).items():
-            frame.insert(0, name, cells)
-        return [Table(frame, "Columns and possible questions of trees")] if len(names) else []
-
-    def _questions(self, models: Any) -> dict[str, list[str]]:
-        return {}
+        if isinstance(planned, Plan):
+            questions = f"{len(planned.request.questions):,}"
+            provenance = "declared before a row is read, independent of the rows"
+            facts.insert(0, ("Rows", f"{planned.n:,}", _EQUAL_SIZE))
+            facts.insert(1, ("Yes-or-no questions", questions, provenance))
+            if cuts := _cuts(planned):
+                words = [_in_words(cuts.get(name)) for name in names]
+                frame.insert(0, "possible questions", words)
+        table = Table(frame, "Columns and possible questions of trees")
+        return [Facts(facts), table] if len(names) else [Facts(facts)]
 
 
 class PlannedTrees(Trees):
     """Decision trees with the plan of their draws."""
-
-    def _sizes(self, models: Any) -> Rows:
-        planned = models.plan
-        note = "public: neighbouring data sets have as many"
-        provenance = "declared before a row is read, independent of the rows"
-        return [
-            ("Rows", f"{planned.n:,}", note),
-            ("Yes-or-no questions", f"{len(planned.request.questions):,}", provenance),
-        ]
-
-    def _questions(self, models: Any) -> dict[str, list[str]]:
-        cuts = _cuts(models.plan)
-        words = [_in_words(cuts.get(name)) for name in models.models.feature_names]
-        return {"possible questions": words} if cuts else {}
 
     def rows(self, material: Curator) -> Rows:
         return [_plan_rows(material.models)]
@@ -275,92 +244,71 @@ class PlannedTrees(Trees):
         # Of chunked rows, disagreement_decomposition gets counted(rows) instead.
         if material.X is None or material.y is None or isinstance(material.X, ChunkedRows):
             return None
-        return _counted(models, models.plan, material)
+        if not models.plan.request.questions or not _same_losses(models, models.plan, material):
+            return None
+        if planned_class(models.plan).memory(models.plan.n) > _MOST_MEMORY:
+            return None
+        return counted_like(models, material.X, material.y)
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         planned = models.plan
-        leaf = (
-            f" + {number(planned.request.leaf_penalty)} a leaf"
-            if planned.request.leaf_penalty
-            else ""
-        )
-        errors = "share of errors"
-        if planned.request.costs:
-            errors = "cost of errors, relative to the most expensive error on every row"
-        costs = "; ".join(", ".join(map(str, row)) for row in planned.request.costs or ())
-        stated = ("Costs of errors", costs, "true label by predicted label; public")
+        request, loss = planned.request, "share of errors"
+        if request.costs:
+            loss = "cost of errors, relative to the most expensive error on every row"
+        if request.leaf_penalty:
+            loss += f" + {number(request.leaf_penalty)} a leaf"
         law = number(planned.law_psi)
-        return [
+        facts: Rows = [
             ("Trees that could be drawn", _size(planned), _class(planned)),
-            ("Loss", f"{errors}{leaf}", f"{planned.n:,} rows"),
-            *([stated] if costs else []),
+            ("Loss", loss, f"{planned.n:,} rows"),
             ("Threshold ψ", number(planned.psi), "public"),
             ("Threshold of the law s", law, "public; trees below it are equally likely"),
             ("Inverse temperature β", number(planned.beta, 4), "public"),
         ]
-
-    def mechanism(self, models: Any) -> Rows:
-        planned = models.plan
-        moves = f"one record moves the loss of every tree by 1/{planned.n:,} at most: 2β/n"
-        draws = plural(planned.n_draws, "independent draw")
-        return [
-            ("Mechanism", _COUNTED, "weights are rounded; the privacy cost includes the rounding"),
-            ("One draw", f"bounded range η = {rounded_up(planned.eta)}", moves),
-            ("All draws", f"{draws}, composed", models.guarantee.theorem),
-            ("Adjacency", "one record is replaced", "the number of rows is public"),
-        ]
+        if request.costs:
+            costs = "; ".join(", ".join(map(str, row)) for row in request.costs)
+            facts.insert(2, ("Costs of errors", costs, "true label by predicted label; public"))
+        return facts
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
-        return _guarantee_blocks(material, models.plan, _promised(models.plan), _PROOFS)
+        return [_plan_figure(material, models.plan)]
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         planned = models.plan
-        settings = _budget(planned) | {
-            "max_leaves": planned.request.most_leaves,
-            "max_depth": planned.request.max_depth,
-            "leaf_penalty": planned.request.leaf_penalty,
-            "hit_rate": planned.request.hit_rate,
-            "classes": list(models.classes),
-        }
-        if planned.request.costs:
-            settings["costs"] = [list(row) for row in planned.request.costs]
-        return _python("RashomonTreeClassifier", settings, *_thresholds(planned, models))
+        request = planned.request
+        settings = _budget(planned)
+        settings |= {"max_leaves": request.most_leaves, "max_depth": request.max_depth}
+        settings |= {"leaf_penalty": request.leaf_penalty, "hit_rate": request.hit_rate}
+        settings["classes"] = list(models.classes)
+        if request.costs:
+            settings["costs"] = [list(row) for row in request.costs]
+        cuts = _cuts(planned)
+        others: list[str] = []
+        if not cuts or set(cuts) < set(models.models.feature_names):
+            # No argument can express the skipped columns of a schema.
+            others = ["    # and schema=, which declares the questions"]
+        elif thresholds := {name: cut for name, cut in cuts.items() if cut != [None]}:
+            others = [f"    thresholds={thresholds!r},"]
+        return _python("RashomonTreeClassifier", settings, *others)
 
 
 def _plan_rows(models: Any) -> tuple[str, str, str]:
     return ("Rows of the plan", f"{models.plan.n:,}", "used for the draws; public")
 
 
-def _guarantee_blocks(
-    material: PublicMaterial, planned: Plan, bounds: pd.DataFrame, proofs: str
-) -> list[Block]:
-    return [
-        Table(bounds, "Guarantees, known before a row is read", proofs),
-        figure(material, "plan", planned=planned, draws=(), clicked=False),
-    ]
+def _plan_figure(material: PublicMaterial, planned: Plan) -> Block:
+    return figure(material, "plan", planned=planned, draws=(), clicked=False)
 
 
-def _counted(models: Any, planned: Plan, material: Curator) -> CountedTrees | None:
-    """Count all trees of the plan's class; None if too many or if the rows differ."""
-    if not planned.request.questions or not _are_these(models, planned, material):
-        return None
-    if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
-        return None
-    return counted_like(models, material.X, material.y)
-
-
-def _are_these(models: Any, planned: Plan, material: Curator) -> bool:
+def _same_losses(models: Any, planned: Plan, material: Curator) -> bool:
     """Whether the draws' losses on the rows of the report equal those of the fit."""
     if len(material.X) != planned.n:
         return False
+    request = planned.request
     codes = class_codes(np.asarray(material.y), models.classes, "y")
-    costs = (
-        np.array(planned.request.costs)
-        if planned.request.costs
-        else 1 - np.eye(planned.request.n_labels)
-    )
+    costs = np.array(request.costs) if request.costs else 1 - np.eye(request.n_labels)
     errors = costs[codes, models.labels(material.X)].mean(axis=1) / costs.max()
-    losses = errors + planned.request.leaf_penalty * models.complexity()
+    losses = errors + request.leaf_penalty * models.complexity()
     return bool(np.allclose(losses, models.losses, rtol=0, atol=_SAME))
 
 
@@ -377,15 +325,6 @@ def _in_words(cuts: list[float | None] | None) -> str:
     return ", ".join("whether it is 1" if cut is None else f"> {cut:g}" for cut in cuts)
 
 
-def _thresholds(planned: Plan, models: Any) -> list[str]:
-    """Python lines of the thresholds; none can express the skipped columns of a schema."""
-    cuts = _cuts(planned)
-    if not cuts or set(cuts) < set(models.models.feature_names):
-        return ["    # and schema=, which declares the questions"]
-    thresholds = {name: cut for name, cut in cuts.items() if cut != [None]}
-    return [f"    thresholds={thresholds!r},"] if thresholds else []
-
-
 def _size(planned: Plan) -> str:
     if not planned.request.questions:
         return f"e^{planned.request.log_size:.2f}"
@@ -397,22 +336,6 @@ def _class(planned: Plan) -> str:
     request = planned.request
     deep = "" if request.max_depth is None else f", {plural(request.max_depth, 'question')} deep"
     return f"at most {request.most_leaves} leaves{deep}, {request.n_labels} labels; reads no row"
-
-
-def _promised(planned: Plan) -> pd.DataFrame:
-    excess = f"≤ {rounded_up(planned.excess_bound)}"
-    rows = {
-        "excess loss on average": (excess, "s + log T/β, plus the part beyond the cap"),
-        "ε of one draw": (f"≤ {rounded_up(planned.eta)}", "2β/n, plus rounding"),
-    }
-    if planned.hit_rate is not None:
-        hits = f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}"
-        rows = {"within ψ": (hits, "1/(1 + (T − 1)·e^(−β(ψ − s)))"), **rows}
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["promised", "by"])
-    return frame.rename_axis("bound for one draw")
-
-
-_PROOFS = "T is the number of trees of the class, s the threshold of the law: docs/theory.md §14."
 
 
 def model_kind(models: Any) -> ModelKind:

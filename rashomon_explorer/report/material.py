@@ -113,9 +113,7 @@ class Curator(PublicMaterial):
         """Return some of the rows, in memory or chunked; None for stored predictions."""
         if self.X is None:
             return None
-        if isinstance(
-            self.X, ChunkedRows
-        ):  # rows of the first chunk; for a sample of all rows use `people`
+        if isinstance(self.X, ChunkedRows):  # of the first chunk; `people` is a sample of all rows
             return next(self.X.chunks(0, 1))[0][start:stop]
         return self.X.iloc[start:stop] if hasattr(self.X, "iloc") else self.X[start:stop]
 

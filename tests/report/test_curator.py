@@ -10,7 +10,6 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer.data import (
     Categorical,
     Numeric,
@@ -22,7 +21,7 @@ from rashomon_explorer.data import (
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.multiplicity import MEASURES
-from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.text import at_least, number
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import material, report
 from rashomon_explorer.rows import chunk_rows
@@ -52,9 +51,7 @@ def test_measures_stand_with_their_definitions_and_bounds(curator_text, models, 
     assert f"ambiguity, exact {number(exact.lower, 4)}" in text
     assert "no privacy guarantee" not in text and "Multiplicity by region" in text
     assert "shortfall" in text  # how much of an exact range the draws miss
-    written = hit_rate_text(models.plan.hit_rate_bound)
-    assert f"≥ {written.replace('%', ' %')}" in text
-    assert float(written.removesuffix("%")) <= 100 * models.plan.hit_rate_bound
+    assert f"Draws within ψ {at_least(models.plan.hit_rate_bound)}" in text
 
 
 @pytest.mark.law

@@ -23,7 +23,7 @@ from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates, ReleasedThreshold
-from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words, figure
+from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
 from rashomon_explorer.report.sections.document import Skip
@@ -73,13 +73,11 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     if not guarantee.holds:
         return [Words("These models have no privacy guarantee.", "warning"), *blocks]
     table, spec = tradeoff_table(guarantee), FIGURES["tradeoff"]
-    facts = model_kind(models).mechanism(models)
     deltas = sorted({*_DELTAS, delta})
     index = pd.Index([f"{value:g}" for value in deltas], name="δ")
     costs = pd.DataFrame({"ε": [epsilon_text(guarantee.epsilon(d)) for d in deltas]}, index=index)
     return [
         *blocks,
-        *([Facts(facts)] if facts else []),
         Table(costs, "Least proved ε of the draws at each δ", "ε is rounded up."),
         Plot(plot_tradeoff(table), f"{spec.label}.", Table(table, spec.title)),
         Items(
