@@ -246,7 +246,7 @@ def _set_text(models: Any) -> str:
 
 
 FIGURES = (
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="pair",
         title="Two models side by side",
         label="Coefficients of two models side by side, the largest differences first",
@@ -260,12 +260,9 @@ FIGURES = (
         audience=registry.BOTH,
         families=registry.LINEAR,
         needs=("models", "selection"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="sets",
         title="Two sets compared",
         label="Range and mean of every coefficient over two sets",
@@ -280,8 +277,5 @@ FIGURES = (
         audience=registry.BOTH,
         families=registry.LINEAR,
         needs=("models", "saved sets"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
     ),
 )

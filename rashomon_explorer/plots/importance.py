@@ -531,7 +531,7 @@ FIGURES = (
         slow=True,
         of_people=True,
     ),
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="class_reliance",
         title="Which features can a good model do without?",
         short="Exact reliance",
@@ -548,11 +548,9 @@ FIGURES = (
         families=registry.LINEAR,
         needs=("models", "rows", "targets", "exact"),
         marks=("exact",),
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="importance_distribution",
         title="Does importance survive another sample of people?",
         short="Resampled importance",
@@ -572,12 +570,9 @@ FIGURES = (
         table=importance_quantiles,
         families=("linear", "trees"),
         needs=("models", "people", "rows", "targets"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="importance_cloud",
         title="Importance of two features, one dot per model",
         short="Two features",
@@ -595,10 +590,7 @@ FIGURES = (
         table=lambda cloud: cloud,
         families=registry.LINEAR,
         needs=("models", "selection", "people", "rows", "targets"),
-        marks=("sampled",),
         selects="models",
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
 )

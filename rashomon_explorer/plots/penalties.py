@@ -131,7 +131,7 @@ def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None
 
 
 FIGURES = (
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="penalties",
         title="Which penalty",
         label="Validation loss and probability of a private draw, for every penalty",
@@ -148,7 +148,6 @@ FIGURES = (
         table=penalties_table,
         audience=registry.BOTH,
         needs=("data", "penalties"),
-        slow=True,
-        on_demand=True,
+        marks=(),
     ),
 )

@@ -476,7 +476,7 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
 
 
 FIGURES = (
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="people_ranges",
         title="Whose label can a good model flip?",
         short="Everyone's range",
@@ -493,11 +493,9 @@ FIGURES = (
         needs=("models", "fitted", "selection", "people", "psi", "rows"),
         marks=("exact", "sampled"),
         selects="people",
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="person",
         title="One person",
         label="Answers of the models to one person, and the spread of each feature's contribution",
@@ -520,8 +518,6 @@ FIGURES = (
         needs=("models", "selection", "people", "rows", "edits"),
         marks=("exact", "sampled"),
         selects="models",
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
 )

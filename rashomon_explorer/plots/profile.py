@@ -270,7 +270,7 @@ def _column_note(cells: pd.Series, column: Column) -> str:
 
 
 FIGURES = (
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="profile",
         title="Partial dependence of all good models",
         short="Profile of a feature",
@@ -286,9 +286,6 @@ FIGURES = (
         table=lambda found: found[1],
         code=plot_profile,
         needs=("models", "selection", "people", "rows", "inside"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
         of_people=True,
     ),
     registry.FigureSpec(

@@ -226,7 +226,7 @@ _DEFINITION = (
     "range over the draws within ψ. A range that contains 0: good models disagree on the sign. "
     "All rows are used, regardless of the selection."
 )
-_RANGES = registry.FigureSpec(
+_RANGES = registry.on_demand_figure(
     name="exact_ranges",
     title="How far each coefficient can go",
     short="Exact coefficients",
@@ -238,8 +238,6 @@ _RANGES = registry.FigureSpec(
     needs=("models", "fitted", "psi", "exact", "selection"),
     marks=("exact", "sampled"),
     selects="models",
-    slow=True,
-    on_demand=True,
 )
 FIGURES = (
     _RANGES,

@@ -4,7 +4,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
@@ -161,6 +161,10 @@ class FigureSpec:
             self.plot, arguments_by_name, self.table, self.measure, self.result, self.code
         )
         return replace(call, **{"marks": self.marks, "of_people": self.of_people, **changes})
+
+
+on_demand_figure = partial(FigureSpec, marks=("sampled",), slow=True, on_demand=True)
+"""Figure over a sample of models that is computed only while it is visible."""
 
 
 @dataclass(frozen=True)

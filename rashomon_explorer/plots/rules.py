@@ -209,7 +209,7 @@ def _id(path: Path) -> str:
 
 
 FIGURES = (
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="rules",
         title="Rules of the trees",
         short="Rules",
@@ -225,8 +225,5 @@ FIGURES = (
         audience=registry.BOTH,
         families=registry.TREES,
         needs=("models", "selection", "favourites"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
     ),
 )

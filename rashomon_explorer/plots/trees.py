@@ -304,7 +304,7 @@ def _words(split: Split, names: tuple[str, ...]) -> str:
 
 
 FIGURES = (
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="trees",
         title="Trees, one by one",
         short="Trees",
@@ -317,11 +317,8 @@ FIGURES = (
         audience=registry.BOTH,
         families=registry.TREES,
         needs=("models", "selection", "favourites"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
     ),
-    registry.FigureSpec(
+    registry.on_demand_figure(
         name="tree_use",
         title="What the trees ask",
         short="Asked by drawn trees",
@@ -336,8 +333,5 @@ FIGURES = (
         audience=registry.BOTH,
         families=registry.TREES,
         needs=("models", "selection", "favourites"),
-        marks=("sampled",),
-        slow=True,
-        on_demand=True,
     ),
 )
