@@ -225,8 +225,7 @@ class CertifiedAnswers:
     def ranges(self, *, standardised: bool) -> pd.DataFrame:
         """Range of each coefficient as from :func:`exact_ranges`."""
         problem, model = self.problem, self.inputs.model
-        scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
-        directions, names = model.directions(problem.intercept, scores, standardised=standardised)
+        directions, names = model.directions(problem, standardised=standardised)
         table = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
         table["best"] = directions @ model.theta
         return table.rename_axis(index="coefficient", columns=self.score_unit)

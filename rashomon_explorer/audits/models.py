@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -136,7 +136,8 @@ class AuditedModel:
         """Check a fitted model, and the rows and targets of its fit."""
         fitted_steps(model)  # raises unless it is fitted
         _check_supervised(model)
-        texts = _are_texts(X, y)
+        is_column = not isinstance(X, pd.DataFrame) and np.ndim(X) == 1 and len(X) == len(y)
+        texts = is_column and all(isinstance(text, str) for text in X)
         table = as_table(model, X, texts=texts)
         target = str(getattr(y, "name", None) or "")
         targets = np.asarray(as_pandas(y))
@@ -267,10 +268,8 @@ class AuditedModel:
     def groups(self) -> dict[str, list[str]]:
         """Names of the columns that the last step sees, of each feature with several."""
         names = self.names
-        every = self.features.items()
-        return {
-            key: [names[j] for j in positions] for key, positions in every if len(positions) > 1
-        }
+        several = {key: columns for key, columns in self.features.items() if len(columns) > 1}
+        return {key: [names[column] for column in columns] for key, columns in several.items()}
 
     @property
     def steps(self) -> tuple[Any, ...]:
@@ -345,64 +344,47 @@ class AuditedModel:
         return np.asarray(self.classes)[np.asarray(codes)]
 
     def directions(
-        self, intercept: bool, scores: FloatArray, *, standardised: bool = False
+        self, problem: Any, *, standardised: bool = False
     ) -> tuple[FloatArray, list[str]]:
-        """Coefficients in the units of the table, as directions (k, p) with their names.
-
-        Complete levels count from the most common one. ``scores`` is (k, outputs).
-        """
+        """Coefficients (k, p) in units of the table, complete levels from the most common one."""
+        intercept, rows = problem.intercept, np.asarray(self.rows, dtype=float)
         slopes = np.array([column.slope for column in self.columns])
-        matrix = np.diag(slopes * self._spreads if standardised else slopes)
+        is_level = [bool(column.level) for column in self.columns]
+        # By standard deviation of the column in the units of the table; a level counts as 1.
+        spreads = np.where(is_level, 1.0, rows.std(axis=0) / np.abs(slopes))
+        matrix = np.diag(slopes * spreads if standardised else slopes)
         constant = np.array([column.offset for column in self.columns])
         names, is_listed = self.names, np.ones(len(matrix), dtype=bool)
-        for positions in self.complete_levels():
-            common = positions[int(np.argmax(self._indicators(positions).sum(axis=0)))]
+        for positions, counts in self._complete_levels(rows):
+            common = positions[int(np.argmax(counts))]
             constant = constant + matrix[common]
             is_listed[common] = False
             for position in positions:
                 names[position] = f"{names[position]} vs {self.columns[common].level}"
-                matrix[position] = matrix[position] - (
-                    matrix[common] if position != common else 0.0
-                )
+                if position != common:
+                    matrix[position] = matrix[position] - matrix[common]
         matrix = np.pad(matrix[is_listed], [(0, 0), (0, int(intercept))])
         names = [name for name, listed in zip(names, is_listed, strict=True) if listed]
         if intercept or constant.any():
             matrix = np.vstack([matrix, [*constant, *([1.0] * intercept)]])
             names = [*names, "intercept"]
-        if scores.size == 1:
+        if problem.loss.outputs == 1:
             return matrix, names
-        classes = map(str, self.classes)
-        return np.asarray(np.kron(scores, matrix), dtype=float), [
-            f"{c}: {name}" for c in classes for name in names
-        ]
+        names = [f"{label}: {name}" for label in self.classes for name in names]
+        return np.asarray(np.kron(problem.class_scores, matrix), dtype=float), names
 
-    @property
-    def _spreads(self) -> FloatArray:
-        """Standard deviation (p,) of each column in the units of the table, and 1 for levels."""
-        spreads = np.asarray(self.rows, dtype=float).std(axis=0)
-        return np.array(
-            [
-                1.0 if column.level else float(spread) / abs(column.slope)
-                for column, spread in zip(self.columns, spreads, strict=True)
-            ]
-        )
-
-    def complete_levels(self) -> list[list[int]]:
-        """Return the columns of each set of indicators of which exactly one is 1 in every row."""
+    def _complete_levels(self, rows: FloatArray) -> Iterator[tuple[list[int], FloatArray]]:
+        """Columns of each set of indicators of which one is 1 in every row, with their counts."""
         levels: dict[str, list[int]] = {}
         for position, column in enumerate(self.columns):
             if column.level and column.in_units:
                 levels.setdefault(column.sources[0], []).append(position)
-        several = [positions for positions in levels.values() if len(positions) > 1]
-        return [group for group in several if np.allclose(self._indicators(group).sum(axis=1), 1)]
-
-    def _indicators(self, places: list[int]) -> FloatArray:
-        """Return the indicators (n_rows, k) of levels, without the scaling of later steps."""
-        slopes, offsets = np.array(
-            [(self.columns[j].slope, self.columns[j].offset) for j in places]
-        ).T
-        rows = np.asarray(self.rows, dtype=float)[:, places]
-        return np.asarray((rows - offsets) / slopes)
+        for positions in levels.values():
+            columns = [self.columns[position] for position in positions]
+            offsets = np.array([column.offset for column in columns])
+            indicators = (rows[:, positions] - offsets) / [column.slope for column in columns]
+            if len(positions) > 1 and np.allclose(indicators.sum(axis=1), 1):
+                yield positions, indicators.sum(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,12 +444,6 @@ def _stepped(step: Any, rows: Any) -> Any:
 
 def _width(rows: Any) -> int:
     return int(rows.shape[1]) if len(rows.shape) > 1 else 1
-
-
-def _are_texts(X: Any, y: Any) -> bool:
-    if isinstance(X, pd.DataFrame) or np.ndim(X) != 1 or len(X) != len(y):
-        return False
-    return all(isinstance(text, str) for text in X)
 
 
 def _container(model: Any, X: Any, table: pd.DataFrame, texts: bool) -> str:
@@ -531,18 +507,18 @@ def as_table(
                 f"{list(data.columns)[:10]}"
             )
         return data[list(fitted)]
-    frame = data if is_frame(data) else _unnamed(data, fitted if fitted is not None else like)
+    if is_frame(data):
+        frame = data
+    else:
+        array = np.asarray(_dense(data))
+        if array.ndim != 2 or not len(array):
+            raise ValueError(f"X must be a table of shape (n_rows, n_features), got {array.shape}")
+        names = fitted if fitted is not None else like
+        if names is None or len(names) != array.shape[1]:
+            names = [f"x{position}" for position in range(array.shape[1])]
+        frame = pd.DataFrame(array, columns=[str(name) for name in names])
     if width is not None and frame.shape[1] != width:
         raise ValueError(
             f"X must have the {width} columns that the model was fitted to, got {frame.shape[1]}"
         )
     return frame
-
-
-def _unnamed(data: Any, names: Sequence[Any] | None) -> pd.DataFrame:
-    array = np.asarray(_dense(data))
-    if array.ndim != 2 or not len(array):
-        raise ValueError(f"X must be a table of shape (n_rows, n_features), got {array.shape}")
-    if names is None or len(names) != array.shape[1]:
-        names = [f"x{position}" for position in range(array.shape[1])]
-    return pd.DataFrame(array, columns=[str(name) for name in names])

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, Self
@@ -22,7 +23,13 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits import refits
 from rashomon_explorer.audits.crossfit import CrossFittedModels, fold_numbers
 from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
-from rashomon_explorer.audits.tolerance import Tolerance, resolve, resolve_losses
+from rashomon_explorer.audits.tolerance import (
+    PAIRED,
+    Tolerance,
+    paired_standard_errors,
+    resolve,
+    resolve_losses,
+)
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators, from_predictions
 from rashomon_explorer.sets.base import ModelIndices
@@ -33,7 +40,6 @@ _BATCH = 20
 _MOST = 60
 _FOLDS = 4  # each model is fitted to three quarters of the rows, once without each quarter
 _HALF_WIDTH = 0.05
-PAIRED = "paired standard error"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -56,12 +62,8 @@ class SampledSet(PredictorSet):
     @property
     def refits(self) -> pd.DataFrame:
         """Kind, loss, excess loss and its standard error of each model, by name."""
-        columns = {
-            "kind": list(self.kinds),
-            "loss": self.losses,
-            "excess": self.excess,
-            "standard error": self.errors,
-        }
+        columns = {"kind": list(self.kinds), "loss": self.losses, "excess": self.excess}
+        columns["standard error"] = self.errors
         return pd.DataFrame(columns, index=pd.Index(self.names, name="model"))
 
     @property
@@ -87,11 +89,10 @@ class SampledSet(PredictorSet):
 
     def with_columns(self, columns: Iterable[Any]) -> Self:
         """Return the set with models that find the columns of a frame by these names."""
-        models: Any = self.models
-        best: Any = self.reference
         names = tuple(map(str, columns))
-        models, best = replace(models, columns=names), replace(best, columns=names)
-        return replace(self, models=models, reference=best)
+        both: list[Any] = [self.models, self.reference]
+        models, reference = (replace(part, columns=names) for part in both)
+        return replace(self, models=models, reference=reference)
 
     def scoring(self, wanted: Any, decision: Any = None) -> Self:
         """Set with the wanted one of two classes as the second, and a rule for labels."""
@@ -114,18 +115,6 @@ class SampledSet(PredictorSet):
             "kinds": tuple(self.kinds[position] for position in places),
             "errors": self.errors[places],
         }
-
-
-def paired_standard_errors(
-    losses: FloatArray, baseline: FloatArray, weights: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Mean difference (n_models,) of losses to a baseline on the same rows, and its error."""
-    n = len(baseline)
-    weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    differences = losses - baseline
-    excess = differences @ weight
-    spread = ((weight * (differences - excess[:, None])) ** 2).sum(axis=1)
-    return excess, np.sqrt(spread * n / max(n - 1, 1))
 
 
 def paired_standard_error(errors: FloatArray, than: str) -> Tolerance:
@@ -176,13 +165,8 @@ def sample_models(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> SampledSet:
-    """Sample models as good as a given one, by refits of any estimator or pipeline: not private.
-
-    Each refit changes the seed, the rows (a bootstrap), one hyper-parameter, or holds one column
-    constant. It is fitted once without each fold and predicts that fold. It is kept if its loss
-    exceeds that of a refit without a change, which is fixed before the others, by at most ψ.
-    ``"auto"`` stops when the kept ones determine their mean disagreement to ± 0.05, or at 60.
-    """
+    """Sample refits whose held-out loss exceeds that of the model by at most ψ: not private."""
+    # "auto" stops when the good refits determine their mean disagreement to ± 0.05, or at 60.
     if n_models != "auto":
         check_count(n_models=n_models)  # type: ignore[arg-type]
     X, unfitted, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
@@ -200,17 +184,20 @@ def sample_models(
         classes=classes,
         decision=decision,
     )
-    rule = None if _is_paired(tolerance) else _rule(tolerance, work, random_state)
+    rule = _rule(tolerance, work, random_state)
     available = _requested(unfitted, X, kinds, work)
     stopped, drawn = _draw(work, available, rule, n_models)
     tried = [AS_GIVEN, *drawn]
     rule, excess, errors, good = work.good(tried, rule)
     good_refits = [refit for refit, inside in zip(tried, good, strict=True) if inside]
     given_loss = float(np.average(work.losses([AS_GIVEN])[0], weights=weight))
-    fitted = FittedModels((model,), work.classes, decision=decision) if _is_fitted(model) else None
+    reference: Any = work.models([AS_GIVEN])
+    with suppress(NotFittedError, TypeError):
+        check_is_fitted(model)
+        reference = FittedModels((model,), work.classes, decision=decision)
     return SampledSet(
         models=work.models(good_refits),
-        reference=fitted or work.models([AS_GIVEN]),
+        reference=reference,
         losses=given_loss + excess[good],
         least=given_loss,
         psi=rule.psi,
@@ -228,15 +215,9 @@ def sample_models(
     )
 
 
-def _is_fitted(model: Any) -> bool:
-    try:
-        check_is_fitted(model)
-    except (NotFittedError, TypeError):
-        return False
-    return True
-
-
-def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance:
+def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance | None:
+    if _is_paired(tolerance):
+        return None
     needs_fits = isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES)
     if isinstance(tolerance, Tolerance) or needs_fits:
         seed = int(random_state) if isinstance(random_state, int | np.integer) else None
@@ -312,9 +293,8 @@ class CrossFit:
 
     def joined(self, parts: Sequence[Any]) -> tuple[FloatArray, NDArray[Any] | None]:
         """Predictions of all rows from those of each fold."""
-        order = np.argsort(
-            np.concatenate([np.flatnonzero(self.folds == k) for k, _ in enumerate(parts)])
-        )
+        rows = [np.flatnonzero(self.folds == fold) for fold in range(len(parts))]
+        order = np.argsort(np.concatenate(rows))
         scores = np.concatenate([part[0] for part in parts])[order]
         return scores, np.concatenate([part[1] for part in parts])[order] if self.classes else None
 
@@ -397,10 +377,8 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict
     available = refits.available_refits(model, X)
     if "seed" in kinds and available["seed"]:
         changed_seed = Refit("seed", "seed 1", seed=1 if work.seed != 1 else 2)
-        if (
-            not work.evaluate([changed_seed])
-            or (work.scores([changed_seed]) == work.scores([AS_GIVEN])).all()
-        ):
+        is_fitted = work.evaluate([changed_seed])
+        if not is_fitted or (work.scores(is_fitted) == work.scores([AS_GIVEN])).all():
             available["seed"] = []
     requested = {kind: available[kind] for kind in kinds}
     if not any(requested.values()):

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.audits.columns import changed_rows, is_number, is_whole
+from rashomon_explorer.audits.columns import ColumnUse, changed_rows, is_number, is_whole
 from rashomon_explorer.audits.models import AuditedModel, linear_scores, row_labels
 from rashomon_explorer.measures.ranges import Recourse
 from rashomon_explorer.measures.ranges.changes import CURATOR
@@ -90,9 +90,7 @@ class _Column:
 
     name: str
     position: int  # in the table
-    kind: str  # of its use
-    additive: bool
-    slopes: FloatArray
+    use: ColumnUse
     values: pd.Series  # different values of the table that are present, sorted if numbers
     number: bool
     is_integer: bool
@@ -118,25 +116,22 @@ class _Column:
             return np.where(unchanged, 0.0, self.cost)
         numbers = _numbers(values)
         if pd.isna(own):
-            return np.where(
-                unchanged, 0.0, MISSING_COST + self.cost * np.abs(numbers - self.median)
-            )
+            distance = np.abs(numbers - self.median)
+            return np.where(unchanged, 0.0, MISSING_COST + self.cost * distance)
         return np.where(unchanged, 0.0, self.cost * np.abs(numbers - float(own)))
 
     def candidates(self, own: Any, count: int) -> pd.Series:
         """Values that a person may take, the own one first: of the table, and between them."""
         if not self.number:
             return _with_own(own, self.values)
-        low, high = self.low, self.high
         observed = _numbers(self.values)
-        positions = np.unique(
-            np.linspace(0, len(observed) - 1, max(count // 2, 2)).round().astype(int)
-        )
-        between = np.linspace(low, high, max(count - len(positions), 2))
-        if self.is_integer:
+        positions = np.linspace(0, len(observed) - 1, max(count // 2, 2)).round().astype(int)
+        positions = np.unique(positions)
+        between = np.linspace(self.low, self.high, max(count - len(positions), 2))
+        if self.is_integer and self.high - self.low <= count:
+            between = np.arange(np.ceil(self.low), np.floor(self.high) + 1)
+        elif self.is_integer:
             between = np.rint(between)
-            if high - low <= count:
-                between = np.arange(np.ceil(low), np.floor(high) + 1)
         return self._series(own, np.concatenate([observed[positions], between]))
 
     def near(self, own: Any, tried: pd.Series, chosen: int, count: int) -> pd.Series:
@@ -154,18 +149,16 @@ class _Column:
         start = np.nan if pd.isna(own) else float(own)
         values = np.unique(values)
         values = values[self.allowed(start, values) & (values != start)]
-        return _with_own(own, _as_column(values, self.values))
+        column, dtype = pd.Series(values), self.values.dtype
+        if pd.api.types.is_bool_dtype(dtype):
+            column = column.astype(bool).astype(dtype)
+        elif (values == np.rint(values)).all():
+            column = column.astype(dtype)
+        return _with_own(own, column)
 
 
 def _numbers(values: pd.Series) -> FloatArray:
     return np.asarray(values.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-
-
-def _as_column(values: FloatArray, like: pd.Series) -> pd.Series:
-    column = pd.Series(values)
-    if pd.api.types.is_bool_dtype(like.dtype):
-        return column.astype(bool).astype(like.dtype)
-    return column.astype(like.dtype) if (values == np.rint(values)).all() else column
 
 
 def _with_own(own: Any, values: pd.Series) -> pd.Series:
@@ -210,19 +203,15 @@ def _changeable_columns(
             "recourse changes one person at a time, and the steps before the model transform a "
             "row by the other rows beside it"
         )
-    of = {
-        key: {str(name): value for name, value in dict(values or {}).items()}
-        for key, values in (("costs", costs), ("bounds", bounds), ("directions", directions))
+    settings = {
+        what: {str(name): value for name, value in dict(declared[what] or {}).items()}
+        for what in ("costs", "bounds", "directions")
     }
-    integer_names = {str(name) for name in declared["integers"] or ()}
-    return [
-        _column(model, name, names.index(name), of, integer_names) for name in dict.fromkeys(listed)
-    ]
+    settings["integers"] = {str(name): True for name in declared["integers"] or ()}
+    return [_column(model, name, names.index(name), settings) for name in dict.fromkeys(listed)]
 
 
-def _column(
-    model: AuditedModel, name: str, place: int, declared: Any, integers: set[str]
-) -> _Column:
+def _column(model: AuditedModel, name: str, place: int, declared: Any) -> _Column:
     use, column = model.column_map.uses[name], model.table.iloc[:, place]
     if use.kind == "nothing":
         raise ValueError(f"a change of {name!r} changes nothing that the model uses")
@@ -250,20 +239,8 @@ def _column(
     cost = float(declared["costs"].get(name, 1 / spread if number else 1.0))
     if not cost > 0:
         raise ValueError(f"the cost of {name!r} must be > 0, got {cost!r}")
-    is_integer = name in integers or (number and is_whole(column))
-    settings = (
-        use.kind,
-        use.additive,
-        use.slopes,
-        values,
-        number,
-        is_integer,
-        cost,
-        low,
-        high,
-        direction,
-    )
-    return _Column(name, place, *settings, median)
+    is_integer = name in declared["integers"] or (number and is_whole(column))
+    return _Column(name, place, use, values, number, is_integer, cost, low, high, direction, median)
 
 
 @dataclass(frozen=True)
@@ -288,8 +265,8 @@ class _Task:
         is_affine = np.ones(len(self.people), dtype=bool)
         for column in self.columns:
             values = self.people.iloc[:, column.position]
-            is_affine &= values.notna().to_numpy() & (column.kind in ("affine", "levels"))
-            if column.kind == "levels":
+            is_affine &= values.notna().to_numpy() & (column.use.kind in ("affine", "levels"))
+            if column.use.kind == "levels":
                 is_affine &= values.isin(column.values.tolist()).to_numpy()
         return is_affine
 
@@ -298,12 +275,13 @@ class _Task:
         people = self.people.iloc[persons]
         names: list[str] = []
         levels: dict[str, list[str]] = {}
-        through, parts = [], []
+        through = []  # encoded columns per unit of each feature
+        parts = []
         for column in self.columns:
             values = people.iloc[:, column.position]
-            if column.kind == "affine":
+            if column.use.kind == "affine":
                 names.append(column.name)
-                through.append(column.slopes[None])
+                through.append(column.use.slopes[None])
                 parts.append(_numbers(values)[:, None])
                 continue
             levels[column.name] = [f"{column.name}={value}" for value in column.values]
@@ -313,8 +291,9 @@ class _Task:
             parts.append((values.to_numpy()[:, None] == column.values.to_numpy()).astype(float))
         matrix, features = np.vstack(through).T, np.hstack(parts)
         rest = self.encode(people) - features @ matrix.T
-        numbers = [column for column in self.columns if column.kind == "affine"]
+        numbers = [column for column in self.columns if column.use.kind == "affine"]
         ways: Any = {column.name: column.direction for column in numbers if column.direction}
+        others = [f"other {number}" for number in range(len(matrix))]
         solution = recourse(
             self.problem,
             self.psi,
@@ -326,7 +305,7 @@ class _Task:
             integers=[column.name for column in numbers if column.is_integer],
             levels=levels,
             design=(np.hstack([matrix, np.eye(len(matrix))]), np.zeros(len(matrix))),
-            feature_names=[*names, *(f"other {number}" for number in range(len(matrix)))],
+            feature_names=[*names, *others],
             wanted=self.code,
             margin=self.worst.margin,
             tolerance=self.tolerance,
@@ -347,7 +326,7 @@ class _Task:
     def _table_values(self, features: FloatArray, names: list[str]) -> list[Any]:
         values = []
         for column in self.columns:
-            if column.kind == "affine":
+            if column.use.kind == "affine":
                 value = float(features[names.index(column.name)])
                 values.append(round(value) if column.is_integer else value)
                 continue
@@ -481,9 +460,8 @@ class _Candidates:
 
     def cheapest(self, feasible: Mask) -> int | None:
         """Place of the cheapest feasible combination."""
-        if not feasible.any():
-            return None
-        return int(np.where(feasible, self.costs, np.inf).argmin())
+        costs = np.where(feasible, self.costs, np.inf)
+        return int(costs.argmin()) if feasible.any() else None
 
 
 @dataclass
@@ -499,8 +477,13 @@ class _Grid:
         fitted = self.task.worst.functionals(self.task.model.theta[:, None])  # type: ignore[index]
         best = self.task.worst.functionals(self.task.problem.minimum.theta[:, None])
         self.normals = [*fitted, *best]
-        count = self._count(len(self.task.columns))
-        grids = {person: self._start(person, count) for person in self.persons}
+        columns = self.task.columns
+        count = self._count(len(columns))
+        grids = {}
+        for person in self.persons:
+            values = self.task.people.iloc[person]
+            listed = [column.candidates(values.iloc[column.position], count) for column in columns]
+            grids[person] = self._grid(person, listed)
         one_grids = dict(grids)
         for turn in range(_ZOOMS + 1):
             reached = self._reached(grids, answers, final=turn == 0)
@@ -513,7 +496,7 @@ class _Grid:
                     answers.numbers[person, 3] = one_grids[person].costs[at]
             if turn == _ZOOMS:
                 break
-            fine = 21 if len(self.task.columns) < 3 else 7
+            fine = 21 if len(columns) < 3 else 7
             grids = {p: self._near(p, grids[p], at, fine) for p, at in reached.items()}
             one_grids = {
                 p: self._near(p, one_grids[p], at, fine)
@@ -522,33 +505,23 @@ class _Grid:
             }
 
     def _count(self, columns: int) -> int:
-        limit = _COMBINED if all(column.additive for column in self.task.columns) else _ENCODED
+        limit = _COMBINED if all(column.use.additive for column in self.task.columns) else _ENCODED
         count = min(_MOST_VALUES, int(limit ** (1 / columns)))
         if count < _FEWEST:
-            steps = ", ".join(
-                sorted({column.name for column in self.task.columns if not column.additive})
-            )
-            why = f", because {steps} act together" if steps else ""
+            names = {column.name for column in self.task.columns if not column.use.additive}
+            why = f", because {', '.join(sorted(names))} act together" if names else ""
             raise ValueError(
                 f"recourse over {columns} changeable columns has too many combinations{why}: let "
                 "fewer columns change"
             )
         return count
 
-    def _start(self, place: int, count: int) -> _Candidates:
-        person = self.task.people.iloc[place]
-        listed = [
-            column.candidates(person.iloc[column.position], count) for column in self.task.columns
-        ]
-        return self._grid(place, listed)
-
     def _near(self, place: int, grid: _Candidates, at: int, count: int) -> _Candidates:
         person = self.task.people.iloc[place]
+        choices = zip(self.task.columns, grid.values, grid.choice(at), strict=True)
         listed = [
             column.near(person.iloc[column.position], values, index, count)
-            for column, values, index in zip(
-                self.task.columns, grid.values, grid.choice(at), strict=True
-            )
+            for column, values, index in choices
         ]
         return self._grid(place, listed)
 
@@ -560,7 +533,7 @@ class _Grid:
             costs = np.add.outer(costs, column.prices(value, values))
         moves: list[FloatArray] | None = None
         rows = None
-        if all(column.additive for column in task.columns):
+        if all(column.use.additive for column in task.columns):
             parts = [
                 changed_rows(person, [0], column.position, values)
                 for column, values in zip(task.columns, listed, strict=True)
@@ -574,9 +547,8 @@ class _Grid:
                 table = changed_rows(table, range(len(table)), column.position, values)
             rows = task.encode(table)
             base = rows[0]
-        grid = _Candidates(
-            listed, costs.ravel(), base, moves, rows, np.ones(costs.size, dtype=bool)
-        )
+        everything = np.ones(costs.size, dtype=bool)
+        grid = _Candidates(listed, costs.ravel(), base, moves, rows, everything)
         grid.feasible = self._under(grid, self.normals)
         return grid
 
@@ -593,15 +565,15 @@ class _Grid:
         reached: dict[int, int] = {}
         active = list(grids)
         for _ in progress(range(_MOST_ROUNDS), "recourse"):
-            tried = {person: grids[person].cheapest(grids[person].feasible) for person in active}
-            for person, at in tried.items():
-                if at is None and final:
+            candidates: dict[int, int] = {}
+            for person in active:
+                at = grids[person].cheapest(grids[person].feasible)
+                if at is not None:
+                    candidates[person] = at
+                elif final:
                     answers.status[person] = "impossible"
                     answers.numbers[person, :2] = np.inf
-            candidates = {person: at for person, at in tried.items() if at is not None}
-            if not candidates:
-                break
-            active = self._ask(grids, candidates, reached, answers)
+            active = self._ask(grids, candidates, reached, answers) if candidates else []
             if not active:
                 break
         return reached
@@ -623,7 +595,10 @@ class _Grid:
             if score >= worst.margin:
                 reached[person], answers.status[person] = at, "found"
                 answers.rows[person] = grid.taken(at)
-                answers.numbers[person, :3] = grid.costs[at], self._least(grid, at), score
+                # No change undercuts the cheapest value if all values of the table were tried.
+                has_numbers = any(column.number for column in self.task.columns)
+                least = np.nan if has_numbers else grid.costs[at]
+                answers.numbers[person, :3] = grid.costs[at], least, score
             else:
                 grid.feasible[at] = False
                 refused.append(person)
@@ -634,8 +609,3 @@ class _Grid:
         for person in refused:
             grids[person].feasible &= self._under(grids[person], new)
         return refused
-
-    def _least(self, grid: _Candidates, at: int) -> float:
-        """Cost that no change undercuts: known if all values of the table were tried."""
-        finite = all(not column.number for column in self.task.columns)
-        return float(grid.costs[at]) if finite else np.nan

@@ -26,6 +26,7 @@ from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.predictions import fitted_models, row_losses
 
+PAIRED = "paired standard error"
 _FOLDS = 5
 _BOOTSTRAPS = 5
 
@@ -69,7 +70,7 @@ def resolve(
     if rule == "auto":
         rule, argument = "likelihood ratio", 0.95
         if not _has_likelihood(case):
-            rule, argument = "paired standard error" if problem is not None else "cv", None
+            rule, argument = PAIRED if problem is not None else "cv", None
     than = "this model" if problem is None else "the best"
     return _named(tolerance, rule, *_RULES[rule](case, argument), than)
 
@@ -91,10 +92,8 @@ def resolve_losses(
             f"tolerance {tolerance!r} needs a model that can be refitted; for fitted models or "
             "predictions use a number, '1%' or 'cv'"
         )
-    weights = np.ones(len(losses)) if weights is None else weights
-    return _named(
-        tolerance, rule, *_RULES[rule](_Losses(losses, weights, measured), argument), than
-    )
+    case = _Case(None, None, losses, None, weights, {}, 0, measured, losses)
+    return _named(tolerance, rule, *_RULES[rule](case, argument), than)
 
 
 def _named(tolerance: Any, rule: str, psi: float, meaning: str, than: str) -> Tolerance:
@@ -109,24 +108,20 @@ def _named(tolerance: Any, rule: str, psi: float, meaning: str, than: str) -> To
 def _parsed(tolerance: Any) -> tuple[str, Any]:
     if isinstance(tolerance, str):
         text = tolerance.strip()
-        if text in ("auto", "cv", "cv folds", "paired standard error"):
+        if text in ("auto", "cv", "cv folds", PAIRED):
             return text, None
-        if share := re.fullmatch(r"([0-9.eE+-]+) ?%", text):
-            return "relative", _percentage(share[1], tolerance)
-        if level := re.fullmatch(r"likelihood ratio(?: ([0-9.]+) ?%)?", text):
-            return "likelihood ratio", _percentage(level[1] or "95", tolerance)
+        try:
+            if share := re.fullmatch(r"([0-9.eE+-]+) ?%", text):
+                return "relative", float(share[1]) / 100
+            if level := re.fullmatch(r"likelihood ratio(?: ([0-9.]+) ?%)?", text):
+                return "likelihood ratio", float(level[1] or "95") / 100
+        except ValueError:  # "1.2.3%"
+            raise ValueError(f"tolerance must be {_FORMS}; got {tolerance!r}") from None
         if text.startswith("without ") and text[8:].strip():
             return "without", text[8:].strip()
     elif isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool):
         return "absolute", float(tolerance)
     raise ValueError(f"tolerance must be {_FORMS}; got {tolerance!r}")
-
-
-def _percentage(number: str, tolerance: str) -> float:
-    try:
-        return float(number) / 100
-    except ValueError:
-        raise ValueError(f"tolerance must be {_FORMS}; got {tolerance!r}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +136,7 @@ class _Case:
     groups: Mapping[str, Sequence[str]]
     seed: int
     measured: str = "cross-validated loss"
+    losses: FloatArray | None = None  # of the rows, if they are known without a refit
 
     @cached_property
     def classes(self) -> tuple[Any, ...]:
@@ -173,6 +169,8 @@ class _Case:
 
     def fold_losses(self, model: Any, bootstrap: int | None = None) -> FloatArray:
         """Loss of every row under the refit of a model to the other folds, or to a bootstrap."""
+        if self.losses is not None:
+            return self.losses
         losses = np.empty(len(self.y))
         weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
         for train, test in progress(self.folds, "cross-validation"):
@@ -209,25 +207,6 @@ class _Case:
         return float(np.average(losses, weights=self.weights))
 
 
-@dataclass(frozen=True, eq=False)
-class _Losses:
-    """Known losses of one model, in the place of a case."""
-
-    losses: FloatArray
-    weights: FloatArray  # of each row
-    measured: str  # what the losses are
-    problem: None = None
-    model: None = None
-
-    def fold_losses(self, _: Any) -> FloatArray:
-        """Return the losses."""
-        return self.losses
-
-    def mean(self, losses: FloatArray) -> float:
-        """Weighted mean of the losses."""
-        return float(np.average(losses, weights=self.weights))
-
-
 _Rule = Callable[[Any, Any], tuple[float, str]]
 
 
@@ -239,31 +218,36 @@ def _absolute(case: _Case, psi: float) -> tuple[float, str]:
 def _relative(case: _Case, share: float) -> tuple[float, str]:
     check_positive(tolerance=share)
     if case.problem is not None:
-        return (
-            share * case.problem.minimum.value,
-            f"{100 * share:.4g} % of the best loss on these rows",
-        )
+        text = f"{100 * share:.4g} % of the best loss on these rows"
+        return share * case.problem.minimum.value, text
     loss = case.mean(case.fold_losses(case.model))
     return share * loss, f"{100 * share:.4g} % of the model's {case.measured}, {loss:.4g}"
 
 
+def paired_standard_errors(
+    losses: FloatArray, baseline: Any = 0.0, weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Mean difference (n_models,) of losses to a baseline on the same rows, and its error."""
+    n = losses.shape[1]
+    weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    differences = losses - baseline
+    excess = differences @ weight
+    spread = ((weight * (differences - excess[:, None])) ** 2).sum(axis=1)
+    return excess, np.sqrt(spread * n / max(n - 1, 1))
+
+
 def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
-    losses, weights = case.fold_losses(case.model), case.weights
-    mean, n = case.mean(losses), len(losses)
-    spread = math.sqrt(float(((weights * (losses - mean)) ** 2).sum()) * n / max(n - 1, 1))
-    error = spread / float(weights.sum())
-    return error, _standard_error(case, error, mean, "")
+    losses = case.fold_losses(case.model)
+    (mean,), (error,) = paired_standard_errors(losses[None], weights=case.weights)
+    return float(error), _standard_error(case, float(error), float(mean), "")
 
 
 def _paired(case: _Case, _: None) -> tuple[float, str]:
     if case.problem is None:
         raise ValueError("the paired standard error of refits is that of tolerance='auto'")
-    weights = case.weights / case.weights.sum()
-    losses, errors = case.fold_losses(case.model), []
-    for seed in range(_BOOTSTRAPS):
-        differences = case.fold_losses(case.model, bootstrap=seed) - losses
-        spread = (weights * (differences - weights @ differences)) ** 2
-        errors.append(math.sqrt(float(spread.sum()) * len(losses) / max(len(losses) - 1, 1)))
+    losses = case.fold_losses(case.model)
+    refitted = [case.fold_losses(case.model, bootstrap=seed) for seed in range(_BOOTSTRAPS)]
+    errors = paired_standard_errors(np.stack(refitted), losses, case.weights)[1]
     return float(np.median(errors)), (
         "one standard error of the difference in loss, on the same held-out rows, between this "
         "model and a refit to resampled rows"
@@ -318,8 +302,11 @@ def _without(case: _Case, names: str) -> tuple[float, str]:
         left_out = refits.FixedColumns(case.model, _listed(names, columns))
         price = case.mean(case.fold_losses(left_out) - case.fold_losses(case.model))
         return price, f"the cross-validated price of leaving out {names}"
-    best = case.problem.minimum
-    price = best_without(case.problem, _columns(case, names)) - best.value
+    best, features = case.problem.minimum, case.problem.feature_names
+    listed = _listed(names, [*features, *case.groups])
+    grouped = feature_groups(listed, features, case.groups or None)
+    dropped = np.unique(np.concatenate(list(grouped.values())))
+    price = best_without(case.problem, dropped) - best.value
     if price <= best.gap:
         raise ValueError(
             f"leaving out {names} costs nothing, so the best model without it is a best model: use "
@@ -332,13 +319,6 @@ def _listed(names: str, known: Sequence[str]) -> list[str]:
     return [names] if names in known else [name.strip() for name in names.split(",")]
 
 
-def _columns(case: _Case, names: str) -> NDArray[np.intp]:
-    names_known = case.problem.feature_names
-    listed = _listed(names, [*names_known, *case.groups])
-    grouped = feature_groups(listed, names_known, case.groups or None)
-    return np.unique(np.concatenate(list(grouped.values())))
-
-
 def best_without(problem: Any, columns: NDArray[np.intp]) -> float:
     """Least objective of a problem if the coefficients of some columns are 0."""
     names = problem.feature_names
@@ -348,9 +328,8 @@ def best_without(problem: Any, columns: NDArray[np.intp]) -> float:
     width = problem.rows.shape[1]
 
     def rest(penalties: FloatArray) -> FloatArray:
-        return np.asarray(
-            penalties.reshape(-1, width)[:, remaining].ravel()
-        )  # a block for each output
+        each = penalties.reshape(-1, width)  # a row for each output
+        return np.asarray(each[:, remaining].ravel())
 
     smaller = replace(
         problem,
@@ -367,7 +346,7 @@ _RULES: dict[str, _Rule] = {
     "relative": _relative,
     "cv": _cross_validated,
     "cv folds": _fold_means,
-    "paired standard error": _paired,
+    PAIRED: _paired,
     "likelihood ratio": _likelihood_ratio,
     "without": _without,
 }
@@ -432,7 +411,11 @@ def _at_multiple(audit: Any, share: float, answer: Callable[[Any], Any]) -> floa
 def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
     """Count who can flip at each multiple: whoever can at a smaller ψ can at a larger one."""
     if audit.kind != "exact":
-        return _sampled_flips(audit, multiples)
+        changes = np.asarray(audit.answers.label_codes) != audit.decided["label"].to_numpy()
+        errors = np.asarray(audit.models.errors)
+        upper = np.asarray(audit.models.excess) + float(ndtri(audit.models.confidence)) * errors
+        good = [(upper <= share * audit.psi) | (share == 1) for share in multiples]
+        return [float(changes[each].any(axis=0).sum()) for each in good]
     table, best = audit.decided, audit.answers.best_decided
     counts = {1.0: float(table["flips"].sum())}
     best_differs = (table["label"] != best["label"]).to_numpy()  # flipped by the best model
@@ -460,14 +443,6 @@ def _can_flip(audit: Any, share: float, people: Mask) -> Mask:
     return flips
 
 
-def _sampled_flips(audit: Any, multiples: Sequence[float]) -> list[float]:
-    changes = np.asarray(audit.answers.label_codes) != audit.decided["label"].to_numpy()
-    models = audit.models
-    upper = np.asarray(models.excess) + float(ndtri(models.confidence)) * np.asarray(models.errors)
-    good = [(upper <= share * audit.psi) | (share == 1) for share in multiples]
-    return [float(changes[each].any(axis=0).sum()) for each in good]
-
-
 def widths(audit: Any) -> FloatArray:
     """Width (n_rows,) of the range of each person's prediction."""
     ranges = audit.person_ranges
@@ -487,9 +462,8 @@ def effects(audit: Any) -> pd.DataFrame:
 
 def half_settled_psi(audit: Any) -> float:
     """Greatest ψ at which at least half of the coefficients keep their sign, from below."""
-    problem, model = audit.problem, audit.inputs.model
-    scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
-    directions, names = model.directions(problem.intercept, scores)
+    problem = audit.problem
+    directions, names = audit.inputs.model.directions(problem)
     is_effect = np.isin(names, effects(audit).index.to_numpy(dtype=str))
     best = directions[is_effect] @ problem.minimum.theta
     outward = -np.sign(best)[:, None] * directions[is_effect]
