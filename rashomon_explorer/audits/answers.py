@@ -1,9 +1,9 @@
 """Numbers of an audit proved over the exact set."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -66,25 +66,24 @@ class AuditInputs:
 
 
 def listed_features(listed: Any, columns: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Places of the columns of each listed feature, by default of each name once."""
+    """Positions of the columns of each listed feature, by default of each name once."""
     if listed is None:
         return columns
     if not hasattr(listed, "items"):
         listed = {" + ".join(_names(entry)): entry for entry in listed}
-    return {name: _places(columns, feature) for name, feature in listed.items()}
+    names_by_feature = {feature: _names(entry) for feature, entry in listed.items()}
+    for name in chain.from_iterable(names_by_feature.values()):
+        if name not in columns:
+            raise ValueError(f"unknown feature {name!r}; the features are {', '.join(columns)}")
+    return {
+        feature: [column for name in names for column in columns[name]]
+        for feature, names in names_by_feature.items()
+    }
 
 
 def _names(entry: Any) -> list[str]:
     is_single = isinstance(entry, str) or not np.iterable(entry)
     return [str(name) for name in ([entry] if is_single else entry)]
-
-
-def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
-    names = _names(entry)
-    unknown = [name for name in names if name not in own]
-    if unknown:
-        raise ValueError(f"unknown feature {unknown[0]!r}; the features are {', '.join(own)}")
-    return [column for name in names for column in own[name]]
 
 
 def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
@@ -95,13 +94,12 @@ def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
 
 def burden(inputs: AuditInputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
     """People of each group, and those of them whose label can flip, by count and share."""
-    groups = inputs.groups.to_numpy()
-    can = flips["flips"].groupby(groups, observed=True)
+    can = flips["flips"].groupby(inputs.groups.to_numpy(), observed=True)
     table = pd.DataFrame({"people": can.size(), "flips": can.sum().astype(int)})
     table["share"] = table["flips"] / table["people"]
-    everyone = len(flips), int(flips["flips"].sum())
-    table["share_of_flips"] = table["flips"] / max(everyone[1], 1)
-    table["ratio"] = table["share"] / max(everyone[1] / everyone[0], 1e-300)
+    n_flips = int(flips["flips"].sum())
+    table["share_of_flips"] = table["flips"] / max(n_flips, 1)
+    table["ratio"] = table["share"] / max(n_flips / len(flips), 1e-300)
     table.index.name = inputs.groups.name or "group"
     return marked(table, mark)
 
@@ -135,16 +133,8 @@ class CertifiedAnswers:
     @cached_property
     def models(self) -> RashomonSet:
         """Models drawn uniformly from the exact set, for averages over it."""
-        model = self.inputs.model
-        return drawn_set(
-            self.problem,
-            self.inputs.psi,
-            self.inputs.n_models,
-            self.inputs.rng(),
-            names=model.names,
-            groups=model.groups,
-            classes=model.classes,
-        )
+        inputs = self.inputs
+        return drawn_set(self.problem, inputs.psi, inputs.n_models, inputs.rng(), inputs.model)
 
     @cached_property
     def best_decided(self) -> pd.DataFrame:
@@ -194,27 +184,20 @@ class CertifiedAnswers:
         best = self._best_flips(encoded, row_labels(rows))
         return self._flips(self._beside_fitted(best, encoded), encoded)
 
-    def _flips(self, found: pd.DataFrame, rows: FloatArray) -> pd.DataFrame:
-        low = np.where(found["decided"], self.inputs.psi, 0.0)
-        high = np.full(len(found), np.inf)
-        can = found["flips"].to_numpy()
+    def _flips(self, decided: pd.DataFrame, rows: FloatArray) -> pd.DataFrame:
+        low = np.where(decided["decided"], self.inputs.psi, 0.0)
+        high = np.full(len(decided), np.inf)
+        can = decided["flips"].to_numpy()
         if can.any():
             low[can], high[can] = measures.flip_psi(self.problem, rows[can], threshold=self.cut)
             high[can] = np.minimum(high[can], self.inputs.psi)
             scores = linear_scores(self.problem, self.problem.minimum.theta, rows)
-            best_differs = codes_of_scores(scores, self.cut) != found["label"].to_numpy()
+            best_differs = codes_of_scores(scores, self.cut) != decided["label"].to_numpy()
             low[best_differs] = high[best_differs] = 0.0  # the best model itself
-        table = pd.DataFrame(
-            {
-                "label": self.inputs.model.labels(found["label"]),
-                "flips": found["flips"],
-                "decided": found["decided"],
-                "psi_low": low,
-                "psi_high": high,
-                "conflict_ratio": conflict_ratios(self.models, rows, found["label"], self.cut),
-            },
-            index=found.index,
-        )
+        ratios = conflict_ratios(self.models, rows, decided["label"], self.cut)
+        table = decided.assign(label=self.inputs.model.labels(decided["label"]))
+        table = table[["label", "flips", "decided"]]
+        table = table.assign(psi_low=low, psi_high=high, conflict_ratio=ratios)
         return marked(table, "exact; conflict_ratio: sampled")
 
     def coefficients(self) -> pd.DataFrame:
@@ -248,11 +231,11 @@ class CertifiedAnswers:
             for name, end in (("exact_low", "low"), ("best", "best"), ("exact_high", "high")):
                 table[name] = ends[end].to_numpy()
         if self.problem.loss.outputs > 1:
-            chances, best = self.models.scores(rows), self.models.best_scores(rows)
+            best = self.models.best_scores(rows)
             each, label = np.arange(len(best)), best.argmax(axis=1)
-            label_chances = chances[:, each, label]
-            table = table.assign(best=best[each, label], drawn_low=label_chances.min(axis=0))
-            table = table.assign(drawn_high=label_chances.max(axis=0))
+            drawn = self.models.scores(rows)[:, each, label]
+            ends = {"drawn_low": drawn.min(axis=0), "drawn_high": drawn.max(axis=0)}
+            table = table.assign(best=best[each, label], **ends)
         return table.reset_index(drop=True)
 
     @property
@@ -261,20 +244,19 @@ class CertifiedAnswers:
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the set, and whether the label can flip."""
-        encoded, index = self.inputs.model.encoded(rows), row_labels(rows)
-        encoded = np.asarray(encoded, dtype=float)
-        if self.problem.loss.outputs > 1 or self._has_margins:
-            ranges = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
-            scores = linear_scores(self.problem, self.inputs.model.theta, encoded)
-            if self.problem.loss.outputs > 1:
-                scores = scores @ self.problem.class_scores.T
-            ranges["best"] = scores.ravel()
-            ranges = ranges[list(_ENDS)].rename(columns=_ENDS)
-            if self.problem.loss.outputs > 1:
-                labels = pd.MultiIndex.from_product([index, self.inputs.model.classes])
-                return marked(ranges.set_axis(labels.set_names(["row", "class"]), axis=0), "exact")
-            return marked(ranges.set_axis(index, axis=0), "exact")
-        return self._prediction_ranges(encoded).set_axis(index, axis=0)
+        encoded = np.asarray(self.inputs.model.encoded(rows), dtype=float)
+        index = row_labels(rows)
+        if self.problem.loss.outputs == 1 and not self._has_margins:
+            return self._prediction_ranges(encoded).set_axis(index, axis=0)
+        ranges = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
+        scores = linear_scores(self.problem, self.inputs.model.theta, encoded)
+        if self.problem.loss.outputs > 1:
+            scores = scores @ self.problem.class_scores.T
+            index = pd.MultiIndex.from_product([index, self.inputs.model.classes])
+            index = index.set_names(["row", "class"])
+        ranges["best"] = scores.ravel()
+        ranges = ranges[list(_ENDS)].rename(columns=_ENDS)
+        return marked(ranges.set_axis(index, axis=0), "exact")
 
     def fit_ranges(self) -> pd.DataFrame:
         """Range of the prediction of each person of the fit."""
@@ -306,10 +288,10 @@ class CertifiedAnswers:
         )
         pairs = {f"{a} - {b}": pair_name(groups.name, a, b) for a, b in combinations(listed, 2)}
         table = ranges[list(_ENDS)].rename(columns=_ENDS)
+        names = [pairs[gap] for gap in table.index.get_level_values(0)]
         if table.index.nlevels > 1:  # of each class
-            names = [f"{label}: {pairs[gap]}" for gap, label in table.index]
-        else:
-            names = [pairs[gap] for gap in table.index]
+            labels = table.index.get_level_values(1)
+            names = [f"{label}: {name}" for label, name in zip(labels, names, strict=True)]
         table = table.set_axis(pd.Index(names, name="gap"), axis=0)
         table = table.rename_axis(columns=self.score_unit)
         return marked(with_sign(table), "exact")
@@ -400,7 +382,9 @@ def spread(values: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
 def conflict_ratios(models: Any, rows: Any, codes: Any, cut: float = 0.0) -> FloatArray:
     """Share of the models (n_rows,) whose label for a person differs from the given code."""
     fitted, ratios = np.asarray(codes), []
-    for part in _batches(len(fitted), models.n_draws * max(1, models.n_classes)):
+    step = max(1, _CELLS // max(1, models.n_draws * models.n_classes))
+    for start in range(0, len(fitted), step):
+        part = slice(start, start + step)
         ratios.append((drawn_codes(models, rows[part], cut) != fitted[part]).mean(axis=0))
     return np.concatenate(ratios)
 
@@ -410,11 +394,6 @@ def drawn_codes(models: Any, rows: Any, cut: float = 0.0) -> NDArray[np.int_]:
     if cut:
         return np.asarray(models.margins(rows) > cut, dtype=int)
     return np.asarray(likeliest(np.asarray(models.scores(rows))))
-
-
-def _batches(n: int, width: int) -> Iterator[slice]:
-    step = max(1, _CELLS // max(1, width))
-    return (slice(start, start + step) for start in range(0, n, step))
 
 
 _POINT = 1.65e-9  # nominal seconds of one step of a chain, per row and parameter
@@ -450,14 +429,7 @@ def _against_first(problem: Any, drawn: FloatArray) -> tuple[Any, FloatArray]:
 
 
 def drawn_set(
-    problem: Any,
-    psi: float,
-    n_models: int,
-    rng: np.random.Generator,
-    *,
-    names: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    classes: Sequence[Any],
+    problem: Any, psi: float, n_models: int, rng: np.random.Generator, model: Any
 ) -> RashomonSet:
     """Set of uniform models of the exact set, in the units of the rows of the problem."""
     drawn = uniform_models(problem, psi, n_models, rng)
@@ -467,9 +439,9 @@ def drawn_set(
         problem,
         drawn,
         psi,
-        feature_names=names,
-        feature_groups=groups,
-        classes=classes,
+        feature_names=model.names,
+        feature_groups=model.groups,
+        classes=model.classes,
         mechanism="hit_and_run",
         guarantee=no_guarantee("uniform models of the set of a fitted model: curator only"),
     )
