@@ -234,8 +234,8 @@ class CertifiedAnswers:
             best = self.models.best_scores(rows)
             each, label = np.arange(len(best)), best.argmax(axis=1)
             drawn = self.models.scores(rows)[:, each, label]
-            ends = {"drawn_low": drawn.min(axis=0), "drawn_high": drawn.max(axis=0)}
-            table = table.assign(best=best[each, label], **ends)
+            table = table.assign(best=best[each, label], drawn_low=drawn.min(axis=0))
+            table = table.assign(drawn_high=drawn.max(axis=0))
         return table.reset_index(drop=True)
 
     @property

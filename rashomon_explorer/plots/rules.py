@@ -18,11 +18,12 @@ from rashomon_explorer.sets.models.written import as_question, tree_rules
 _MOST_LEVELS, _SMALLEST_TEXT, _LINE = 5, 11, 18
 _ALWAYS = "no question"
 _ROOT = "all trees"  # with an empty id, plotly would add a root without a name
+_ARROW = " → "
 Path = tuple[str, ...]
 
 
 @dataclass
-class _Place:
+class _TrieNode:
     """Node of the trie: the trees whose rules pass through it, and those whose rules end there."""
 
     through: set[int] = field(default_factory=set)
@@ -63,7 +64,7 @@ def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.Da
             row = {"trees": len(draws), "draws": ", ".join(map(str, draws[:10]))}
             if losses is not None:
                 row["least loss"] = min(losses[draw] for draw in draws)
-            rows[" → ".join(path) or _ALWAYS] = row
+            rows[_ARROW.join(path) or _ALWAYS] = row
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
     return table.sort_values("trees", ascending=False, kind="stable") if rows else table
 
@@ -99,18 +100,20 @@ def plot_rules(
     models = fitted_set(models)
     trie, losses = _trie(models), _losses(models)
     nodes = {path: node for path, node in trie.items() if path}
-    matches = {
-        path for path in nodes if _is_highlighted(path, nodes[path], trie, search, set(highlight))
-    }
+    # On the way to a rule that holds the search term, in a selected tree.
+    matching = [path for path in trie if _holds(path, search)]
+    matches = {path[:end] for path in matching for end in range(1, len(path) + 1)}
+    if highlight:
+        matches = {path for path in matches if nodes[path].through & set(highlight)}
     match_text = f"; {text.plural(len(matches), 'place')} with “{escape(search)}”" if search else ""
     rules = sum(bool(node.ending) for node in trie.values())
     note = f"{text.plural(rules, 'rule')} of {text.plural(models.n_draws, 'tree')}{match_text}"
     figure = theme.new_figure(_finding(nodes, models.n_draws), f"{note}; first question at the top")
     paths = sorted(nodes, key=lambda path: (len(path), -len(nodes[path].through), path))
     figure.add_icicle(
-        ids=[_ROOT, *map(_id, paths)],
+        ids=[_ROOT, *map(_ARROW.join, paths)],
         labels=[text.plural(models.n_draws, "tree"), *(_label(path[-1]) for path in paths)],
-        parents=["", *(_id(path[:-1]) or _ROOT for path in paths)],
+        parents=["", *(_ARROW.join(path[:-1]) or _ROOT for path in paths)],
         values=[0, *(len(nodes[path].ending) for path in paths)],
         branchvalues="remainder",
         hovertext=["", *(_hover(path, nodes[path], losses) for path in paths)],
@@ -129,8 +132,8 @@ def plot_rules(
     return text.models_band(figure, models)
 
 
-def _finding(known: dict[Path, _Place], n_draws: int) -> str:
-    firsts = {path[0]: len(node.through) for path, node in known.items() if len(path) == 1}
+def _finding(nodes: dict[Path, _TrieNode], n_draws: int) -> str:
+    firsts = {path[0]: len(node.through) for path, node in nodes.items() if len(path) == 1}
     if not firsts:
         return "No tree asks a question"
     question = max(firsts, key=lambda question_text: firsts[question_text])
@@ -142,9 +145,9 @@ def _label(question: str) -> str:
     return "<br>".join(escape(line) for line in textwrap.wrap(question, _LINE))
 
 
-def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
+def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _TrieNode]:
     trees = need_trees(models)
-    trie: dict[Path, _Place] = {}
+    trie: dict[Path, _TrieNode] = {}
     for draw, tree in enumerate(trees.trees):
         for splits, _ in tree_rules(tree):
             path = tuple(
@@ -152,7 +155,7 @@ def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
                 for split in splits
             )
             for end in range(len(path) + 1):
-                trie.setdefault(path[:end], _Place()).through.add(draw)
+                trie.setdefault(path[:end], _TrieNode()).through.add(draw)
             trie[path].ending.add(draw)
     return trie
 
@@ -168,44 +171,27 @@ def _holds(path: Path, search: str) -> bool:
     return not words or any(words in question.casefold() for question in path)
 
 
-def _is_highlighted(
-    path: Path, place: _Place, trie: dict[Path, _Place], search: str, highlight: set[int]
-) -> bool:
-    """Whether a node lies on a path to the search term in a selected tree."""
-    if highlight and not place.through & highlight:
-        return False
-    if _holds(path, search):
-        return True
-    return any(longer[: len(path)] == path and _holds(longer, search) for longer in trie)
-
-
 def _marker(
-    paths: list[Path], known: dict[Path, _Place], seen: set[Path], losses: list[float] | None
+    paths: list[Path], nodes: dict[Path, _TrieNode], matches: set[Path], losses: list[float] | None
 ) -> dict[str, object]:
-    if losses is None:
-        colours = [theme.BLUE if path in seen else theme.GREY for path in paths]
+    if losses is None or len(matches) < len(paths):
+        match = theme.BLUE if losses is None else theme.ORANGE
+        colours = [match if path in matches else theme.GREY for path in paths]
         return {"colors": ["rgba(0,0,0,0)", *colours]}
-    best = [min(losses[draw] for draw in known[path].through) for path in paths]
-    if len(seen) < len(paths):
-        colours = [theme.ORANGE if path in seen else theme.GREY for path in paths]
-        return {"colors": ["rgba(0,0,0,0)", *colours]}
+    best = [min(losses[draw] for draw in nodes[path].through) for path in paths]
     bar = {"title": "least loss", "thickness": 12, "len": 0.7, "nticks": 5}
     scale = {"colorscale": theme.LOSS_SCALE, "showscale": True, "colorbar": bar}
     return {"colors": [min(losses), *best], **scale}
 
 
-def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
-    lines = [" → ".join(map(escape, path)), f"{text.plural(len(place.through), 'tree')} pass here"]
-    if place.ending:
-        lines.append(f"a rule ends here in {text.plural(len(place.ending), 'tree')}")
+def _hover(path: Path, node: _TrieNode, losses: list[float] | None) -> str:
+    lines = [_ARROW.join(map(escape, path)), f"{text.plural(len(node.through), 'tree')} pass here"]
+    if node.ending:
+        lines.append(f"a rule ends here in {text.plural(len(node.ending), 'tree')}")
     if losses is not None:
-        lowest = min(losses[draw] for draw in place.through)
+        lowest = min(losses[draw] for draw in node.through)
         lines.append(f"least loss {text.number(lowest, 4)}")
     return "<br>".join(lines)
-
-
-def _id(path: Path) -> str:
-    return " → ".join(path)
 
 
 FIGURES = (
