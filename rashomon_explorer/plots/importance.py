@@ -110,7 +110,13 @@ def plot_class_reliance(
     hover = [_limits(str(name), row) for name, row in ordered.iterrows()]
     marks.nested_bars(figure, ordered, bars, hover)
     if draws is not None:
-        _add_draws(figure, draws[list(ordered.index)])
+        positions, _ = text.subsample_points(len(draws))
+        points = draws[list(ordered.index)].iloc[positions].to_numpy(np.float32)
+        # Vertical jitter with fixed positions, because dots on one line would hide their number.
+        jitter = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
+        at, rows = points.T.ravel(), (np.arange(points.shape[1]) + jitter).T.ravel()
+        marker = {"size": 4, "color": "white", "line": {"width": 0.8, "color": theme.GREY}}
+        marks.add_marks(figure, at, rows, "draws", "draw: %{x:.4g}", marker=marker)
     marks.best_in_rows(figure, ordered["best"])
     names, height = text.short_names(ordered.index), max(360, 150 + 24 * len(ordered))
     marks.lay_out_rows(figure, names, height, title="model reliance", zeroline=True)
@@ -124,22 +130,10 @@ def _reliance_finding(table: pd.DataFrame) -> str:
     ignored_text = f"each of {ignored} others"
     if ignored == len(table):
         ignored_text = "it" if ignored == 1 else f"any of these {ignored}"
-    parts = [
-        f"every good model uses {text.plural(needed, 'feature')}" if needed else "",
-        f"some good model ignores {ignored_text}" if ignored else "",
-    ]
-    words = "; ".join(filter(None, parts)) or "it is not proved whether a feature can be ignored"
+    parts = [f"every good model uses {text.plural(needed, 'feature')}"] * (needed > 0)
+    parts += [f"some good model ignores {ignored_text}"] * (ignored > 0)
+    words = "; ".join(parts) or "it is not proved whether a feature can be ignored"
     return words[0].upper() + words[1:]
-
-
-def _add_draws(figure: go.Figure, values: pd.DataFrame) -> None:
-    positions, _ = text.subsample_points(len(values))
-    points = values.iloc[positions].to_numpy(np.float32)
-    # Vertical jitter with fixed positions, because dots on one line would hide their number.
-    jitter = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
-    x, y = points.T.ravel(), (np.arange(points.shape[1]) + jitter).T.ravel()
-    marker = {"size": 4, "color": "white", "line": {"width": 0.8, "color": theme.GREY}}
-    marks.add_marks(figure, x, y, "draws", "draw: %{x:.4g}", marker=marker)
 
 
 def _limits(name: str, row: pd.Series) -> str:
@@ -206,25 +200,15 @@ def importances(
 def _with_best(models: Any) -> Any:
     if (trees := find_trees(models)) is not None:
         best = replace(models, models=models.reference, losses=np.zeros(1), names=("best",))
-        return replace(
-            models,
-            models=replace(trees, trees=(*trees.trees, *best.decision_trees.trees)),
-            losses=np.append(models.losses, models.least),
-            names=(*models.names, "best"),
-        )
-    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
+        every: Any = replace(trees, trees=(*trees.trees, *best.decision_trees.trees))
+    elif isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
         best, one_fit = getattr(models.reference, "estimators", ()), models.models.one_fit_each()
-        return replace(
-            models,
-            models=replace(one_fit, estimators=(*one_fit.estimators, *best)),
-            losses=np.append(models.losses, models.least),
-            names=(*models.names, "best"),
-        )
-    return replace(
-        models,
-        coef=np.vstack([models.coef, models.best]),
-        losses=np.append(models.losses, models.minimum.value),
-    )
+        every = replace(one_fit, estimators=(*one_fit.estimators, *best))
+    else:
+        losses = np.append(models.losses, models.minimum.value)
+        return replace(models, coef=np.vstack([models.coef, models.best]), losses=losses)
+    names, losses = (*models.names, "best"), np.append(models.losses, models.least)
+    return replace(models, models=every, losses=losses, names=names)
 
 
 def importance_ranges(found: pd.DataFrame) -> pd.DataFrame:
@@ -291,20 +275,15 @@ def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int]
     unit = "loss increase when shuffled"
     notes = counts.words, found.attrs["rows"], _unclear(found)
     figure = marks.range_bars(table, title, unit, *notes, over=counts.span)
-    if "best ±" in table:
-        _add_margins(figure, table)
+    if "best ±" in table:  # the 95 % interval of the best model, from a sample of the rows
+        rows = table.loc[figure.layout.meta["features"]]
+        best, half = rows["best"].to_numpy(float), rows["best ±"].to_numpy(float)
+        error = marks.whiskers(best, best - half, best + half, 1.5)
+        look = {"marker": {"size": 1, "color": theme.GREY}, "error_x": error}
+        at, name = best.astype(np.float32), "95 % interval of the best model"
+        marks.add_marks(figure, at, np.arange(len(best)), name, **look)
     marks.ring(figure, table, found.to_numpy()[counts.highlighted(highlight)])
     return text.models_band(figure, models)
-
-
-def _add_margins(figure: go.Figure, table: pd.DataFrame) -> None:
-    """Add the 95 % interval of the best model's values, which come from a sample of the rows."""
-    rows = table.loc[figure.layout.meta["features"]]
-    best, half = rows["best"].to_numpy(float), rows["best ±"].to_numpy(float)
-    error = marks.whiskers(best, best - half, best + half, 1.5)
-    look = {"marker": {"size": 1, "color": theme.GREY}, "error_x": error}
-    name = "95 % interval of the best model"
-    marks.add_marks(figure, best.astype(np.float32), np.arange(len(best)), name, **look)
 
 
 def _unclear(found: pd.DataFrame) -> str:
@@ -314,9 +293,8 @@ def _unclear(found: pd.DataFrame) -> str:
         return ""
     values = found.to_numpy()[:-1]
     order = np.argsort(-values, axis=1, kind="stable")[:, :2]
-    first, second = (np.take_along_axis(values, order[:, [k]], 1)[:, 0] for k in (0, 1))
-    ends = [np.take_along_axis(margin[:-1], order[:, [k]], 1)[:, 0] for k in (0, 1)]
-    unclear = int((first - second < np.hypot(*ends)).sum())
+    first, second = np.take_along_axis(values, order, 1).T
+    unclear = int((first - second < np.hypot(*np.take_along_axis(margin[:-1], order, 1).T)).sum())
     return f"{text.plural(unclear, 'model')} too close to order" if unclear else ""
 
 
@@ -441,18 +419,30 @@ def plot_importance_pair(
             f"cloud must have two features or more for each of {models.n_draws} models, got shape "
             f"{cloud.shape}"
         )
-    wide = widest(cloud)
-    first, second = x or wide[0], y or wide[1]
+    widths = (cloud.max() - cloud.min()).to_numpy()
+    widest = [str(cloud.columns[column]) for column in np.argsort(-widths, kind="stable")[:2]]
+    first, second = x or widest[0], y or widest[1]
     pair = cloud.iloc[counts.indices][[first, second]]
     positions, note = text.subsample_points(len(pair))
-    rank = _rank(pair)
-    correlation = "" if np.isnan(rank) else f"rank correlation {text.number(rank, 2)}"
-    words = text.join_notes(counts.words, correlation, note)
-    figure = theme.new_figure(_pair_finding(pair, first, second), words)
-    figure.add_trace(_pair_dots(pair.iloc[positions], counts, positions, highlight))
+    names = text.short_name(first), text.short_name(second)
+    title, correlation = _PAIR_TITLE, ""
+    if len(pair) > 2 and first != second:
+        rank = float(importance_tradeoffs(pair).to_numpy()[0, 1])
+        correlation = f"rank correlation {text.number(rank, 2)}"
+        title = _pair_finding(rank, *names)
+    figure = theme.new_figure(title, text.join_notes(counts.words, correlation, note))
+    draws = counts.indices[positions]
+    across, up = pair.iloc[positions].to_numpy(np.float32).T
+    excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
+    psi = float(counts.models.psi)
+    top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
+    size = 5 if len(positions) > marks.MANY else 8
+    marker = text.selection_look(text.selection_mask(draws, highlight), size)
+    hover = "%{x:.4g}, %{y:.4g}"
+    figure.add_trace(marks.excess_dots(across, up, draws, excess, top, hover, **marker))
     figure.update_layout(
-        xaxis={"title": f"importance of {text.short_name(first)}", "zeroline": True},
-        yaxis={"title": f"importance of {text.short_name(second)}", "zeroline": True},
+        xaxis={"title": f"importance of {names[0]}", "zeroline": True},
+        yaxis={"title": f"importance of {names[1]}", "zeroline": True},
         showlegend=False,
         uirevision=f"{first},{second}",
     )
@@ -472,40 +462,14 @@ def model_importances(
     return importance_cloud(models, X, targets, measure=measure, features=features, **options)
 
 
-def widest(cloud: pd.DataFrame) -> list[str]:
-    """Columns of a cloud, in decreasing order of their spread over the models."""
-    width = (cloud.max() - cloud.min()).to_numpy()
-    return [str(cloud.columns[column]) for column in np.argsort(-width, kind="stable")]
-
-
-def _rank(pair: pd.DataFrame) -> float:
-    if len(pair) < 3 or pair.columns[0] == pair.columns[1]:
-        return float("nan")
-    return float(importance_tradeoffs(pair).to_numpy()[0, 1])
-
-
-def _pair_finding(pair: pd.DataFrame, first: str, second: str) -> str:
-    names, rank = (text.short_name(first), text.short_name(second)), _rank(pair)
+def _pair_finding(rank: float, first: str, second: str) -> str:
     if np.isnan(rank):
         return _PAIR_TITLE
     if rank <= _TRADED:
-        return f"Models that rely less on {names[0]} rely more on {names[1]}"
+        return f"Models that rely less on {first} rely more on {second}"
     if rank >= _TOGETHER:
-        return f"Models that rely more on {names[0]} rely more on {names[1]} too"
-    return f"Reliance on {names[0]} is almost unrelated to reliance on {names[1]}"
-
-
-def _pair_dots(
-    pair: pd.DataFrame, counts: text.ModelSelection, positions: np.ndarray, highlight: Sequence[int]
-) -> go.Scatter | go.Scattergl:
-    draws = counts.indices[positions]
-    selected = text.selection_mask(draws, highlight)
-    excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
-    many, psi = len(positions) > marks.MANY, float(counts.models.psi)
-    top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
-    marker = text.selection_look(selected, 5 if many else 8)
-    x, y = (pair.iloc[:, column].to_numpy(np.float32) for column in (0, 1))
-    return marks.excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
+        return f"Models that rely more on {first} rely more on {second} too"
+    return f"Reliance on {first} is almost unrelated to reliance on {second}"
 
 
 FIGURES = (

@@ -133,17 +133,14 @@ def row_dots(
 
 
 def excess_dots(
-    x: FloatArray,
-    y: FloatArray,
-    draws: ArrayLike,
-    excess: FloatArray,
-    top: float,
-    hover: str,
-    **marker: Any,
+    x: Any, y: Any, draws: ArrayLike, excess: Any, top: float, hover: str, **marker: Any
 ) -> go.Scatter | go.Scattergl:
     """One dot for each draw, coloured by its excess loss."""
     text = [number(float(value)) for value in excess]
-    look = {**loss_colours(excess, top, **SHORT_BAR), **marker}
+    title = {"text": "excess<br>loss", "side": "top", "font": {"size": 12}}
+    bar = {"title": title, "thickness": 12, "outlinewidth": 0, "len": 0.9}
+    look = {"color": excess, "colorscale": theme.LOSS_SCALE, "cmin": 0, "cmax": top}
+    look |= {"colorbar": {**bar, "tickformat": "~g", "nticks": 5}, **marker}
     return dots(x, y, draws, f"<br>{hover}<br>excess loss %{{text}}", look, text=text)
 
 
@@ -160,21 +157,6 @@ def dots(
 MANY = 1_000
 """Number of draws from which dots are small and drawn by the graphics card."""
 
-
-def loss_colours(excess: FloatArray, most: float, **bar: Any) -> dict[str, Any]:
-    """Colours of dots by excess loss, for a marker."""
-    title = {"text": "excess<br>loss", "side": "top", "font": {"size": 12}}
-    return {
-        "color": excess,
-        "colorscale": theme.LOSS_SCALE,
-        "cmin": 0,
-        "cmax": most,
-        "colorbar": {"title": title, "thickness": 12, "outlinewidth": 0, **bar},
-    }
-
-
-SHORT_BAR = {"len": 0.9, "tickformat": "~g", "nticks": 5}
-"""Look of the colour bar beside a single plot."""
 
 MOST_FEATURES = 12
 """Maximum number of rows in the figure, the widest first; the table has all."""

@@ -91,14 +91,14 @@ def _shares(labels: NDArray[np.int_] | None, best_labels: NDArray[np.int_]) -> d
     }
 
 
-def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:
+def members(measured: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:
     """Split rows by a sensitive attribute, the largest groups first."""
     if groups is None:
-        return [("everyone", np.ones(len(found.low), dtype=bool))]
+        return [("everyone", np.ones(len(measured.low), dtype=bool))]
     values = pd.Series(np.asarray(groups, dtype=object))
-    if len(values) != found.n_rows:
-        raise ValueError(f"groups must have one value for each of {found.n_rows} rows")
-    codes, labels = pd.factorize(values.iloc[found.rows], use_na_sentinel=False)
+    if len(values) != measured.n_rows:
+        raise ValueError(f"groups must have one value for each of {measured.n_rows} rows")
+    codes, labels = pd.factorize(values.iloc[measured.rows], use_na_sentinel=False)
     counts, names = np.bincount(codes, minlength=len(labels)), _names(labels.tolist())
     order = sorted(range(len(names)), key=lambda code: (-counts[code], names[code]))
     return [(names[code], codes == code) for code in order]
@@ -123,17 +123,12 @@ _LINE = 20  # height in pixels of a line of the legend
 _LINES = [(colour, dash) for dash, colour in product(("solid", "dot"), CATEGORIES[:-1])]
 
 
-def _score(found: Multiplicity) -> str:
-    if found.of_labels:
+def _score_name(measured: Multiplicity) -> str:
+    if measured.of_labels:
         return "predicted label, 0 or 1"
-    if found.n_classes > 2:
+    if measured.n_classes > 2:
         return "probability of the best model's class"
-    return "predicted probability" if found.n_classes else "prediction"
-
-
-def _people(found: Multiplicity) -> str:
-    read, of = len(found.rows), f" of {found.n_rows:,}" if len(found.rows) < found.n_rows else ""
-    return f"{read:,}{of} people"
+    return "predicted probability" if measured.n_classes else "prediction"
 
 
 def plot_people(
@@ -179,59 +174,57 @@ def plot_people(
     )
     _add_band(figure, measured, counts.span)
     _add_widths(figure, measured, split[:MOST_GROUPS], "" if groups is None else group_name)
+    some = f" of {measured.n_rows:,}" if len(measured.rows) < measured.n_rows else ""
+    people = f"{len(measured.rows):,}{some} people, sorted"
     figure.update_layout(
-        xaxis={
-            "title": f"{_people(measured)}, sorted",
-            "ticksuffix": "%",
-            "range": [0, 100],
-            "nticks": 3,
-        },
-        yaxis={"title": _score(measured)},
+        xaxis={"title": people, "ticksuffix": "%", "range": [0, 100], "nticks": 3},
+        yaxis={"title": _score_name(measured)},
         xaxis2={"title": "width of the range", "rangemode": "tozero", "nticks": 5},
         yaxis2={"title": "people", "ticksuffix": "%", "rangemode": "tozero"},
     )
     return text.models_band(figure, models)
 
 
-def _frame(found: Multiplicity, counts: text.ModelSelection, n_groups: int) -> go.Figure:
-    if found.ambiguous.size:
+def _frame(measured: Multiplicity, counts: text.ModelSelection, n_groups: int) -> go.Figure:
+    if measured.ambiguous.size:
+        disagreement = measured.disagreement
         parts = [
-            f"ambiguity {text.percent(found.ambiguity)}",
-            f"discrepancy {text.percent(found.discrepancy)}",
-            f"disagreement {text.percent(found.disagreement) if found.disagreement >= 0 else '–'}",
+            f"ambiguity {text.percent(measured.ambiguity)}",
+            f"discrepancy {text.percent(measured.discrepancy)}",
+            f"disagreement {text.percent(disagreement) if disagreement >= 0 else '–'}",
         ]
     else:
         parts = [
-            f"median range {text.number(float(np.median(found.width)))}",
-            f"widest {text.number(float(found.width.max(initial=0.0)))}",
+            f"median range {text.number(float(np.median(measured.width)))}",
+            f"widest {text.number(float(measured.width.max(initial=0.0)))}",
         ]
-    of_labels = "scores are labels" if found.of_labels else ""
+    of_labels = "scores are labels" if measured.of_labels else ""
     cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
     counted_as = text.join_notes(counts.words, of_labels, cut if n_groups > MOST_GROUPS else "")
-    measured = f"{' · '.join(parts)}<br>{counted_as}"
+    words = f"{' · '.join(parts)}<br>{counted_as}"
     # In a narrow card each group has one line of the legend, which grows from the bottom.
     named = min(n_groups, MOST_GROUPS) if n_groups > 1 else 0
-    return new_figure(_TITLE, measured, height=376 + _LINE * named).update_layout(
+    return new_figure(_TITLE, words, height=376 + _LINE * named).update_layout(
         margin={"t": 100}, legend={"yref": "container", "y": 0, "yanchor": "bottom"}
     )
 
 
-def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
-    order = np.argsort(found.best, kind="stable")
+def _add_band(figure: go.Figure, measured: Multiplicity, span: str) -> None:
+    order = np.argsort(measured.best, kind="stable")
     chunks = np.array_split(order, min(_BINS, len(order)))
     share = 100 * (np.cumsum([len(c) for c in chunks]) - [len(c) / 2 for c in chunks]) / len(order)
 
     def mean(values: NDArray[Any]) -> NDArray[np.float32]:
         return np.array([values[chunk].mean() for chunk in chunks], dtype=np.float32)
 
-    low, high, best = mean(found.low), mean(found.high), mean(found.best)
+    low, high, best = mean(measured.low), mean(measured.high), mean(measured.best)
     left = {"row": 1, "col": 1}
     area = ("lowest", f"range over {span}")
     marks.shade(figure, share, (low, high), area, "rgba(0,114,178,0.35)", **left)
     words = [""] * len(share)
-    if found.n_classes:
-        words = [f"{text.percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
-    if found.n_classes == 2:  # with several classes no single probability decides
+    if measured.n_classes:
+        words = [f"{text.percent(float(part))} ambiguous" for part in mean(measured.ambiguous)]
+    if measured.n_classes == 2:  # with several classes no single probability decides
         half, line = np.full(len(share), 0.5, dtype=np.float32), {"width": 1.2, "dash": "dot"}
         look = {"mode": "lines", "line": {"color": GREY, **line}, "showlegend": False}
         marks.add_marks(figure, share, half, "decision", **look, **left)
@@ -242,41 +235,26 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
 
 
 def _add_widths(
-    figure: go.Figure, found: Multiplicity, split: list[tuple[str, Mask]], group_name: str
+    figure: go.Figure, measured: Multiplicity, split: list[tuple[str, Mask]], group_name: str
 ) -> None:
-    end = float(found.width.max(initial=0.0)) or 1.0
+    end = float(measured.width.max(initial=0.0)) or 1.0
     edges = np.linspace(0, end, 21)
     middles = (edges[:-1] + edges[1:]) / 2
     (short_name,) = text.short_names([group_name])
     labels = text.short_names([name for name, _ in split])
     for (colour, dash), label, (_, in_group) in zip(_LINES, labels, split, strict=False):
-        counts, _ = np.histogram(found.width[in_group], edges)
-        share = 100 * counts / max(1, in_group.sum())
-        note = (
-            f", ambiguity {text.percent(float(found.ambiguous[in_group].mean()))}"
-            if found.ambiguous.size and in_group.any()
-            else ""
-        )
-        is_everyone = not group_name
-        figure.add_scatter(
-            x=middles,
-            y=share.astype(np.float32),
-            mode="lines",
-            line={
-                "shape": "hvh",
-                "color": BLUE if is_everyone else colour,
-                "width": 1.8,
-                "dash": dash,
-            },
-            fill="tozeroy" if is_everyone else None,
-            fillcolor="rgba(86,180,233,0.35)" if is_everyone else None,
-            name=label if is_everyone else f"{short_name} {label}",
-            showlegend=not is_everyone,
-            hovertemplate=f"{label}: %{{y:.1f}}% of {in_group.sum():,} people have a "
-            f"range near %{{x:.3f}}{note}<extra></extra>",
-            row=1,
-            col=2,
-        )
+        counts, _ = np.histogram(measured.width[in_group], edges)
+        share = (100 * counts / max(1, in_group.sum())).astype(np.float32)
+        hover = f"{label}: %{{y:.1f}}% of {in_group.sum():,} people have a range near %{{x:.3f}}"
+        if measured.ambiguous.size and in_group.any():
+            hover += f", ambiguity {text.percent(float(measured.ambiguous[in_group].mean()))}"
+        look: dict[str, Any] = {"name": f"{short_name} {label}", "showlegend": True}
+        if not group_name:  # everyone
+            look = {"name": label, "showlegend": False, "fill": "tozeroy"}
+            look["fillcolor"] = "rgba(86,180,233,0.35)"
+        line = {"shape": "hvh", "color": colour if group_name else BLUE, "width": 1.8, "dash": dash}
+        look |= {"mode": "lines", "line": line, "row": 1, "col": 2}
+        marks.add_marks(figure, middles, share, hover=hover, **look)
 
 
 def people_table(
@@ -289,15 +267,15 @@ def people_table(
     return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
 
 
-def _group_row(found: Multiplicity, in_group: Mask) -> dict[str, float]:
-    width = found.width[in_group]
+def _group_row(measured: Multiplicity, in_group: Mask) -> dict[str, float]:
+    width = measured.width[in_group]
     row = {
         "people": int(in_group.sum()),
         "median width": float(np.median(width)),
         "95 % width": float(np.quantile(width, 0.95)),
     }
-    if found.ambiguous.size:
-        row["ambiguity"] = float(found.ambiguous[in_group].mean())
+    if measured.ambiguous.size:
+        row["ambiguity"] = float(measured.ambiguous[in_group].mean())
     return row
 
 

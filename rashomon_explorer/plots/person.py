@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
-from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups, set_and_rows
@@ -229,23 +229,18 @@ def plot_person(
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
     row = take_rows(X, [person])
     scores, best = np.asarray(counts.models.scores(row)), np.asarray(models.best_scores(row))
-    answers, best_answer = (
-        (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
-    )
-    linear = isinstance(models, RashomonSet)
-    base = theme.new_figure(
+    figure = theme.new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
         text.join_notes(_decision(models, scores), _flips(flip, models), counts.words),
     )
-    figure = base
-    if linear:
-        figure = make_subplots(
-            rows=1, cols=2, column_widths=[0.4, 0.6], horizontal_spacing=0.36, figure=base
-        )
-    _answers(
-        figure, answers, float(best_answer), exact, counts.highlighted(highlight), counts.indices
-    )
-    if linear:
+    is_linear = isinstance(models, RashomonSet)
+    if is_linear:
+        sizes: Any = {"column_widths": [0.4, 0.6], "horizontal_spacing": 0.36}
+        figure = make_subplots(rows=1, cols=2, figure=figure, **sizes)
+    answers, best_answer = _last(scores, 2)[:, 0], float(_last(best, 1)[0])
+    ringed = np.isin(counts.indices, list(highlight))
+    _answers(figure, answers, best_answer, exact, ringed, counts.indices)
+    if is_linear:
         _contributions(figure, contributions(counts.models, X, person))
     figure.update_layout(
         yaxis={"title": answer or "answer"},
@@ -372,19 +367,12 @@ def _slopes(
     name: str,
 ) -> None:
     """One line per model from its answer before to that after, in one trace."""
-    draws, gap = table.index.to_numpy(), np.full((len(table), 1), np.nan)
-    ringed = np.repeat(np.isin(draws, list(highlight)), x.shape[1] + 1)
-    marker = {"color": colour, **text.selection_look(ringed, 7)}
-    figure.add_scatter(
-        x=np.hstack([x, gap]).ravel().astype(np.float32),
-        y=np.hstack([table.to_numpy(float), gap]).ravel().astype(np.float32),
-        customdata=np.repeat(draws, x.shape[1] + 1),
-        mode="lines+markers",
-        line={"color": colour, "width": 1.2},
-        marker=marker,
-        name=name,
-        hovertemplate=f"draw %{{customdata}}: %{{y:.3f}}<extra>{name}</extra>",
-    )
+    draws, gap = np.repeat(table.index.to_numpy(), x.shape[1] + 1), np.full((len(table), 1), np.nan)
+    marker = {"color": colour, **text.selection_look(np.isin(draws, list(highlight)), 7)}
+    look: Any = {"mode": "lines+markers", "line": {"color": colour, "width": 1.2}}
+    across, up = (np.hstack([values, gap]).ravel().astype(np.float32) for values in (x, table))
+    hover = f"draw %{{customdata}}: %{{y:.3f}}, {name}"
+    marks.add_marks(figure, across, up, name, hover, customdata=draws, marker=marker, **look)
 
 
 def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
@@ -422,10 +410,9 @@ def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
 def _decision(models: Any, scores: FloatArray) -> str:
     if models.task != "classification" or len(scores) < 2:
         return ""
-    decision = int(decide_or_abstain(scores)[0])
-    return (
-        "abstain: the spread reaches the threshold" if decision < 0 else "decide: the lead is clear"
-    )
+    if int(decide_or_abstain(scores)[0]) < 0:
+        return "abstain: the spread reaches the threshold"
+    return "decide: the lead is clear"
 
 
 def _flips(flip: tuple[float, float] | None, models: Any) -> str:
@@ -441,18 +428,17 @@ def _answers(
     answers: FloatArray,
     best: float,
     exact: tuple[float, float] | None,
-    selected: np.ndarray,
-    places: np.ndarray,
+    ringed: Mask,
+    draws: np.ndarray,
 ) -> None:
     if exact is not None:
         look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
         marks.add_marks(figure, [0, 0], list(exact), "▬ exact range", "exact: %{y:.3f}", **look)
     # Fixed horizontal jitter, because dots on one line would hide their number.
     jitter = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
-    ringed = np.isin(np.arange(len(answers)), selected)
     marker = {"color": theme.BLUE, **text.selection_look(ringed, 6)}
     x, y = jitter.astype(np.float32), answers.astype(np.float32)
-    look = {"marker": marker, "customdata": places}
+    look = {"marker": marker, "customdata": draws}
     marks.add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
     marks.mark_best(figure, [0], [best], ": %{y:.3f}")
 
