@@ -64,12 +64,12 @@ def plot_pair(
     figure_rows = table.head(MOST_FEATURES)[::-1]
     cut = f"{MOST_FEATURES} of {len(table)} coefficients, " if len(table) > len(figure_rows) else ""
     note = f"{cut}largest differences first"
-    both = zip((first, second), thetas, strict=True)
-    metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
-    metric_notes = [
-        f"{name}: {metric}" for name, metric in zip(names, metrics, strict=True) if metric
-    ]
-    figure = new_figure(_finding(models, thetas, X, table), " · ".join([*metric_notes, note]))
+    notes = [note]
+    if not isinstance(models, ReleasedSet):
+        both = zip(names, (first, second), thetas, strict=True)
+        metrics = [f"{name}: {_metrics(models, draw, theta, X, y)}" for name, draw, theta in both]
+        notes = [*metrics, note]
+    figure = new_figure(_finding(models, thetas, X, table), " · ".join(notes))
     rows = np.arange(len(figure_rows))
     for row, (low, high) in enumerate(figure_rows.iloc[:, :2].to_numpy()):
         look = {"mode": "lines", "line": {"color": GREY, "width": 2}, "showlegend": False}
@@ -125,8 +125,6 @@ def _finding(
 
 
 def _metrics(models: Any, draw: int | None, theta: FloatArray, X: Any, y: Any) -> str:
-    if isinstance(models, ReleasedSet):
-        return ""
     above = 0.0 if draw is None else float(models.excess[draw])
     parts = [f"excess loss {text.number(above)}"]
     if X is not None and y is not None and models.task == "classification":
@@ -223,11 +221,11 @@ def plot_two_sets(
 
 
 def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
-    first_width, second_width = (max(float(width.mean()), 1e-12) for width in widths)
-    wide, narrow = names if first_width >= second_width else names[::-1]
-    ratio = max(first_width, second_width) / min(first_width, second_width)
+    means = [max(float(width.mean()), 1e-12) for width in widths]
+    ratio = max(means) / min(means)
     if ratio < _ALIKE:
         return f"{names[0].capitalize()} and {names[1]} are about as wide"
+    wide, narrow = names if means[0] >= means[1] else names[::-1]
     return f"{wide.capitalize()} is {ratio:.1f} times as wide as {narrow}"
 
 

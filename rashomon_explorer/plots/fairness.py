@@ -50,32 +50,29 @@ def plot_frontier(
     audit = _need_audit(audit, "plot_frontier")
     gap = audit.gaps[0] if gap is None else gap
     by = audit.quality if by is None else by
-    line, fairest = audit.frontier(gap, by=by, with_best=True), audit.least_unfair(gap)
+    fairest = audit.least_unfair(gap)
     draws, note = text.subsample_points(len(audit.table))
-    title = _traded(audit, gap, by, fairest)
-    figure = theme.new_figure(
-        title, text.join_notes("selected on these rows: optimistic for others", note)
-    )
+    note = text.join_notes("selected on these rows: optimistic for others", note)
+    figure = theme.new_figure(_trade_off(audit, gap, by, fairest), note)
     figure.add_trace(_dots(audit.table.iloc[draws], gap, by, audit.psi, highlight))
-    steps = line.iloc[::-1]  # from the least unfair on: the quality that a gap of at most x allows
+    steps = audit.frontier(gap, by=by, with_best=True).iloc[
+        ::-1
+    ]  # from the least unfair on: the quality that a gap of at most x allows
     look = {"mode": "lines", "line": {"shape": "hv", "color": theme.GREY, "width": 1.6}}
     x, y = (steps[name].to_numpy(dtype=np.float32) for name in (gap, by))
     marks.add_marks(figure, x, y, "frontier", **look)
+    edge = {"size": 13, "line": {"color": "white", "width": 1}}
     for name, model, symbol, colour in (
         ("best model", audit.best, "x", theme.BEST_MODEL),
         ("least unfair", fairest, "diamond", theme.GREEN),
     ):
-        edge = {"line": {"color": "white", "width": 1}}
-        marker = {"symbol": symbol, "size": 13, "color": colour, **edge}
+        marker = {"symbol": symbol, "color": colour, **edge}
         hover = f"{name}<br>%{{x:.4f}}, %{{y:.4f}}"
         marks.add_marks(figure, [model[gap]], [model[by]], name, hover, marker=marker)
     equal = 1 if gap.endswith("_ratio") else 0
+    xaxis = {"title": f"{_words(gap)} ({equal} is equal)", "zeroline": True}
     figure.update_layout(
-        xaxis={
-            "title": f"{_words(gap)} ({equal} is equal)",
-            "zeroline": True,
-            "rangemode": "normal" if equal else "tozero",
-        },
+        xaxis={**xaxis, "rangemode": "normal" if equal else "tozero"},
         yaxis={"title": _words(by), "tickformat": ".1%" if by == "accuracy" else None},
         uirevision=f"{gap},{by}",
     )
@@ -112,7 +109,15 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
         f"Good models' {gap} gap goes from {ends[0]} to {ends[1]}",
         f"{models} inside ψ = {text.number(audit.psi)} · ranges are inner bounds for the set",
     )
-    _bars(figure, ranges)
+    hover = [
+        f"<b>{_metric(str(name))}</b><br>models: {text.number(row['low'])} to "
+        f"{text.number(row['high'])}, median {text.number(row['median'])} (inner bounds)"
+        f"<br>best model: {text.number(row['best'])}"
+        f"<br>{100 * row['share_fairer']:.0f} % of the models are fairer"
+        for name, row in ranges.iterrows()
+    ]
+    look = {"name": "range over the models", "marker": {"color": theme.SKY, "opacity": 0.55}}
+    marks.add_bars(figure, ranges["low"], ranges["high"], hover, width=0.42, **look)
     _columns_of_dots(figure, audit.table[ranges.index], highlight)
     marks.best_in_rows(figure, ranges["best"], 10)
     equal = "ratio between groups (1 is equal)"
@@ -132,12 +137,11 @@ def _need_audit(audit: object, plot: str) -> FairnessAudit:
     )
 
 
-def _traded(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> str:
+def _trade_off(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> str:
     gaps = f"{text.number(fairest[gap], 2)} instead of {text.number(audit.best[gap], 2)}"
     if by != "accuracy":
-        return (
-            f"Least unfair: {gaps}, for {_words(by)} {text.number(fairest[by] - audit.best[by], 2)}"
-        )
+        cost = text.number(fairest[by] - audit.best[by], 2)
+        return f"Least unfair: {gaps}, for {_words(by)} {cost}"
     points = 100 * (audit.best[by] - fairest[by])
     return f"Least unfair: {gaps}, for {points:.1f} points of accuracy".replace("-", "−")
 
@@ -153,20 +157,6 @@ def _dots(
     marker = text.selection_look(selected, 7)
     dots = marks.excess_dots(x, y, table.index.to_numpy(), excess, top or 1.0, hover, **marker)
     return dots.update(showlegend=False)
-
-
-def _bars(figure: go.Figure, ranges: pd.DataFrame) -> None:
-    hover = [
-        f"<b>{_metric(str(name))}</b><br>models: {text.number(row['low'])} to "
-        f"{text.number(row['high'])}, "
-        f"median {text.number(row['median'])} (inner bounds)<br>best model: "
-        f"{text.number(row['best'])}<br>"
-        f"{100 * row['share_fairer']:.0f} % of the models are fairer"
-        for name, row in ranges.iterrows()
-    ]
-    look = {"color": theme.SKY, "opacity": 0.55}
-    name = "range over the models"
-    marks.add_bars(figure, ranges["low"], ranges["high"], hover, width=0.42, marker=look, name=name)
 
 
 def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequence[int]) -> None:
@@ -257,9 +247,8 @@ def plot_burden(
         text.join_notes(cut or text.plural(len(groups), "group"), note),
     )
     _burden_bars(figure, figure_rows, measure, exact, share, highlight)
-    figure.add_vline(
-        x=_overall(table, measure), line={"color": theme.GREY, "dash": "dot", "width": 1.5}
-    )
+    line = {"color": theme.GREY, "dash": "dot", "width": 1.5}
+    figure.add_vline(x=_overall(table, measure), line=line)
     names = zip(text.short_names(figure_rows.index), figure_rows["rows"], strict=True)
     axis = {
         "title": f"{measure.replace('_', ' ')} (dotted: all rows)",
@@ -283,21 +272,15 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     size, everyone = int(groups["rows"].to_numpy()[position]), _overall(table, measure)
     if share and size >= _FEW and text.wilson(largest, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
-    if measure == "ambiguity":
-        return _by_share_and_count(escape(str(first)), largest, size, table)
-    return (
-        f"{escape(str(first))} has the largest {words}: {write(largest)}, of all {write(everyone)}"
-    )
-
-
-def _by_share_and_count(first: str, most: float, size: int, table: pd.DataFrame) -> str:
-    """State who is affected: a large group with a smaller share may have more people affected."""
-    rows, all_affected = int(table["rows"].to_dict()[_ALL]), _overall(table, "ambiguity")
-    affected, n_others = round(most * size), rows - size
-    left = round(all_affected * rows) - affected
+    name = escape(str(first))
+    if measure != "ambiguity":
+        return f"{name} has the largest {words}: {write(largest)}, of all {write(everyone)}"
+    # With counts: a large group with a smaller share may have more people affected.
+    n_rows, affected = int(table["rows"].to_dict()[_ALL]), round(largest * size)
+    n_others, left = n_rows - size, round(everyone * n_rows) - affected
     rest = text.percent(left / n_others) if n_others else "–"
     return (
-        f"{first}: ambiguity {text.percent(most)} ({affected:,} of {size:,}), others {rest} "
+        f"{name}: ambiguity {write(largest)} ({affected:,} of {size:,}), others {rest} "
         f"({left:,} of {n_others:,})"
     )
 
@@ -314,36 +297,32 @@ def _burden_bars(
     share: bool,
     highlight: Sequence[str],
 ) -> None:
-    rows, value = np.arange(len(table)), table[measure].to_numpy(float)
-    named = [str(name) for name in table.index]
+    value, named = table[measure].to_numpy(float), [str(name) for name in table.index]
     full = np.isin(named, list(highlight)) if len(highlight) else np.ones(len(table), bool)
+    opacity = np.where(full, 1.0, 0.3)
+    common = {"orientation": "h", "y": np.arange(len(table)), "customdata": named}
     if exact is not None and measure == "ambiguity":
         figure.add_bar(
-            orientation="h",
-            y=rows,
             x=exact.reindex(named).to_numpy(np.float32),
             width=0.62,
-            customdata=named,
-            marker={"color": theme.SKY, "opacity": np.where(full, 1.0, 0.3)},
+            marker={"color": theme.SKY, "opacity": opacity},
             name="▬ exact, for the selected people",
             hovertemplate="exact: %{x:.1%}<extra></extra>",
+            **common,
         )
     error = None
     if share:
-        ends = np.array([text.wilson(v, int(n)) for v, n in zip(value, table["rows"], strict=True)])
-        error = marks.whiskers(
-            value, np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value), 1.5
-        )
+        ends = [text.wilson(v, int(n)) for v, n in zip(value, table["rows"], strict=True)]
+        low, high = np.transpose(ends)
+        error = marks.whiskers(value, np.minimum(low, value), np.maximum(high, value), 1.5)
     figure.add_bar(
-        orientation="h",
-        y=rows,
         x=value.astype(np.float32),
         width=0.34,
-        customdata=named,
-        marker={"color": theme.BLUE, "opacity": np.where(full, 1.0, 0.3)},
+        marker={"color": theme.BLUE, "opacity": opacity},
         error_x=error,
         name="∙∙∙ sampled, with 95 % interval" if share else "∙∙∙ sampled",
         hovertemplate="%{customdata}: %{x:.3g}<extra></extra>",
+        **common,
     )
 
 

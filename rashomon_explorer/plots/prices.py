@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.registry import MECHANISMS, TREES
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.select import compare
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
-from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
+from rashomon_explorer.plots.text import at_least, at_most, cost_text, join_notes, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
 DRAWS = (1, 5, 20, 100)
@@ -100,7 +100,11 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
     table = guarantee_curves(planned, draws)
     figure = new_figure(_finding(planned), _note(planned, clicked))
     hint = "<br>click to plan it" if clicked else ""
-    figure.update_layout(yaxis=_axis(planned))
+    yaxis: dict[str, object] = {"title": "excess loss at most", "type": "log"}
+    yaxis["exponentformat"] = "none"
+    if planned.hit_rate is not None:
+        yaxis = {"title": "guaranteed within ψ", "range": [0, 1.04], "tickformat": ".0%"}
+    figure.update_layout(yaxis={**yaxis, "nticks": 5})
     counts = table["n_draws"].unique().tolist()
     # The label of a number close to the plan's own would lie on that of the plan.
     labelled = [n for n in counts if n == planned.n_draws or not 0.5 < n / planned.n_draws < 2]
@@ -218,9 +222,7 @@ def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame
 
 def _promise(planned: Plan, *, by_hits: bool) -> float:
     """Hit rate or excess of a plan: the same quantity at every point of a curve."""
-    if by_hits:
-        return planned.hit_rate_bound
-    return planned.stated_excess
+    return planned.hit_rate_bound if by_hits else planned.stated_excess
 
 
 def _worded(planned: Plan, promise: float) -> str:
@@ -235,25 +237,11 @@ def _finding(planned: Plan) -> str:
 
 
 def _note(planned: Plan, clicked: bool) -> str:
-    dragged = "drag the dot to change the plan · " if clicked else ""
-    note = f"{dragged}no row is read"
-    if planned.of_trees:
-        return note
-    if planned.has_gibbs_law and not planned.certified_by_bounded_range:
-        note += f" · composed by “{planned.certificate}”, the curves by bounded range only"
-    return note
-
-
-def _axis(planned: Plan) -> dict[str, object]:
-    if planned.hit_rate is not None:
-        return {
-            "range": [0, 1.04],
-            "tickformat": ".0%",
-            "title": "guaranteed within ψ",
-            "nticks": 5,
-        }
-    name = "excess loss at most"
-    return {"type": "log", "title": name, "nticks": 5, "exponentformat": "none"}
+    dragged = "drag the dot to change the plan" if clicked else ""
+    composed = f"composed by “{planned.certificate}”, the curves by bounded range only"
+    is_other = planned.has_gibbs_law and not planned.certified_by_bounded_range
+    is_other &= not planned.of_trees
+    return join_notes(dragged, "no row is read", composed if is_other else "")
 
 
 def costs_table(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
@@ -293,14 +281,10 @@ def _candidate_row(candidate: Plan | Rejected, planned: Plan) -> dict[str, str]:
         missing = {"within ψ": "not applicable", "privacy cost": "–", "reason": candidate.reason}
         return row | missing
     cost = cost_text(candidate.guarantee.epsilon(planned.delta))
-    share = _guaranteed_share(candidate)
-    return row | {"within ψ": share, "privacy cost": cost, "reason": candidate.certificate}
-
-
-def _guaranteed_share(planned: Plan) -> str:
     # A rate may round to 1 in doubles, although no law here reaches it.
-    note = at_least(min(planned.hit_rate_bound, math.nextafter(1.0, 0.0)))
-    return "no guarantee" if note == at_least(0.0) else note
+    share = at_least(min(candidate.hit_rate_bound, math.nextafter(1.0, 0.0)))
+    share = "no guarantee" if share == at_least(0.0) else share
+    return row | {"within ψ": share, "privacy cost": cost, "reason": candidate.certificate}
 
 
 FIGURES = (
