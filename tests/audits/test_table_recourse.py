@@ -17,9 +17,6 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -48,23 +45,14 @@ def on_numbers(*steps):
     return make_column_transformer((make_pipeline(*steps), NUMBERS), (OneHotEncoder(), ["home"]))
 
 
-SPLINE = SplineTransformer(n_knots=4, extrapolation="constant")
-BINS = KBinsDiscretizer(5, encode="ordinal", quantile_method="averaged_inverted_cdf")
+QUANTILES = "averaged_inverted_cdf"
 ENCODERS = {
     "scaled": on_numbers(StandardScaler()),
     "log": on_numbers(FunctionTransformer(np.log1p), StandardScaler()),
-    "power": on_numbers(PowerTransformer()),
-    "quantile": on_numbers(QuantileTransformer(n_quantiles=20)),
-    "bins": on_numbers(BINS),
+    "bins": on_numbers(KBinsDiscretizer(5, encode="ordinal", quantile_method=QUANTILES)),
     "ordinal": make_column_transformer((StandardScaler(), NUMBERS), (OrdinalEncoder(), ["home"])),
     "imputed": on_numbers(SimpleImputer(add_indicator=True), StandardScaler()),
     "products": on_numbers(StandardScaler(), PolynomialFeatures(2, include_bias=False)),
-    "spline": on_numbers(SPLINE),
-    "two branches": make_column_transformer(
-        (StandardScaler(), NUMBERS),
-        (FunctionTransformer(np.log1p), ["income"]),
-        (OneHotEncoder(), ["home"]),
-    ),
     "union": on_numbers(
         FeatureUnion([("one", StandardScaler()), ("two", FunctionTransformer(np.sqrt))])
     ),
@@ -105,17 +93,20 @@ def cheapest(found, model, person, values):
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-@pytest.mark.parametrize("columns", [["income"], ["debt", "home"]], ids="+".join)
-def test_the_cheapest_change_is_that_of_a_search_over_the_table(name, columns):
+def test_the_cheapest_change_is_that_of_a_search_over_the_table(name):
     model, X, _, found = audited(ENCODERS[name])
-    refused = X[model.predict(X) == 0].iloc[:4]
+    income = [X["income"], np.linspace(*X["income"].agg(["min", "max"]), 300)]
+    income = np.unique(np.concatenate(income))[::3]
+    homes = {"debt": np.arange(12), "home": np.array(["own", "rent", "free"])}
+    for pool in ({"income": income}, homes):
+        check_changes(found, model, X[model.predict(X) == 0].iloc[:2], pool)
+
+
+def check_changes(found, model, refused, pool):
+    columns = [*pool]
     answer = found.recourse(refused, columns)
-    income = np.unique(
-        np.concatenate([X["income"], np.linspace(*X["income"].agg(["min", "max"]), 300)])
-    )
-    pool = {"income": income[::3], "debt": np.arange(12), "home": ["own", "rent", "free"]}
     for place, person in enumerate(answer.people.itertuples()):
-        values = {column: np.array(pool[column], dtype=object) for column in columns}
+        values = {column: pool[column].astype(object) for column in columns}
         least = cheapest(found, model, refused.iloc[[place]], values)
         assert (person.status == "found") == np.isfinite(least)
         if person.status == "found":
@@ -174,18 +165,13 @@ def test_a_column_of_no_use_and_one_of_texts_are_refused_by_name():
         found.recourse(X.iloc[:1], ["note"])
 
 
-@pytest.mark.parametrize("words", [False, True])
-def test_a_threshold_and_a_named_class_decide(words):
+def test_a_threshold_and_a_named_class_decide():
     X, y = table()
-    if words:
-        y = pd.Series(np.where(y == 1, "approved", "denied"), name="loan")
+    wanted, y = "approved", pd.Series(np.where(y == 1, "approved", "denied"), name="loan")
     model = make_pipeline(ENCODERS["log"], LogisticRegression(max_iter=5000, tol=1e-8))
-    model = FixedThresholdClassifier(
-        model, threshold=0.7, pos_label="approved" if words else 1
-    ).fit(X, y)
+    model = FixedThresholdClassifier(model, threshold=0.7, pos_label=wanted).fit(X, y)
     found = audit(model, X, y, tolerance="0.3%")
-    wanted = "approved" if words else 1
-    refused = X[model.predict(X) != wanted].iloc[:5]
+    refused = X[model.predict(X) != wanted].iloc[:3]
     for columns in (["income"], ["debt", "home"]):
         answer = found.recourse(refused, columns)
         reached = answer.people["status"] == "found"
@@ -213,7 +199,7 @@ def test_a_change_is_given_only_if_the_good_models_and_predict_accept_it():
 @pytest.mark.parametrize("name", ["scaled", "log"])
 def test_bounds_and_directions_hold_in_the_programme_and_on_the_grid(name):
     model, X, _, found = audited(ENCODERS[name])
-    refused = X[model.predict(X) == 0].iloc[:3]
+    refused = X[model.predict(X) == 0].iloc[:2]
     free = found.recourse(refused, ["income"])
     up = found.recourse(refused, ["income"], directions={"income": "up"})
     assert up.people["cost"].to_numpy() == pytest.approx(free.people["cost"].to_numpy(), rel=1e-3)

@@ -58,15 +58,15 @@ def test_the_default_is_the_likelihood_ratio_where_there_is_one():
         if isinstance(model, LogisticRegression):
             assert found.psi == pytest.approx(chi2.ppf(0.95, 1) / (2 * len(y)))
             assert audit(model, X, y).tolerance == found
-    for model in (LinearSVC(dual=False), RidgeClassifier()):
-        found = resolved("auto", model.fit(X, y), X, y)
-        assert found.rule == "paired standard error"
-        assert 0 < found.psi < resolved("cv", model, X, y).psi
+    model = RidgeClassifier().fit(X, y)
+    found = resolved("auto", model, X, y)
+    assert found.rule == "paired standard error"
+    assert 0 < found.psi < resolved("cv", model, X, y).psi
 
 
 def test_the_paired_standard_error_is_that_of_bootstrapped_refits_on_held_out_rows():
     """By hand for a ridge classifier; of a logistic regression it is near the likelihood ratio."""
-    X, y = cancer()
+    X, y = (part[:200] for part in cancer())
     model, errors = RidgeClassifier().fit(X, y), []
     for seed in range(5):
         apart = np.empty(len(y))
@@ -97,8 +97,8 @@ def test_the_standard_error_of_all_rows_depends_little_on_the_folds():
     own, least = found.psi, resolved("likelihood ratio", model, X, y).psi
     assert f"{own / least:.2g} times what tolerance='likelihood ratio' allows" in found.text
     assert own == pytest.approx(losses.std(ddof=1) / len(y) ** 0.5)
-    rows = [resolved("cv", model, X, y, random_state=seed).psi for seed in range(4)]
-    means = [resolved("cv folds", model, X, y, random_state=seed).psi for seed in range(4)]
+    rows = [resolved("cv", model, X, y, random_state=seed).psi for seed in range(3)]
+    means = [resolved("cv folds", model, X, y, random_state=seed).psi for seed in range(3)]
     assert np.ptp(rows) < 0.1 * np.mean(rows) < np.ptp(means)
 
 
