@@ -24,6 +24,7 @@ from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import at_least, number
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import material, report
+from rashomon_explorer.report.sections.people import people_curator
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.sets import from_estimators, from_predictions
 
@@ -65,20 +66,18 @@ def test_dependent_draws_get_no_interval(rows, tmp_path):
     assert "interval of Clopper" not in words and "without an interval" in words
 
 
-def test_people_are_of_the_set_however_many_rows_are_read_at_once(
-    models, rows, tmp_path, monkeypatch
-):
+def test_people_are_of_the_set_however_many_rows_are_read_at_once(models, rows, monkeypatch):
     X, y, _ = rows
     losses, coef = models.losses.copy(), models.coef.copy()
     losses[0], coef[0] = models.least + 2 * models.psi, [40.0, -40.0, 40.0, 0.0]  # far outside
     wild = replace(models, losses=losses, coef=coef)
     width = np.ptp(wild.inside().scores(X), axis=0)
-    once = read(report(wild, tmp_path / "a.html", X, y, interactive=False))
-    table = " ".join(words_of(once).split()).split("Rows the models disagree about most")[1]
-    row, low, high = map(float, table.split("disagreement ")[1].split()[:3])
-    assert high - low == pytest.approx(width[int(row)], abs=2e-4)
+    given = material.curator_material(wild, X, y, None, None)
+    once = people_curator(given)[-1].frame
+    found = once["largest score"] - once["least score"]
+    assert found.to_numpy() == pytest.approx(width[once.index])
     monkeypatch.setattr("rashomon_explorer.report.sections.people._MOST_SCORES", 100)
-    assert read(report(wild, tmp_path / "b.html", X, y, interactive=False)) == once
+    assert people_curator(given)[-1].frame.equals(once)
 
 
 @pytest.mark.parametrize("source", ["estimators", "predictions", "draws alone"])
@@ -189,8 +188,9 @@ def test_with_a_schema_columns_and_coefficients_are_in_units_of_the_table(tmp_pa
     models = RashomonClassifier(**settings, classes=["no", "yes"]).fit(rows, y).rashomon_set_
     size = 1_000 * np.sqrt(2 / 3)  # half of the typical range, of one of two features of size 1
     medians = np.median(models.coef, axis=0) / [size, 1, 1, 1]
-    private = read(report(models, tmp_path / "a.html", rows, y, schema=schema, author="Ada"))
-    public = read(report(models.release(), tmp_path / "b.html", schema=schema))
+    options = {"schema": schema, "interactive": False}
+    private = read(report(models, tmp_path / "a.html", rows, y, **options, author="Ada"))
+    public = read(report(models.release(), tmp_path / "b.html", **options))
     for text_ in map(words_of, (private, public)):
         assert "paid" in text_ and "no, yes" in text_ and "0 to 9,000 €" in text_
         (found,) = re.findall(r"per unit of the table.*?wage\s+\S+\s+(\S+)", text_, re.DOTALL)

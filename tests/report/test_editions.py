@@ -130,8 +130,8 @@ def test_a_file_is_whole_its_owners_and_never_overwritten(models, tmp_path, monk
     with pytest.raises(FileExistsError, match="overwrite=True"):
         report(released, path)
     assert path.read_text() == "mine"
-    for shown, mode in ((models, 0o600), (released, 0o644)):
-        report(shown, path, overwrite=True, interactive=False)
+    for edition, mode in (("curator", 0o600), ("release", 0o644)):
+        Document("x", edition, [], None, interactive=False).save(path)
         assert stat.S_IMODE(path.stat().st_mode) == mode
         assert read(path).startswith("<!DOCTYPE html>")
         path.unlink()

@@ -141,14 +141,15 @@ def test_aggregates_add_to_the_cost_or_are_refused(
         return words_of(read(report(models.release(), path, aggregates=aggregates, **options)))
 
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
-    assert f"together: ε = {rounded_up(total)}" in words(models, value)
-    assert number(value["ambiguity"].estimate, 4) in words(models, value)
-    assert all(one.note in words(models, value) for one in value if "sign" in one.name)
+    text = words(models, value)
+    assert f"together: ε = {rounded_up(total)}" in text
+    assert number(value["ambiguity"].estimate, 4) in text
+    assert all(one.note in text for one in value if "sign" in one.name)
+    assert "add the cost of those draws to the total" not in text
     bars = release(models.release(), *rows[:2], queries=["coefficients"], rho=1.0, ledger=None)
-    assert all(one.note in words(models, bars) for one in bars)
-    other = replace(value, models=pure(7.0))
-    assert "add the cost of those draws to the total" in words(models, other)
-    assert "add the cost of those draws to the total" not in words(models, value)
+    text = words(models, bars, replace(value, models=pure(7.0)))
+    assert all(one.note in text for one in bars)
+    assert "add the cost of those draws to the total" in text
     # A total that is not proved is not printed.
     spent = replace(models, guarantee=approximate(1.0, models.plan.delta))
     text = words(spent, replace(value, guarantee=zcdp(0.01)))
