@@ -109,15 +109,10 @@ def _input_columns(selection: Any, columns: Columns) -> Columns:
     if isinstance(selection, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read
         selection = selection.data
     if isinstance(selection, slice):
-        ends = (
-            names.index(end) if isinstance(end, str) else end
-            for end in (selection.start, selection.stop)
-        )
-        start, stop = ends
-        named = isinstance(selection.stop, str)  # a slice of names holds its end
-        return columns[
-            slice(start, stop + 1 if named and stop is not None else stop, selection.step)
-        ]
+        start, stop = selection.start, selection.stop
+        start = names.index(start) if isinstance(start, str) else start
+        stop = names.index(stop) + 1 if isinstance(stop, str) else stop  # it holds a named end
+        return columns[slice(start, stop, selection.step)]
     listed = [selection] if isinstance(selection, str | int | np.integer) else list(selection)
     if listed and all(isinstance(entry, bool | np.bool_) for entry in listed):
         return tuple(column for column, inside in zip(columns, listed, strict=True) if inside)
@@ -127,10 +122,8 @@ def _input_columns(selection: Any, columns: Columns) -> Columns:
 
 
 def _union(step: FeatureUnion, columns: Columns) -> Columns:
-    parts = [
-        trace(part_step, columns) for _, part_step in step.transformer_list if part_step != "drop"
-    ]
-    return tuple(column for part in parts for column in part)
+    parts = [part for _, part in step.transformer_list if part != "drop"]
+    return tuple(column for part in parts for column in trace(part, columns))
 
 
 def _standardised(step: Any, columns: Columns) -> Columns:
@@ -175,10 +168,7 @@ def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:
 
 
 def _selected(step: Any, columns: Columns) -> Columns:
-    support = step.get_support()
-    return tuple(
-        column for column, is_selected in zip(columns, support, strict=True) if is_selected
-    )
+    return tuple(columns[position] for position in np.flatnonzero(step.get_support()))
 
 
 def _function(step: FunctionTransformer, columns: Columns) -> Columns:
@@ -238,9 +228,8 @@ def _unknown(step: Any, columns: Columns) -> Columns:
 
 def _derived(name: str, columns: Columns, step: str) -> StepColumn:
     """Column whose name begins with that of a column, such as ``age_sp_0``, or else of all."""
-    begins = [
-        c for c in columns if re.match(rf"{re.escape(c.name)}(?!\w)|{re.escape(c.name)}_", name)
-    ]
+    begin = "{0}(?!\\w)|{0}_"
+    begins = [c for c in columns if re.match(begin.format(re.escape(c.name)), name)]
     parents = [max(begins, key=lambda column: len(column.name))] if begins else columns
     return StepColumn(name, _sources(parents), in_units=False, step=step)
 
@@ -380,9 +369,10 @@ def responses(
     gap = np.abs(every[:count] - together)
     is_rowwise = bool((gap <= _ROUNDING * (1 + np.abs(together))).all())
     ends = np.cumsum([count, *(len(block) for block in blocks)])
+    encoded_blocks = np.split(every, ends)[1:-1]
     probed = [
-        Response(values, every[start:end].reshape(count, len(values), -1))
-        for values, start, end in zip(tried, ends, ends[1:], strict=False)
+        Response(values, block.reshape(count, len(values), -1))
+        for values, block in zip(tried, encoded_blocks, strict=True)
     ]
     return probed, is_rowwise
 
@@ -398,7 +388,8 @@ def column_map(
     probed, is_rowwise = responses(encode, table, encoded)
     size = 1 + np.abs(np.asarray(encoded, dtype=float)).max(axis=0)
     names = [str(name) for name in table.columns]
-    moves = np.array([_moved(probe, size) for probe in probed])
+    spreads = [np.ptp(response.encoded, axis=1).max(axis=0) for response in probed]
+    moves = np.array(spreads) > _ROUNDING * size  # (columns of the table, of the last step)
     by_name = dict(zip(names, probed, strict=True))
     checked = tuple(
         _checked(column, position, by_name, moves[:, position], size, steps)
@@ -410,10 +401,8 @@ def column_map(
         uses[name] = ColumnUse("other", tuple(np.flatnonzero(moved)), nothing, False, steps)
         if is_rowwise:
             uses[name] = _use(response, moved, size, checked, steps)
-    complete = [_is_whole_effect(column, uses, checked) for column in checked]
     checked = tuple(
-        column if is_complete else replace(column, partial=True)
-        for column, is_complete in zip(checked, complete, strict=True)
+        replace(column, partial=not _is_whole_effect(column, uses, checked)) for column in checked
     )
     return TableColumnMap(uses, checked, is_rowwise)
 
@@ -428,12 +417,6 @@ def _is_whole_effect(column: StepColumn, uses: dict[str, ColumnUse], columns: Co
     if use.kind not in ("affine", "levels") or len(set(levels)) < len(levels):
         return False
     return moved_levels.count("") <= (1 if not column.level or column.level == "missing" else 0)
-
-
-def _moved(response: Response, size: FloatArray) -> Mask:
-    """Columns (q,) of the last step that change with a column of the table."""
-    spread = np.ptp(response.encoded, axis=1).max(axis=0)
-    return np.asarray(spread > _ROUNDING * size)
 
 
 def _slopes(response: Response, size: FloatArray) -> tuple[FloatArray, Mask]:
@@ -455,13 +438,13 @@ def _slopes(response: Response, size: FloatArray) -> tuple[FloatArray, Mask]:
 
 
 def _use(
-    response: Response, moved: Mask, size: FloatArray, columns: Columns, steps: str
+    response: Response, moved: Mask, size: FloatArray, columns: Columns, step_names: str
 ) -> ColumnUse:
     moved_columns = tuple(np.flatnonzero(moved).tolist())
     changes = response.encoded - response.encoded[:, :1]
     additive = bool((np.abs(changes - changes[:1]).max(axis=(0, 1)) <= _ROUNDING * size).all())
     slopes, affine = _slopes(response, size)
-    reason = next((columns[j].step for j in moved_columns if columns[j].step), steps)
+    reason = next((columns[j].step for j in moved_columns if columns[j].step), step_names)
 
     def use(kind: Kind, step: str = "") -> ColumnUse:
         return ColumnUse(kind, moved_columns, np.where(moved, slopes, 0.0), additive, step)
@@ -478,14 +461,11 @@ def _use(
     shifting = np.flatnonzero(np.ptp(present, axis=1).max(axis=0) > _ROUNDING * size)
     if additive and affine[moved].all():
         return use("affine")
-    if additive and len(shifting) == 1 and _is_monotone(present[0, :, shifting[0]]):
-        return use("monotone", reason)
+    if additive and len(shifting) == 1:
+        steps = np.diff(present[0, :, shifting[0]])
+        if (steps >= 0).all() or (steps <= 0).all():
+            return use("monotone", reason)
     return use("other", reason)
-
-
-def _is_monotone(values: FloatArray) -> bool:
-    steps = np.diff(values)
-    return bool((steps >= 0).all() or (steps <= 0).all())
 
 
 def _checked(
@@ -507,18 +487,16 @@ def _checked(
     is_function = len(movers) == 1 and bool(np.abs(values - values[:1]).max() <= tolerance)
     if is_function and column.level and column.in_units and _indicates(column, response, values[0]):
         return column
-    if is_function and not column.level:
+    numbers = response.numbers
+    if is_function and not column.level and numbers is not None:
         slopes, affine = _slopes(response, size)
-        if affine[place] and slopes[place]:
-            numbers = response.numbers
-            present = np.flatnonzero(~np.isnan(numbers))  # type: ignore[arg-type]
-            first = present[0]
-            offset = values[0, first] - slopes[place] * numbers[first]  # type: ignore[index]
-            close = abs(slopes[place] - column.slope) <= 1e-6 * abs(column.slope)
-            if column.in_units and close:
+        slope = float(slopes[place])
+        if affine[place] and slope:
+            if column.in_units and abs(slope - column.slope) <= 1e-6 * abs(column.slope):
                 return column
-            slope = float(slopes[place])
-            return replace(column, slope=slope, offset=float(offset), in_units=True, step="")
+            first = np.flatnonzero(~np.isnan(numbers))[0]
+            offset = float(values[0, first] - slope * numbers[first])
+            return replace(column, slope=slope, offset=offset, in_units=True, step="")
     return replace(column, in_units=False, level="", step=column.step or steps)
 
 
