@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -47,18 +46,13 @@ class KnownRows:
         """Rows of a table, a matrix or a list of texts."""
         return cls(_row_keys(X))
 
-    @cached_property
-    def _first(self) -> tuple[pd.Index, NDArray[np.intp]]:
-        keys, first_rows = np.unique(self.keys, return_index=True)
-        return pd.Index(keys), first_rows
-
     def places(self, X: Any) -> NDArray[np.intp]:
-        """Place (n_rows,) of each row of ``X``, −1 if it is new; of equal rows the first."""
+        """Position (n_rows,) of each row of ``X``, −1 if it is new; of equal rows the first."""
         keys = _row_keys(X)
         if np.array_equal(keys, self.keys):
             return np.arange(len(keys))
-        index, first_rows = self._first
-        at = index.get_indexer(pd.Index(keys))
+        known_keys, first_rows = np.unique(self.keys, return_index=True)
+        at = pd.Index(known_keys).get_indexer(pd.Index(keys))
         return np.where(at < 0, -1, first_rows[at])
 
 

@@ -28,11 +28,18 @@ def inner_model(model: Any) -> Any:
     return model.estimator if isinstance(model, FrozenEstimator) else None
 
 
-def _layers(model: Any) -> Iterator[Any]:
+def model_layers(model: Any) -> Iterator[Any]:
+    """Model, and what it wraps or ends with, down to the estimator that predicts."""
     while model is not None:
         yield model
         steps = getattr(model, "steps", None)
         model = steps[-1][1] if isinstance(steps, list) else inner_model(model)
+
+
+def last_step(model: Any) -> Any:
+    """Estimator that predicts: the last step of a pipeline, or what a search or rule wraps."""
+    *_, last = model_layers(model)
+    return last
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Decision:
         if wanted is not None and wanted not in classes:
             raise ValueError(f"wanted must be one of the labels {list(classes)}, got {wanted!r}")
         rule = cls(classes, target=target)
-        for layer in _layers(model):
+        for layer in model_layers(model):
             if isinstance(layer, FixedThresholdClassifier | TunedThresholdClassifierCV):
                 rule = rule._wrapped(layer)
                 break

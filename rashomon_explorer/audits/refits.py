@@ -1,7 +1,7 @@
 """Refits of an estimator: other seeds, rows, hyper-parameters or columns."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -16,15 +16,6 @@ from sklearn.frozen import FrozenEstimator
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import select_rows, validate_parameter_constraints
-
-
-def last_step(model: Any) -> Any:
-    """Last step of a pipeline; a search is replaced by its best estimator."""
-    if hasattr(model, "best_estimator_"):
-        return last_step(model.best_estimator_)
-    if isinstance(getattr(model, "steps", None), list):
-        return last_step(model.steps[-1][1])
-    return model
 
 
 def recipe(model: Any) -> Any:
@@ -117,9 +108,7 @@ class FixedColumns(BaseEstimator):
             attribute = np.array(attribute)
             attribute[..., positions] = 0.0
         elif name == "intercept_":
-            attribute = attribute + fitted.coef_[..., positions] @ np.array(
-                [*self.values_.values()]
-            )
+            attribute = attribute + fitted.coef_[..., positions] @ [*self.values_.values()]
         return attribute
 
     def _fixed(self, X: Any) -> Any:
@@ -175,7 +164,7 @@ def _max_features(value: Any) -> tuple[Any, ...]:
     )
 
 
-def _layers(value: Any) -> tuple[Any, ...]:
+def _layer_sizes(value: Any) -> tuple[Any, ...]:
     sizes = (value,) if isinstance(value, Integral) else tuple(value)
     return tuple(tuple(max(1, int(size * factor)) for size in sizes) for factor in (0.5, 2))
 
@@ -192,7 +181,7 @@ NEIGHBOURS: dict[str, Neighbours] = {
     "ccp_alpha": _double,
     "colsample_bytree": _share,
     "gamma": _double,
-    "hidden_layer_sizes": _layers,
+    "hidden_layer_sizes": _layer_sizes,
     "l1_ratio": _share,
     "l2_regularization": _double,
     "learning_rate": _double,
@@ -228,32 +217,25 @@ def neighbours(model: Any) -> list[tuple[str, Any]]:
 
 def _other_values(name: str, value: Any, parts: Mapping[str, Any]) -> list[Any]:
     owner, _, short = name.rpartition("__")
-    has = {
-        parameter.rpartition("__")[2]
-        for parameter in parts
-        if parameter.rpartition("__")[0] == owner
-    }
+    split_names = [parameter.rpartition("__") for parameter in parts]
+    has = {parameter for part, _, parameter in split_names if part == owner}
     rule = NEIGHBOURS.get(short)
     if short == "max_iter" and "max_bins" in has:  # trees of a booster; otherwise a solver's steps
         rule = _double_count
     if rule is None or (short == "alpha" and "n_estimators" in has):  # a quantile
         return []
     allowed = getattr(parts[owner], "_parameter_constraints", {}).get(short)
-    return [
-        parameter
-        for parameter in rule(value)
-        if parameter != value and _is_allowed(short, parameter, allowed)
-    ]
-
-
-def _is_allowed(name: str, value: Any, allowed: Any) -> bool:
+    neighbours = [neighbour for neighbour in rule(value) if neighbour != value]
     if allowed is None:
-        return True
-    try:
-        validate_parameter_constraints({name: allowed}, {name: value}, caller_name="model")
-    except ValueError:
-        return False
-    return True
+        return neighbours
+    accepted = []
+    for neighbour in neighbours:
+        with suppress(ValueError):
+            validate_parameter_constraints(
+                {short: allowed}, {short: neighbour}, caller_name="model"
+            )
+            accepted.append(neighbour)
+    return accepted
 
 
 @dataclass(frozen=True)
@@ -312,16 +294,16 @@ def available_refits(model: Any, X: Any) -> dict[str, list[Refit]]:
     """Refits of each kind; one without seed for seeds and bootstraps, of which there are many."""
     columns = column_names(X)
     random = any(name.endswith("random_state") for name in model.get_params(deep=True))
+    changes = []
+    for name, value in neighbours(model):
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        changes.append(Refit("neighbour", f"{name.rpartition('__')[2]}={text}", (name, value)))
+    constant = columns if len(columns) > 1 and not issparse(X) else []
     return {
         "seed": [Refit("seed", "seed")] if random else [],
         "bootstrap": [Refit("bootstrap", "bootstrap")],
-        "neighbour": [
-            Refit("neighbour", f"{name.rpartition('__')[2]}={_text(value)}", (name, value))
-            for name, value in neighbours(model)
-        ],
-        "column": [Refit("column", f"constant {name}", column=name) for name in columns]
-        if len(columns) > 1 and not issparse(X)
-        else [],
+        "neighbour": changes,
+        "column": [Refit("column", f"constant {name}", column=name) for name in constant],
     }
 
 
@@ -330,10 +312,6 @@ def count_refits(available: Mapping[str, Sequence[Refit]]) -> float:
     listed = [refit for kind in available.values() for refit in kind]
     endless = any(refit.kind in ("seed", "bootstrap") for refit in listed)
     return float("inf") if endless else len(listed)
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def draw_refits(

@@ -22,6 +22,7 @@ from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits import refits
 from rashomon_explorer.audits.crossfit import CrossFittedModels, fold_numbers
+from rashomon_explorer.audits.decisions import last_step
 from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
 from rashomon_explorer.audits.tolerance import (
     PAIRED,
@@ -383,7 +384,7 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict
     requested = {kind: available[kind] for kind in kinds}
     if not any(requested.values()):
         raise ValueError(
-            f"{type(refits.last_step(model)).__name__} has no refits of the kinds {[*kinds]}: use "
+            f"{type(last_step(model)).__name__} has no refits of the kinds {[*kinds]}: use "
             f"one of {[kind for kind, some in available.items() if some]}"
         )
     return requested

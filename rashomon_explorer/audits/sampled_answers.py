@@ -132,8 +132,8 @@ class SampledAnswers:
             each = np.arange(len(best))
             scores, best = scores[:, each, codes], best[each, codes]
         every = np.concatenate([scores, best[None]])
-        table = {"low": every.min(axis=0), "fitted": best, "high": every.max(axis=0)}
-        frame = pd.DataFrame(table)
+        ends = {"low": every.min(axis=0), "fitted": best, "high": every.max(axis=0)}
+        frame = pd.DataFrame(ends)
         if flips is not None:  # a model that flips proves it; none that does not
             frame = frame.assign(flips=flips, decided=flips)
         return answers.marked(frame, answers.SAMPLED)
@@ -187,15 +187,16 @@ class SampledAnswers:
         for name, positions in progress(self._features().items(), "importance"):
             changes = []
             for predict, before, orders in cases:
-                tables = (_with_order(table, positions, order) for order in orders)
-                after = [
-                    predict(self.inputs.model.taken(shuffled)).reshape(before.shape)
-                    for shuffled in tables
-                ]
-                pairs = [
-                    (_distance(shuffled, before), self._losses(shuffled) - self._losses(before))
-                    for shuffled in after
-                ]
+                pairs = []
+                for order in orders:
+                    shuffled = table.copy()
+                    for position in positions:
+                        shuffled.isetitem(position, table.iloc[:, position].array.take(order))
+                    after = predict(self.inputs.model.taken(shuffled)).reshape(before.shape)
+                    change = np.abs(after - before)
+                    change = change.sum(axis=2) if change.ndim == 3 else change  # over classes
+                    rise = self._losses(after) - self._losses(before)
+                    pairs.append((change.mean(axis=1), rise))
                 changes.append(np.mean(pairs, axis=0))
             moved[name], rises[name] = np.concatenate(changes, axis=1)
         return pd.DataFrame(moved), pd.DataFrame(rises)
@@ -250,25 +251,10 @@ class SampledAnswers:
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which all models agree with a clear lead; otherwise missing."""
         model, model_rows = self.inputs.model, self.inputs.model.taken(rows)
-        codes, scores = (
-            self.models.best_labels(model_rows),
-            np.asarray(self.models.scores(model_rows)),
-        )
+        codes = self.models.best_labels(model_rows)
+        scores = np.asarray(self.models.scores(model_rows))
         agreed = (self.models.labels(model_rows) == codes).all(axis=0)
         if len(scores) > 1 and getattr(model.decision, "threshold", None) is None:
             agreed &= measures.decide_or_abstain(scores) == codes
         labels = pd.Series(model.labels(codes), row_labels(rows), dtype=object, name="label")
         return labels.where(agreed, None)
-
-
-def _with_order(table: pd.DataFrame, places: Sequence[int], order: Any) -> pd.DataFrame:
-    changed = table.copy()
-    for position in places:
-        changed.isetitem(position, table.iloc[:, position].array.take(order))
-    return changed
-
-
-def _distance(after: FloatArray, before: FloatArray) -> FloatArray:
-    """Mean size (n_models,) of the change of a score, summed over several classes."""
-    change = np.abs(after - before)
-    return (change.sum(axis=2) if change.ndim == 3 else change).mean(axis=1)

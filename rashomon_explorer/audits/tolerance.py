@@ -19,6 +19,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.audits import refits
+from rashomon_explorer.audits.decisions import last_step
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.measures.ranges.flips import least_crossings
@@ -151,7 +152,7 @@ class _Case:
         """Weight of each row: in the objective of the problem, or else as given."""
         row_weight = self.sample_weight
         if self.problem is not None:
-            row_weight = row_weights(refits.last_step(self.model), self.y, row_weight)
+            row_weight = row_weights(last_step(self.model), self.y, row_weight)
         return np.ones(len(self.y)) if row_weight is None else np.asarray(row_weight, dtype=float)
 
     @cached_property
@@ -285,7 +286,7 @@ def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
     if not _has_likelihood(case):
         raise TypeError(
             "a likelihood ratio needs a linear model with a likelihood, a logistic or linear "
-            f"regression, got {type(refits.last_step(case.model)).__name__}: use 'cv' or a number"
+            f"regression, got {type(last_step(case.model)).__name__}: use 'cv' or a number"
         )
     quantile = float(chdtri(1, 1 - level)) / float(case.weights.sum())
     squared = case.problem.loss.link == "identity"
