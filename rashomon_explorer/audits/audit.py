@@ -131,8 +131,8 @@ def audit(
     '−'
     """
     table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
-    options = {"groups": groups, "features": features, "n_models": n_models}
-    options |= {"n_jobs": n_jobs, "random_state": random_state}
+    sampling = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
+    options: dict[str, Any] = {"groups": groups, "features": features, **sampling}
     if sampled.is_collection(model):
         best, models = _audit_fitted_models(
             model, table, y, tolerance, threshold, wanted, random_state
@@ -151,9 +151,7 @@ def audit(
             tolerance=tolerance,
             classes=audited.classes,
             decision=audited.decision,
-            n_models=n_models,
-            n_jobs=n_jobs,
-            random_state=random_state,
+            **sampling,
             **weights,
         )
         if isinstance(table, pd.DataFrame):

@@ -96,38 +96,30 @@ def _held_out_losses(audit: Any, *models: AuditedModel) -> Any:
     """Loss, and losses of each row by the models fitted without its fold; None without a refit."""
     seed = audit.models.seed if audit.kind == "sampled" else 0
     fitted = []
-    for model in models:
-        try:
-            fitted.append(
-                CrossFit.begin(
-                    recipe(model.original),
-                    model.fit_rows,
-                    model.targets,
-                    seed=seed,
-                    classes=model.classes,
-                    decision=model.decision,
-                )
-            )
-        except (TypeError, ValueError):  # no estimator of scikit-learn, or not of a part of rows
-            return None
+    try:
+        for model in models:
+            rule: Any = {"classes": model.classes, "decision": model.decision}
+            unfitted = recipe(model.original)
+            fits = CrossFit.begin(unfitted, model.fit_rows, model.targets, seed=seed, **rule)
+            fitted.append(fits)
+    except (TypeError, ValueError):  # no estimator of scikit-learn, or not of a part of rows
+        return None
     name = "zero_one" if any(each.loss == "zero_one" for each in fitted) else fitted[0].loss
     return name, *(replace(each, loss=name).losses([AS_GIVEN])[0] for each in fitted)
 
 
 def _losses(*models: AuditedModel) -> Any:
     several = [fitted_models((model.original,), model.targets) for model in models]
-    name = "zero_one" if any(each.certain for each in several) else None
-    losses = []
+    certain = any(each.certain for each in several)
+    loss, losses = "zero_one" if certain else None, []
     for model, each in zip(models, several, strict=True):
         scores = each.scores(model.fit_rows)
-        certain = name == "zero_one"
         if not certain:
             scores = floored(scores, len(model.targets), each.classes)
-        values, used = row_losses(
-            scores, model.targets, classes=each.classes, loss=name, certain=certain
-        )
+        options: Any = {"classes": each.classes, "loss": loss, "certain": certain}
+        values, name = row_losses(scores, model.targets, **options)
         losses.append(values[0])
-    return used, *losses
+    return name, *losses
 
 
 def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatArray | None:
@@ -151,10 +143,8 @@ def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatA
 def _changes(own: AuditedModel, second: AuditedModel) -> pd.DataFrame:
     index = own.table.index
     if not own.classes:
-        first, second_values = (
-            np.asarray(model.original.predict(model.fit_rows)) for model in (own, second)
-        )
-        return pd.DataFrame({"fitted": first, "other": second_values}, index=index)
-    first, second_values = (model.labels(model.codes) for model in (own, second))
-    table = pd.DataFrame({"fitted label": first, "other label": second_values}, index=index)
-    return table[first != second_values]
+        fitted, other = (model.original.predict(model.fit_rows) for model in (own, second))
+        return pd.DataFrame({"fitted": np.asarray(fitted), "other": np.asarray(other)}, index=index)
+    fitted, other = (model.labels(model.codes) for model in (own, second))
+    table = pd.DataFrame({"fitted label": fitted, "other label": other}, index=index)
+    return table[fitted != other]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from html import escape
 from importlib.metadata import version
 from os import PathLike
@@ -69,6 +68,11 @@ def model_arguments(audit: Any) -> dict[str, Any]:
     if inputs.groups is not None:
         arguments |= {"groups": inputs.groups.to_numpy(), "group_name": str(inputs.groups.name)}
     return arguments
+
+
+def _coefficients_figure(audit: Any) -> tuple[str, dict[str, Any]]:
+    note = f"{audit.answers.score_unit} per standard deviation or level"
+    return "exact", {"exact": audit.effects, "note": note}
 
 
 def _people_figure(audit: Any) -> tuple[str, dict[str, Any]]:
@@ -196,13 +200,7 @@ _LIKELIEST = ("gaps", "frontier", "burden", "pair", "person", "decomposition")
 """Figures that compute labels from the scores of models, without a threshold."""
 
 _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
-    "coefficients": lambda audit: (
-        "exact",
-        {
-            "exact": audit.effects,
-            "note": f"{audit.answers.score_unit} per standard deviation or level",
-        },
-    ),
+    "coefficients": _coefficients_figure,
     "people": _people_figure,
     "groups": _groups_figure,
     "importance": _importance_figure,
@@ -225,15 +223,11 @@ def write_report(
     target, inputs = refuse_existing(path, overwrite), audit.inputs
     material = Curator(models=audit.models, y=inputs.model.targets, groups=inputs.groups)
     sections = [
-        Section(key, heading, "curator", partial(_section, audit, make))
+        Section(key, heading, "curator", lambda _, make=make: make(audit))  # type: ignore[misc]
         for key, heading, make in _SECTIONS
     ]
     title = title or f"Audit of {inputs.model.name}"
     return Document(title, "curator", sections, material, interactive).save(target)
-
-
-def _section(audit: Any, make: Callable[[Any], list[Block]], _: Any) -> list[Block]:
-    return make(audit)
 
 
 def _about(audit: Any) -> list[Block]:

@@ -223,6 +223,10 @@ def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | Non
     if groups is None:
         return None
     values = as_pandas(_named_columns(groups, table, len(rows)))
+    if len(values) != len(rows):
+        raise ValueError(
+            f"groups must hold one group for each of {len(rows):,} rows, got {len(values):,}"
+        )
     if isinstance(values, pd.DataFrame) and values.shape[1] > 1:
         return _intersections(values, rows)
     if isinstance(values, pd.DataFrame):
@@ -232,7 +236,6 @@ def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | Non
             f"groups must be one column, or a list of names of columns, got shape {values.shape}"
         )
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
-    _check_length(series, rows)
     name = "group" if series.name is None else series.name
     if pd.api.types.is_numeric_dtype(series) and series.nunique() > _MANY_NUMBERS:
         warnings.warn(
@@ -245,13 +248,10 @@ def group_series(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | Non
 
 
 def _named_columns(groups: Any, table: Any, n_rows: int) -> Any:
-    if isinstance(groups, str):
-        names: list[Any] = [groups]
-    elif isinstance(groups, list | tuple) and len(groups) != n_rows:
+    names: list[Any] = [groups]
+    if isinstance(groups, list | tuple) and len(groups) != n_rows:
         names = list(groups)
-        if not all(isinstance(name, str) for name in names):
-            return groups
-    else:
+    if not all(isinstance(name, str) for name in names):
         return groups
     columns = list(getattr(table, "columns", []))
     unknown = [name for name in names if name not in columns]
@@ -263,15 +263,7 @@ def _named_columns(groups: Any, table: Any, n_rows: int) -> Any:
     return table[names]
 
 
-def _check_length(values: Any, rows: pd.DataFrame) -> None:
-    if len(values) != len(rows):
-        raise ValueError(
-            f"groups must hold one group for each of {len(rows):,} rows, got {len(values):,}"
-        )
-
-
 def _intersections(values: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
-    _check_length(values, rows)
     parts = []
     for name, column in values.items():
         texts = column.astype(object).map(str)

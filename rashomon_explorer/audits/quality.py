@@ -30,12 +30,9 @@ def quality_text(audit: Any) -> str:
     fit_numbers = ", ".join(f"{name} {number(rows[name][0])}" for name in names)
     rest = f"; on the rows of its fit {fit_numbers}" if unseen else ""
     if audit.task != "classification":
-        lower_bound = (
-            f"; every good model ≥ {number(rows['least R²'][0])}" if "least R²" in rows else ""
-        )
-        return (
-            f"R² {texts['R²']}{where}{lower_bound}; RMSE {texts['RMSE']} ({rows['RMSE'][1]}){rest}"
-        )
+        bound = number(rows["least R²"][0]) if "least R²" in rows else ""
+        every = f"; every good model ≥ {bound}" if bound else ""
+        return f"R² {texts['R²']}{where}{every}; RMSE {texts['RMSE']} ({rows['RMSE'][1]}){rest}"
     share, meaning = rows["constant accuracy"]
     area = f"; AUC {texts['AUC']}" if "AUC" in texts else ""
     which = "good models" if audit.kind == "exact" else "sampled models"
@@ -63,23 +60,22 @@ def _label_rows(audit: Any) -> list[Row]:
     values, counts = np.unique(targets, return_counts=True)
     usual, share = values[counts.argmax()], float(counts.max() / counts.sum())
     right = np.asarray(model.labels(fitted_codes(audit))) == targets
-    scores, code = fitted_scores(audit), accepted_code(model)
+    code = accepted_code(model)
     rows: list[Row] = [
         ("accuracy", float(right.mean()), "measured", "of the fitted model on these rows"),
         ("constant accuracy", share, "measured", f"if everyone gets the label {usual!s}"),
     ]
-    has_area = code is not None and len(model.classes) == 2
-    is_accepted = (
-        targets == model.classes[code] if code is not None else np.zeros(len(targets), bool)
-    )
-    if has_area:
+    is_accepted = None
+    if code is not None and len(model.classes) == 2:
+        is_accepted = targets == model.classes[code]
         words = "of the fitted model's scores; a constant has 0.5"
-        rows.append(("AUC", area_under_curve(is_accepted, scores), "measured", words))
+        area = area_under_curve(is_accepted, fitted_scores(audit))
+        rows.append(("AUC", area, "measured", words))
     if (refit := unseen_place(audit)) is not None:
         words = "of the model fitted without each fold, on that fold"
         right = np.asarray(model.labels(audit.answers.label_codes[refit])) == targets
         rows.append((f"{_UNSEEN}accuracy", float(right.mean()), "measured", words))
-        if has_area:
+        if is_accepted is not None:
             area = area_under_curve(is_accepted, _towards(audit, audit.answers.model_scores[refit]))
             rows.append((f"{_UNSEEN}AUC", area, "measured", words))
     low, high = accuracy_range(audit)
