@@ -20,8 +20,8 @@ from rashomon_explorer.measures.ranges import Recourse, proved_people
 from rashomon_explorer.mechanisms.hit_and_run import uniform_models
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.scores import LINKS
 from rashomon_explorer.sets.linear import from_draws
+from rashomon_explorer.sets.scores import LINKS
 
 NOT_PRIVATE = "not private: for you, not for publication"
 SAMPLED = "sampled: at least"
