@@ -7,7 +7,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.assets import asset_path
-from rashomon_explorer.data.bunch import declared_schema, make_bunch
+from rashomon_explorer.data.bunch import make_bunch
 from rashomon_explorer.data.cells import as_text, is_missing
-from rashomon_explorer.data.columns import column_from_values
-from rashomon_explorer.data.messages import Bounds, quoted, suggestion
+from rashomon_explorer.data.columns import Levelled, Numeric
+from rashomon_explorer.data.messages import quoted, suggestion
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
 
@@ -35,7 +35,6 @@ class CatalogEntry:
     name: str  # the entry's key
     loader: str  # kind of loader, a key of :data:`rashomon_explorer.data.LOADERS`
     task: str
-    target: str  # column to predict
     # rows, features: size of the table after encoding
     rows: int
     features: int
@@ -43,43 +42,26 @@ class CatalogEntry:
     # source, licence: origin of the table and its terms of use
     source: str
     licence: str
+    columns: Mapping[str, Mapping[str, Any]]  # as in the file of a schema; one is the target
     details: str = ""  # longer text for ``DESCR``
-    sensitive: tuple[str, ...] = ()  # columns that models do not see
     positive: Any = None  # class coded 1 unless the caller chooses another
-    # every label of a classification target, in the order of their codes
-    classes: tuple[Any, ...] | None = None
-    # declared range of every numeric feature
-    bounds: Mapping[str, Bounds] = field(default_factory=dict)
-    # one range for all features, instead of ``bounds``
-    bounds_of_every_feature: Bounds | None = None
-    # declared levels of every categorical column
-    categories: Mapping[str, list[Any]] = field(default_factory=dict)
-    # features in the form of a schema file, instead of ``bounds`` and ``categories``
-    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    target_bounds: Bounds | None = None  # declared range of a regression target
     options: Mapping[str, Any] = field(default_factory=dict)  # settings of the loader
 
-    def schema(self, columns: list[str]) -> TableSchema:
-        """Return the schema of the table with these columns, in their order."""
-        bounds = self.bounds
-        if self.bounds_of_every_feature is not None:
-            features = [c for c in columns if c != self.target and c not in self.sensitive]
-            bounds = dict.fromkeys(features, self.bounds_of_every_feature)
-        declared = declared_schema(
-            self.target, self.sensitive, bounds, self.categories, self.target_bounds, self.classes
-        )
-        further_columns = [
-            column_from_values(name, values) for name, values in self.columns.items()
-        ]
-        return TableSchema([*declared.columns, *further_columns]).in_order(columns)
+    @cached_property
+    def schema(self) -> TableSchema:
+        """Schema of the table."""
+        return TableSchema.from_dict({"columns": self.columns})
+
+    @property
+    def target(self) -> str:
+        """Column to predict."""
+        return next(column.name for column in self.schema.columns if column.role == "target")
 
     @property
     def levels(self) -> dict[str, Sequence[Any]]:
         """Declared levels of every column that has some."""
-        described = {
-            n: values["levels"] for n, values in self.columns.items() if "levels" in values
-        }
-        return {**self.categories, **described, self.target: self.classes or ()}
+        columns = (column for column in self.schema.columns if isinstance(column, Levelled))
+        return {column.name: column.levels for column in columns}
 
     @property
     def offline(self) -> bool:
@@ -87,14 +69,11 @@ class CatalogEntry:
         return self.loader not in ("openml", "acs")
 
 
+@lru_cache(maxsize=8)
 def read_catalog(path: Path | None = None) -> Mapping[str, CatalogEntry]:
     """Entries of the catalogue by name, in the order of the file."""
-    return _read(asset_path("datasets/catalog.toml") if path is None else path)
-
-
-@lru_cache(maxsize=8)
-def _read(path: Path) -> Mapping[str, CatalogEntry]:
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    file = asset_path("datasets/catalog.toml") if path is None else path
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
     return {name: _entry(name, table) for name, table in tables.items()}
 
 
@@ -102,22 +81,10 @@ def _entry(name: str, table: Mapping[str, Any]) -> CatalogEntry:
     settings = {f.name for f in fields(CatalogEntry)} - {"name"}
     if unknown := sorted(set(table) - settings):
         raise DataError(f"catalogue entry {name!r} has unknown keys {quoted(unknown)}")
-    prepared = {
-        **table,
-        "sensitive": tuple(table.get("sensitive", ())),
-        "classes": tuple(table["classes"]) if "classes" in table else None,
-        "bounds": {column: _pair(pair) for column, pair in table.get("bounds", {}).items()},
-        "bounds_of_every_feature": _pair(table.get("bounds_of_every_feature")),
-        "target_bounds": _pair(table.get("target_bounds")),
-    }
     try:
-        return CatalogEntry(name=name, **prepared)
+        return CatalogEntry(name=name, **table)
     except TypeError as error:
         raise DataError(f"catalogue entry {name!r} is incomplete: {error}") from error
-
-
-def _pair(pair: list[float] | None) -> Any:
-    return None if pair is None else tuple(float(end) for end in pair)
 
 
 LENDING_ROWS = 50_000
@@ -225,7 +192,7 @@ def load_shipped(entry: CatalogEntry) -> pd.DataFrame:
     for name in frame.columns.intersection(list(entry.levels)):
         first = 0 if name in entry.options["codes_from_zero"] else 1
         frame[name] = np.asarray(entry.levels[name], dtype=object)[frame[name] - first]
-    return _declared(_with_ranges(frame, entry), entry)
+    return _with_ranges(frame, entry)[list(entry.columns)]
 
 
 def _with_ranges(frame: pd.DataFrame, entry: CatalogEntry) -> pd.DataFrame:
@@ -248,7 +215,7 @@ ACS_INCOME = 50_000
 def load_acs(entry: CatalogEntry) -> pd.DataFrame:
     """Read the persons of one state from the American Community Survey, by ACSIncome's rules."""
     path = _fetch_acs(entry.options["state"])
-    read = {*entry.columns, *entry.sensitive, *ACS_ADULTS}
+    read = {*entry.columns, *ACS_ADULTS} - {entry.target}
     try:
         with zipfile.ZipFile(path) as archive:
             (name,) = [
@@ -265,11 +232,7 @@ def load_acs(entry: CatalogEntry) -> pd.DataFrame:
     frame[entry.target] = np.where(frame["PINCP"] > ACS_INCOME, ">50K", "<=50K")
     for column, labels in entry.options["labels"].items():
         frame[column] = _readable(frame[column], labels)
-    return _declared(frame, entry)
-
-
-def _declared(frame: pd.DataFrame, entry: CatalogEntry) -> pd.DataFrame:
-    return frame[[*entry.columns, *entry.sensitive, entry.target]]
+    return frame[list(entry.columns)]
 
 
 def _fetch_acs(state: str) -> Path:
@@ -302,14 +265,14 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
     frame[entry.target] = fetched.target
     _check_columns(
         frame,
-        {entry.target, *entry.sensitive, *entry.bounds, *entry.categories},
+        set(entry.columns),
         f"OpenML's table for {entry.name!r}",
         "It is not the table of the catalogue: empty scikit-learn's cache, "
         "sklearn.datasets.clear_data_home(), or read your copy with load_csv",
     )
     missing_level = entry.options.get("missing_level")
     labels: Mapping[str, Mapping[str, str]] = entry.options.get("labels", {})
-    for column in {entry.target, *entry.sensitive, *entry.categories}:
+    for column in (c.name for c in entry.schema.columns if not isinstance(c, Numeric)):
         frame[column] = _readable(frame[column], labels.get(column, {}))
         if missing_level is not None and column != entry.target:
             frame[column] = frame[column].mask(is_missing(frame[column]), missing_level)
@@ -451,7 +414,7 @@ def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -
     parts = [entry.description, entry.details.strip(), f"Source: {entry.source}"]
     return make_bunch(
         frame,
-        entry.schema(list(frame.columns)),
+        entry.schema.in_order(list(frame.columns)),
         task=entry.task,
         positive=entry.positive if positive is None else positive,
         name=name,

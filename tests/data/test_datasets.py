@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 
 from rashomon_explorer.data import LENDING_COEFFICIENTS, LOADERS, list_datasets, load_dataset
 from rashomon_explorer.data.catalog import read_catalog
-from rashomon_explorer.data.messages import check_bounds
 from rashomon_explorer.exceptions import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,14 +24,9 @@ FETCHED = {"adult", "compas", "bank_marketing", "acs_income"}
 def test_every_entry_is_complete_has_a_loader_and_stands_on_the_page(entry):
     assert entry.loader in LOADERS
     assert entry.task in ("classification", "regression")
-    assert (entry.target_bounds is None) == (entry.task == "classification")
+    assert (entry.schema.target_bounds is None) == (entry.task == "classification")
     assert all((entry.description, entry.source, entry.licence, entry.details))
-    for column, pair in entry.bounds.items():
-        check_bounds(pair, column)
-    if entry.bounds_of_every_feature is None:
-        schema = entry.schema(list({*entry.bounds, *entry.columns, *entry.levels}))
-        assert entry.features == len(schema.encoded_names)
-        assert set(schema.sensitive) == set(entry.sensitive) and not schema.leak
+    assert entry.features == len(entry.schema.encoded_names) and not entry.schema.leak
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     [row] = [line for line in lines if line.startswith(f"| `{entry.name}` ")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -49,12 +43,13 @@ def test_the_list_has_every_name(offline):
 
 @pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "wine", "digits"])
 def test_rows_are_scikit_learns_and_bounds_are_usual_ranges_and_not_read_off_them(name):
-    entry, data = ENTRIES[name], load_dataset(name)
+    data = load_dataset(name)
     arguments = {"scaled": False} if name == "diabetes" else {}
     raw = getattr(sklearn_datasets, f"load_{name}")(as_frame=True, **arguments)
     np.testing.assert_array_equal(data.X.to_numpy(), raw.data)
     np.testing.assert_array_equal(data.y.to_numpy(), raw.target)
-    for column, (low, high) in entry.bounds.items():
+    bounds = {} if name == "digits" else data.bounds  # a pixel is one of 4 × 4 dots by definition
+    for column, (low, high) in bounds.items():
         values = raw.data[column]
         assert values.between(low, high).mean() >= 0.99, column
         if values.nunique() > 2:
@@ -63,7 +58,7 @@ def test_rows_are_scikit_learns_and_bounds_are_usual_ranges_and_not_read_off_the
         # Round: at most three significant digits.
         assert float(f"{high:.3g}") == high and float(f"{low:.3g}") == low, column
     if name == "diabetes":
-        low, high = entry.target_bounds
+        low, high = data.target_bounds
         assert low < raw.target.min() and raw.target.max() < high
 
 
@@ -94,15 +89,16 @@ IRIS = """
 [iris]
 loader = "sklearn"
 task = "classification"
-target = "species"
 rows = 150
 features = 4
 description = "Irises."
 source = "Fisher 1936"
 licence = "public"
-bounds_of_every_feature = [0, 10]
 [iris.options]
 function = "load_iris"
+[iris.columns]
+"petal width (cm)" = { kind = "numeric", bounds = [0, 10] }
+species = { kind = "categorical", levels = ["setosa", "versicolor", "virginica"], role = "target" }
 """
 
 
@@ -112,13 +108,12 @@ def test_adding_a_data_set_is_one_entry_and_a_broken_one_is_named(tmp_path):
     entry = read_catalog(path)["iris"]
     frame = LOADERS[entry.loader](entry)
     assert isinstance(frame, pd.DataFrame)
-    schema = entry.schema(list(frame.columns))
-    assert {one.name for one in schema.features} == set(frame.columns) - {"species"}
+    assert [column.name for column in entry.schema.features] == ["petal width (cm)"]
     assert np.unique(frame["species"]).tolist() == ["setosa", "versicolor", "virginica"]
     for number, (broken, message) in enumerate(
         (
-            (IRIS.replace("target =", "tarqet ="), "entry 'iris' has unknown keys 'tarqet'"),
-            (IRIS.replace('target = "species"', ""), "entry 'iris' is incomplete: .*'target'"),
+            (IRIS.replace("task =", "tazk ="), "entry 'iris' has unknown keys 'tazk'"),
+            (IRIS.replace("rows = 150", ""), "entry 'iris' is incomplete: .*'rows'"),
         )
     ):
         (tmp_path / f"{number}.toml").write_text(broken)
