@@ -147,8 +147,8 @@ def under_best_ridge(
     def candidate(tried: Request) -> tuple[float, Any]:
         if required and tried.ridge == 0:
             return math.inf, None
-        found = planned(tried)
-        return bound(found) + own_cost(request, tried.ridge), found
+        tried_plan = planned(tried)
+        return bound(tried_plan) + own_cost(request, tried.ridge), tried_plan
 
     ridge, best = best_ridged(request, candidate, every)
     return ridge, best, bound(best) + own_cost(request, ridge)

@@ -77,6 +77,6 @@ def column_map_from_release(noisy: FloatArray, planned: ColumnsPlan) -> ColumnMa
         _LEAST_SPREAD / d,
     )
     apart = max(0.0, float(around.var() - noise.mean()))
-    own = typical + apart / (apart + noise) * (around - around.mean())
-    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * d)
+    squared_spread = typical + apart / (apart + noise) * (around - around.mean())
+    spread = np.sqrt(np.maximum(squared_spread, _LEAST_SHARE * typical) * d)
     return ColumnMap(centre * planned.row_norm, spread, planned.row_norm)

@@ -31,6 +31,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "moments": {"loss": "squared"},
     "noisy_sgd": {"loss": "hinge", "ledger": "zcdp"},  # on all rows: sampled steps are slow
     "smooth_sgd": {"ledger": "zcdp"},
+    "last_sampled_state": {"ledger": True},  # whose order is quick to account for
     "boosted": {"delta": 0.0},  # k descents otherwise
     "iterated": {"n": 4_000, "ridge": 1.0, "radius": 4.0},
     "iterated_batches": {"n": 30_000, "ridge": 1.0, "radius": 4.0, "epsilon": 1.0},
@@ -38,6 +39,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "regularised": {"ridge": 0.0},  # it chooses the ridge itself
 }
 SLOW = {"iterated", "localised", "finite_grid", "langevin"}
+SAMPLED = {"noisy_sgd", "smooth_sgd", "boosted", "last_sampled_state"}  # slow without a ledger
 FIELDS = set(Request.__dataclass_fields__)
 ONE_MODEL = [name for name, kind in MECHANISMS.items() if kind.traits.one_model]
 
@@ -53,9 +55,12 @@ def posed(request, ridge, seed=0):
     return Problem(X, y, loss=request.loss, **settings)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.law][: name in SLOW]) for name in MECHANISMS]
-)
+def slow_as_laws(slow, names=MECHANISMS):
+    """Names, of which the slow ones run with the laws."""
+    return [pytest.param(name, marks=[pytest.mark.law][: name in slow]) for name in names]
+
+
+@pytest.mark.parametrize("name", slow_as_laws({*SLOW, "last_sampled_state"}))
 def test_a_mechanism_passes_the_public_check(name):
     check_mechanism(MECHANISMS[name], **NEEDED.get(name, {}))
 
@@ -160,9 +165,7 @@ def test_the_gap_of_a_noisy_minimiser_counts_the_solvers_error_on_both_sides():
     assert plan.generalisation_gap == pytest.approx(steepest * moved, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.law][: name in SLOW]) for name in MECHANISMS]
-)
+@pytest.mark.parametrize("name", slow_as_laws(SLOW))
 def test_draws_have_the_planned_number_and_excess_and_a_seed_repeats_them(name):
     kind = MECHANISMS[name]
     many = 1 if kind.traits.one_model else 3
@@ -227,7 +230,7 @@ def test_a_target_has_no_mass_outside_its_domain():
     assert target.log_density(np.full((3, 1), 3.0))[0] == -np.inf
 
 
-@pytest.mark.parametrize("name", ONE_MODEL)
+@pytest.mark.parametrize("name", slow_as_laws(SAMPLED, ONE_MODEL))
 def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name):
     known = {"n": 4_000, **NEEDED.get(name, {}), "ledger": False}
     more = {**known, "n": 25 * known["n"]}
@@ -237,9 +240,7 @@ def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name):
     assert charged.excess_bound >= few.excess_bound * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(MECHANISMS) - {"noisy_sgd", "smooth_sgd", "boosted"} - SLOW)
-)
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - SAMPLED - SLOW))
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_fit_charges_its_guarantee_once_or_is_refused_before(name, delta, tmp_path):
     rng = np.random.default_rng(0)

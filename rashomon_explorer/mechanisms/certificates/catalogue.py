@@ -72,8 +72,8 @@ def gibbs_certificates(
     check_delta(delta)
     check_count(n_draws=n_draws)
     law = gibbs_laws.GibbsLaw(constants, domain, psi, beta, width, interior)
-    found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS]
-    return _sorted(map(for_ledger, found) if ledger else found, delta)
+    certificates = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS]
+    return _sorted(map(for_ledger, certificates) if ledger else certificates, delta)
 
 
 def path_certificates(
@@ -198,14 +198,14 @@ def largest_beta(
     for theorem in GIBBS:
 
         def at(beta: float, theorem: Callable[..., Certificate] = theorem) -> Certificate:
-            found = theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
-            return for_ledger(found) if ledger else found
+            certificate = theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+            return for_ledger(certificate) if ledger else certificate
 
         if _spent(at(beta), epsilon) <= delta:
-            colder, found = _largest(at, beta, epsilon, delta)
+            colder, certificate = _largest(at, beta, epsilon, delta)
             # δ at ε may have been rounded; the guarantee is ε at δ.
-            if found.epsilon(delta) <= epsilon:
-                beta, best = colder, found
+            if certificate.epsilon(delta) <= epsilon:
+                beta, best = colder, certificate
     return beta, best
 
 
@@ -224,9 +224,9 @@ def _largest(
     root = math.exp(brentq(surplus, math.log(low), math.log(high), xtol=1e-10, rtol=1e-13))
     hair = 1e-12
     while root > low:
-        found = at(root)
-        if found.epsilon(delta) <= epsilon:
-            return root, found
+        certificate = at(root)
+        if certificate.epsilon(delta) <= epsilon:
+            return root, certificate
         root *= 1 - hair
         hair *= 4
     return low, at(low)

@@ -200,9 +200,9 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
         return refused(*_LOCALISED, why)
     shares = _SHARES if n_draws > 1 else _SHARES[:1]
     failures = [share * delta / n_draws for share in shares]
-    every = [_draws(law, failure, n_draws) for failure in failures]
+    guarantees = [_draws(law, failure, n_draws) for failure in failures]
     # Compare by zCDP, which is fast to evaluate; any share is valid.
-    best = min(every, key=lambda one: replace(one, curve=None).epsilon(delta))
+    best = min(guarantees, key=lambda one: replace(one, curve=None).epsilon(delta))
     lost = best.approximate_delta / n_draws
     reach = math.sqrt(2 * _quantile(law, lost) / m)
     why = (
@@ -305,7 +305,7 @@ def _log_exponential_sum(k: int, z: float) -> float:
     factorials = _log_factorials(k)
     if k < _MANY_TERMS:
         log_z = math.log(z)
-        few = [power * log_z - one for power, one in enumerate(factorials.tolist())]
+        few = [power * log_z - factorial for power, factorial in enumerate(factorials.tolist())]
         top = max(few)
         return top + math.log(math.fsum(math.exp(term - top) for term in few))
     terms = np.arange(k + 1) * math.log(z) - factorials

@@ -73,7 +73,7 @@ def last_batch_state_renyi(
     *, shift: float, n_batches: int, epochs: int, contraction: float
 ) -> Guarantee:
     """(α/2)s²(1 + S'): the same by Rényi divergences, the column "RDP" of Table 1."""
-    known = last_batch_state_guarantee(
+    exact = last_batch_state_guarantee(
         shift=shift, n_batches=n_batches, n_steps=n_batches * epochs, contraction=contraction
     )
     log = math.log(contraction) if contraction > 0 else -math.inf
@@ -85,7 +85,7 @@ def last_batch_state_renyi(
         left = -math.expm1(n_batches * (epochs - 1) * log)
         earlier = _epoch_weight(log, n_batches, n_batches - 1) * left
     rho = shift**2 * (1 + earlier) / 2
-    return replace(zcdp(rho=rho), theorem=f"Rényi bound of the {known.theorem}")
+    return replace(zcdp(rho=rho), theorem=f"Rényi bound of the {exact.theorem}")
 
 
 _DRAWN = "batches are drawn without replacement, anew in each step, and never shown"

@@ -156,10 +156,10 @@ class ClippedDrift(Drift):
     @cached_property
     def followed(self) -> Loss:
         """Loss with clipped slopes, whose gradient it is."""
-        found = clipped(self.target.problem.loss, self.most)
-        if found is None:
+        surrogate = clipped(self.target.problem.loss, self.most)
+        if surrogate is None:
             raise ValueError(f"{self.target.problem.loss.name} loss has no form with clipped slope")
-        return found
+        return surrogate
 
     @cached_property
     def constants(self) -> Constants:
@@ -292,8 +292,8 @@ class SampledDrift(BatchDrift):
     def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """See :func:`sampled_path_guarantee`."""
         shift = self.sensitivity(1) * self.beta * math.sqrt(n_chains * step_size / 2)
-        known = {"shift": shift, "rate": self.rate}
-        return batch_accounting.sampled_path_guarantee(n_steps=n_steps, **known)
+        sampling = {"shift": shift, "rate": self.rate}
+        return batch_accounting.sampled_path_guarantee(n_steps=n_steps, **sampling)
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """See :func:`last_sampled_state_guarantee`."""

@@ -155,8 +155,8 @@ def plan_localised_descent(
     constants: Constants, radius: float, mu: float, zero_loss: float
 ) -> LocalisedDescent:
     """Plan both phases for μ-Gaussian DP; reads no row."""
-    both = (_tried(constants, radius, mu, zero_loss, share) for share in _SHARES)
-    return min(both, key=lambda one: one.excess)
+    candidates = (_tried(constants, radius, mu, zero_loss, share) for share in _SHARES)
+    return min(candidates, key=lambda one: one.excess)
 
 
 def _tried(

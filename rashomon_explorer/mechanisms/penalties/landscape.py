@@ -210,17 +210,17 @@ class PenaltyBox:
     def by_column(self, penalties: FloatArray) -> FloatArray:
         """Penalty (p, K) of each column of the rows, from the penalties (d, K) of the groups."""
         mean = np.exp(np.log(penalties).mean(axis=0, keepdims=True))
-        every = np.vstack([penalties, mean, penalties.min(axis=0, keepdims=True)])
-        return np.asarray(every[np.array(self.groups)])
+        options = np.vstack([penalties, mean, penalties.min(axis=0, keepdims=True)])
+        return np.asarray(options[np.array(self.groups)])
 
     def jacobian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
         """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column."""
-        own = np.array(self.groups)
-        grouped = own >= 0
-        follows = own[grouped][int(penalties[grouped].argmin())]
+        group = np.array(self.groups)
+        grouped = group >= 0
+        follows = group[grouped][int(penalties[grouped].argmin())]
         spread = np.zeros((self.p, self.d))
-        spread[np.arange(self.p), np.where(grouped, own, follows)] = penalties * y
-        shared = own == MEAN
+        spread[np.arange(self.p), np.where(grouped, group, follows)] = penalties * y
+        shared = group == MEAN
         spread[shared] = (penalties * y)[shared, None] / self.d
         return spread
 

@@ -328,9 +328,9 @@ def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
         return None
     pad, middle = envelope.least_pad, envelope.centre
     whiten = envelope.vectors / np.sqrt(envelope.curvature + pad)
-    known = Minimised(middle, problem.minimum.value, problem.ridge, envelope.tangent, pad, whiten)
+    least = Minimised(middle, problem.minimum.value, problem.ridge, envelope.tangent, pad, whiten)
     shifted = ShiftedBound.from_risk(
-        bound.expansion, known, target.psi + problem.p / (2 * target.beta)
+        bound.expansion, least, target.psi + problem.p / (2 * target.beta)
     )
     zero = np.zeros(problem.p)
     return replace(

@@ -122,8 +122,8 @@ def round_into_domain(domain: Domain, theta: FloatArray) -> FloatArray:
 
 def ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
     """Radius and centre (p,) of the smallest known ball that contains the domain."""
-    known = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
-    radius, shift = min([(domain.radius, 0.0), *known], key=lambda ball: ball[0])
+    balls = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
+    radius, shift = min([(domain.radius, 0.0), *balls], key=lambda ball: ball[0])
     return radius, np.zeros(p) + shift
 
 
@@ -179,8 +179,8 @@ def _bent(problem: Problem, gradient: FloatArray, centre: FloatArray, radius: fl
         return _gap(problem, gradient + multiplier * outward) + multiplier / 2 * room
 
     top = 2 * float(np.linalg.norm(gradient)) / radius
-    found = minimize_scalar(left, bounds=(0.0, top), method="bounded", options={"xatol": 0.0})
-    guesses = [float(found.x), max(0.0, -float(gradient @ outward) / square)]
+    search = minimize_scalar(left, bounds=(0.0, top), method="bounded", options={"xatol": 0.0})
+    guesses = [float(search.x), max(0.0, -float(gradient @ outward) / square)]
     best = min(guesses, key=left)
     pull = gradient + best * outward
     return Tangent(best, centre, radius, pull, _gap(problem, pull), best / 2 * room)

@@ -62,9 +62,9 @@ class LineLaw:
         return accepted[:size]
 
     def _propose(self, size: int, rng: np.random.Generator) -> FloatArray:
-        place = rng.random(size) * self._cumulative[-1]
+        mass = rng.random(size) * self._cumulative[-1]
         last = len(self._cumulative) - 1
-        cell = np.minimum(np.searchsorted(self._cumulative, place, side="right"), last)
+        cell = np.minimum(np.searchsorted(self._cumulative, mass, side="right"), last)
         low, high = self._edges[cell], self._edges[cell + 1]
         t = low + self._shares(size, rng) * (high - low)
         log_ratio = self._log_density(t) - self._upper[cell]
@@ -270,19 +270,19 @@ def _descend(
 ) -> Plane:
     """Combine tangents, each at the mean of the law under the plane so far."""
     plane = tangent_at(ball_around(target.problem.domain, target.problem.p)[1])
-    here = PlaneProposal(target, plane, _ROUGH_CELLS)
+    proposal = PlaneProposal(target, plane, _ROUGH_CELLS)
     for _ in range(steps):
-        tangent = tangent_at(here.mean)
+        tangent = tangent_at(proposal.mean)
 
         def mass(share: float, plane: Plane = plane, tangent: Plane = tangent) -> float:
             return PlaneProposal(target, plane.towards(tangent, share), _ROUGH_CELLS).log_mass
 
-        found = minimize_scalar(
+        search = minimize_scalar(
             mass, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-3, "maxiter": 12}
         )
-        plane = plane.towards(tangent, float(found.x))
-        before, here = here.log_mass, PlaneProposal(target, plane, _ROUGH_CELLS)
-        if here.log_mass > before - _ENOUGH:
+        plane = plane.towards(tangent, float(search.x))
+        before, proposal = proposal.log_mass, PlaneProposal(target, plane, _ROUGH_CELLS)
+        if proposal.log_mass > before - _ENOUGH:
             break
     return plane
 

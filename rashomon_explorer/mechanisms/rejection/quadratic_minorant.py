@@ -258,35 +258,35 @@ def least_bowl(target: GibbsTarget, under: plane.Plane) -> BowlProposal:
     risk = problem.evaluator().loss
     few = risk if problem.n <= SAMPLE else problem.sample
     flat = Bowl(under.height, under.slope, under.ridge * np.eye(problem.p))
-    here = _start(target, few, flat)
+    best = _start(target, few, flat)
     for _ in range(_STEPS):
-        found = _between(target, here, _below(problem, few, here.mean, here.covariance))
-        gain = here.log_mass - found.log_mass
-        here = found if gain > 0 else here
+        candidate = _between(target, best, _below(problem, few, best.mean, best.covariance))
+        gain = best.log_mass - candidate.log_mass
+        best = candidate if gain > 0 else best
         if gain < _ENOUGH:
             break
     if few is risk:
-        return here
+        return best
     start = BowlProposal(target, flat)
-    return _between(target, start, _below(problem, risk, here.mean, here.covariance))
+    return _between(target, start, _below(problem, risk, best.mean, best.covariance))
 
 
 def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal:
-    problem, here = target.problem, BowlProposal(target, flat)
+    problem, flat_proposal = target.problem, BowlProposal(target, flat)
     spread = problem.domain.radius**2 / (4 * (problem.p + 2))
-    laws = [(here.mean, spread), (problem.minimum.theta, 0.0)]
+    laws = [(flat_proposal.mean, spread), (problem.minimum.theta, 0.0)]
     bowls = [_below(problem, risk, middle, wide * np.eye(problem.p)) for middle, wide in laws]
-    proposals = [here, *(BowlProposal(target, bowl) for bowl in bowls)]
+    proposals = [flat_proposal, *(BowlProposal(target, bowl) for bowl in bowls)]
     return min(proposals, key=lambda one: one.log_mass)
 
 
 def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlProposal:
     best = BowlProposal(target, toward)
     for share in _ALONG:
-        found = BowlProposal(target, here.bowl.towards(toward, share))
-        if found.log_mass > best.log_mass:
+        candidate = BowlProposal(target, here.bowl.towards(toward, share))
+        if candidate.log_mass > best.log_mass:
             break
-        best = found
+        best = candidate
     return best
 
 

@@ -24,7 +24,7 @@ def _moved(paid, one, other):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("d", [2, 5])
 def test_no_record_moves_the_moments_further_than_is_paid_for(epsilon, delta, d):
     """Searched over both records, longer ones than allowed included; attained from d = 2 on."""
     n, rng = 3, np.random.default_rng(d)
@@ -35,7 +35,7 @@ def test_no_record_moves_the_moments_further_than_is_paid_for(epsilon, delta, d)
         one, other = both.reshape(2, 1, d)
         return -_moved(paid, np.vstack([rest, one]), np.vstack([rest, other]))
 
-    starts = 3 * rng.standard_normal((6, 2 * d))
+    starts = 3 * rng.standard_normal((4, 2 * d))
     most = max(-minimize(away, start, method="Powell").fun for start in starts)
     assert most <= paid.sensitivity
     if d == 2:

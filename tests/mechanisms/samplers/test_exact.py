@@ -122,7 +122,7 @@ def parity_cases():
         for j, (name, settings) in enumerate(PROBLEMS.items()):
             laws = laws_of(sampler, settings)
             for k, law in enumerate(laws):
-                fast = k == (i + j) % len(laws) and (i < 3 or j % 3 == 0)
+                fast = k == (i + j) % len(laws) and (i == 0 or (i + j) % 3 == 0)
                 marks = [] if fast else [pytest.mark.law]
                 yield pytest.param(sampler, settings, law, marks=marks, id=f"{i}-{name}-{k}")
 
@@ -158,13 +158,11 @@ def test_neighbourhoods_have_their_law(sampler, domain, middle):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize(
-    "other", [(40.0, 0.02, "hard"), (60.0, 0.0, "hard"), (60.0, 0.06, "smooth")]
-)
-def test_another_law_is_told_apart(sampler, other):
+def test_another_law_is_told_apart(sampler):
     problem = small_problem(2, radius=4.0)
     draws = sampler(GibbsTarget(problem, 60.0, 0.02))
-    assert agreement(draws, GibbsTarget(problem, *other)) < LEVEL
+    for other in ((40.0, 0.02, "hard"), (60.0, 0.0, "hard"), (60.0, 0.06, "smooth")):
+        assert agreement(draws, GibbsTarget(problem, *other)) < LEVEL
 
 
 @pytest.mark.parametrize("sampler", [exact, by_mala])
