@@ -22,7 +22,6 @@ from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThresh
 from tests.exact.conftest import exactly
 from tests.mechanisms.builders import Silent
 from tests.papers.by_hand import localised
-from tests.papers.grid_walk import CubeWalk, Mixing
 
 OMEGA = 0.03 + 6e-8  # priced oscillation of the fixture
 
@@ -142,26 +141,6 @@ BOUGHT = plan(1000, 2, 0.02, radius=2.0, row_norm=1.0, epsilon=1.2, n_draws=4)
 def posed(ridge=0.0, n=40):
     X = np.tile([[0.6, 0.1], [-0.6, 0.3]], (n // 2, 1))
     return Problem(X, np.tile([1.0, -1.0], n // 2), radius=2.0, ridge=ridge, intercept=False)
-
-
-def test_how_long_a_grid_walk_walks():
-    mixing = Mixing(lipschitz=3.0, edge=2.0, p=2, accuracy=0.5, error=0.01)
-    cells = math.ceil(2 * 3 * math.sqrt(2) * 2 / 0.5)
-    assert mixing.cells_per_edge == cells and mixing.distance == exactly(0.52)
-    phi = math.exp(-0.25 - 0.06) / (4 * 2 * cells)
-    assert mixing.conductance == exactly(phi)
-    least = -3 * 2 * math.sqrt(2) - 0.02 - 2 * math.log(cells)
-    assert mixing.log_least_probability == exactly(least)
-    assert mixing.steps == 1 + math.ceil(4 / phi**2 * (-math.log(1 - math.exp(-0.25)) - least))
-
-
-def test_a_walk_holds_with_probability_one_half_and_is_reversible():
-    walk = CubeWalk(np.log([[1.0, 2.0], [4.0, 0.5]]))
-    matrix = walk.transition_matrix
-    assert (np.diag(matrix) >= 0.5).all()
-    flow = walk.stationary[:, None] * matrix
-    np.testing.assert_allclose(flow, flow.T, atol=1e-15)
-    assert matrix[0, 1] == exactly(1 / 8)
 
 
 def test_the_noise_on_a_minimiser_has_the_planned_length():

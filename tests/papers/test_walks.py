@@ -81,23 +81,6 @@ def test_the_proved_steps_bring_every_start_within_half_the_accuracy(mixing):
     assert distance(few, walk.stationary) > mixing.accuracy / 2
 
 
-@pytest.mark.parametrize("p", [1, 2])
-def test_a_draw_is_within_the_accuracy_of_the_density(p):
-    mixing = Mixing(lipschitz=1.0, edge=2.0, p=p, accuracy=0.6)
-    # One plane: the density's integral over a cell is a product of elementary ones.
-    slope = np.full(p, mixing.lipschitz / np.sqrt(p))
-    m = mixing.cells_per_edge
-    log_weight = (slope @ cell_centres(p, m, 2.0)).reshape((m,) * p)
-    walk = CubeWalk(log_weight)
-    law = np.linalg.matrix_power(walk.transition_matrix, mixing.steps)[walk.start]
-    log_output = np.log(law) + p * np.log(m / 2.0)
-    log_total = np.log(2 * np.sinh(slope) / slope).sum()
-    half = slope.sum() / m  # log F at a cell's corner less log F at its centre
-    for corner in (-half, half):
-        log_density = log_weight.ravel() + corner - log_total
-        assert np.abs(log_output - log_density).max() <= mixing.accuracy
-
-
 @pytest.mark.parametrize("mixing", TINY)
 def test_errors_of_evaluation_move_the_law_by_twice_their_size(mixing):
     error, walk = 0.2, walk_of(mixing)
@@ -123,21 +106,6 @@ def test_at_least_half_the_mass_lies_in_the_ball_and_follows_the_target(beta):
     assert walk.stationary[inside].sum() >= 0.5
     law = np.exp(target.log_density(centres[:, inside] * 0.7 * (1 - 1e-12)))
     assert walk.stationary[inside] / walk.stationary[inside].sum() == pytest.approx(law / law.sum())
-
-
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-def test_the_weights_are_lipschitz_and_concave_on_the_whole_cube(loss):
-    problem = small_problem(2, loss, radius=2.0, ridge=0.05)
-    target = GibbsTarget(problem, 8.0, 0.05)
-    lipschitz = 8.0 * 2.0 * lipschitz_on_cube(problem)
-    penalty = penalty_weight(lipschitz, 2, 0.1)
-    values = cube_walk(target, 60, penalty).log_weight
-    step = 2.0 / 60
-    assert np.hypot(*np.gradient(values, step)).max() <= lipschitz + penalty
-    assert (values[2:] + values[:-2] <= 2 * values[1:-1] + 1e-9).all()
-    assert (values[:, 2:] + values[:, :-2] <= 2 * values[:, 1:-1] + 1e-9).all()
-    flat = cube_walk(target, 60, 0.0).log_weight
-    assert np.hypot(*np.gradient(flat, step)).max() <= lipschitz
 
 
 def one_parameter(beta, records, psi=0.0):
