@@ -6,7 +6,7 @@ TESTS ?=
 SHARE ?= 1/1
 LISTS ?=
 # Tests that mostly wait for a browser, a server or an installation run beside all others, which two
-# processes share by files.
+# processes share by files in order: the many short ones with doctests come last, so both end together.
 WAITING := tests/browser tests/server tests/test_wheel.py
 LAW_WORKERS = $(if $(TESTS),0,2)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
@@ -40,7 +40,7 @@ waiting: $(VENV)/.test
 	@$(PYTEST) -m "not law" $(WAITING)
 
 working: $(VENV)/.test
-	@nice -n 5 env $(PYTEST) -n 2 --dist loadfile -m "not law" tests rashomon_explorer $(patsubst %,--ignore=%,$(WAITING))
+	@nice -n 5 env $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not law" tests rashomon_explorer $(patsubst %,--ignore=%,$(WAITING))
 
 laws: $(VENV)/.test  ## Run the slow laws only, or a share of them (SHARE=3/40)
 	@echo "Share $(SHARE) of the laws, whose seeds are fixed; the same again: make laws SHARE=$(SHARE)"
