@@ -717,3 +717,17 @@ def test_another_threshold_simulates_no_model_again(monkeypatch):
     monkeypatch.setattr(expected_gain, "_simulate", None)
     moved = replace(planned, request=replace(planned.request, psi=0.03), reason="another")
     assert moved.expected == expected
+
+
+def test_simulated_tables_that_are_made_once_give_the_same_results_again():
+    planned = DPClassifier(epsilon=1.0, classes=[0, 1]).plan(3_019, 8)
+    again = [
+        expected_gain.simulated_results.__wrapped__(planned, False, None, None) for _ in range(2)
+    ]
+    assert again[0] == again[1]
+
+
+def test_draws_at_the_threshold_are_simulated_at_it():
+    planned = MECHANISMS["exact"].plan(request_of(psi=0.05, n_draws=1))
+    moved = replace(planned, request=replace(planned.request, psi=0.0))
+    assert expected_gain._without_psi(planned) != expected_gain._without_psi(moved)
