@@ -117,6 +117,8 @@ class Guarantee(ReprMixin):
                 f"one for {self.curve.relation!r}, which claims less loss than a replacement "
                 "causes: compute the curve with relation='replace'"
             )
+        if not self.orders:
+            return
         orders = [order for order, _ in self.orders]
         conversions.check_curve(orders, [divergence for _, divergence in self.orders])
         if orders != sorted(set(orders)):

@@ -100,7 +100,7 @@ def plan_perturbed_objective(
     radius: float,
     row_slope: float,
     *,
-    own: float = 0.0,
+    added_ridge: float = 0.0,
     monotone: bool,
     epsilon: float,
     delta: float,
@@ -135,7 +135,7 @@ def plan_perturbed_objective(
     least = _GRADIENT * size / m + math.sqrt(_SPHERE * size * radius / m)
     solver = max(_CLOSE * moved / m, least)
     blur = 2 * solver / blurred
-    excess = (own**2 * radius**2 + spread * scale**2) / (2 * (m + own))
+    excess = (added_ridge**2 * radius**2 + spread * scale**2) / (2 * (m + added_ridge))
     excess += constants.L * solver + constants.M / 2 * spread * blur**2
     if order is None:
         return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)

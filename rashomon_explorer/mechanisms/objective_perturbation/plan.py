@@ -95,24 +95,26 @@ def _candidate_costs(
     request: Request, share: float, gaussian: bool | None
 ) -> tuple[_DrawCost, ...]:
     """List the privacy costs of a draw to try."""
-    pure, counted, n_draws = _DrawCost(share), request.cost_at_order, request.n_draws
-    found: _DrawCost | None = None
+    pure, n_draws = _DrawCost(share), request.n_draws
+    gaussian_cost: _DrawCost | None = None
     # With several scores, for one draw.
     gaussian_proved = request.loss_function.outputs == 1 or n_draws == 1
-    if counted is not None and gaussian_proved:
-        order, most = counted
-        found = _DrawCost(most / n_draws * _SAFE, order=order)
+    if request.cost_at_order is not None and gaussian_proved:
+        order, divergence = request.cost_at_order
+        gaussian_cost = _DrawCost(divergence / n_draws * _SAFE, order=order)
     elif request.delta > 0 and gaussian_proved and not request.ledger:
-        found = _DrawCost(share, request.delta / n_draws)
-    if gaussian and found is None:
+        gaussian_cost = _DrawCost(share, request.delta / n_draws)
+    if gaussian and gaussian_cost is None:
         raise ValueError(
             "Gaussian objective perturbation needs delta > 0, one score per row or one draw, and "
             "no ledger or one that composes Rényi divergences: omit gaussian=True"
         )
-    if found is None or gaussian is False:
+    if gaussian_cost is None or gaussian is False:
         return (pure,)
     # Composed with others in a ledger, a pure cost exceeds its nominal value.
-    return (found,) if gaussian or found.order is not None else (pure, found)
+    if gaussian or gaussian_cost.order is not None:
+        return (gaussian_cost,)
+    return (pure, gaussian_cost)
 
 
 def _total_guarantee(
@@ -129,87 +131,84 @@ def _total_guarantee(
     return accounting.by_divergences(how.curve.repeated(n_draws), budget)
 
 
-_Found = tuple[float, float, accounting.PerturbedObjective]
-
-
-def _best(request: Request, prices: tuple[_DrawCost, ...], most: float | None) -> _Found:
+def _best(
+    request: Request, costs: tuple[_DrawCost, ...], slope_bound: float | None
+) -> tuple[float, float, accounting.PerturbedObjective]:
     """Slope, ridge, noise and bound of the best candidate; clipped slopes count as a bias."""
     unclipped = request.loss_function
-    slopes = (MOST_PULL, math.inf) if most is None else (most,)
+    slopes = (MOST_PULL, math.inf) if slope_bound is None else (slope_bound,)
     candidates = []
     for slope in slopes:
-        followed = unclipped if math.isinf(slope) else clipped(unclipped, slope)
-        if followed is None and most is not None:
+        surrogate = unclipped if math.isinf(slope) else clipped(unclipped, slope)
+        if surrogate is None and slope_bound is not None:
             raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
-        if followed is None:
+        if surrogate is None:
             continue
-        found = (
-            _ridged(replace(request, loss=followed), request.zero_loss, price) for price in prices
-        )
-        candidates += [(slope, *one) for one in found if one is not None]
+        for cost in costs:
+            planned = _ridged(replace(request, loss=surrogate), request.zero_loss, cost)
+            candidates += [] if planned is None else [(slope, *planned)]
     if not candidates:
         raise ValueError(
-            f"no ridge makes a draw affordable at epsilon={rounded_up(prices[0].epsilon)} each: "
+            f"no ridge makes a draw affordable at epsilon={rounded_up(costs[0].epsilon)} each: "
             "use a larger epsilon, fewer draws or more rows"
         )
-    return min(
-        candidates, key=lambda one: one[2].excess + _CLIPPING_PENALTY * math.isfinite(one[0])
-    )
+
+    def biased_excess(candidate: tuple[float, float, accounting.PerturbedObjective]) -> float:
+        slope, _, planned = candidate
+        return planned.excess + _CLIPPING_PENALTY * math.isfinite(slope)
+
+    return min(candidates, key=biased_excess)
 
 
 def _ridged(
-    request: Request, zero_loss: float, price: _DrawCost
+    request: Request, zero_loss: float, cost: _DrawCost
 ) -> tuple[float, accounting.PerturbedObjective] | None:
     """Ridge of the least bound for models of length ρ, and the noise and bound for the ball."""
-    followed, ridge, radius = request.loss_function, request.ridge, request.radius
+    loss, ridge, radius = request.loss_function, request.ridge, request.radius
     data = request.data_constants
-    slope = accounting.row_slope(followed, request.domain, request.row_norm)
-    monotone = followed.task == "classification"
-    least = (
-        2
-        * slope
-        / request.n
-        * accounting.least_length(
-            request.p, price.epsilon, price.delta, monotone=monotone, order=price.order
-        )
+    slope = accounting.row_slope(loss, request.domain, request.row_norm)
+    monotone = loss.task == "classification"
+    noise_length = accounting.least_length(
+        request.p, cost.epsilon, cost.delta, monotone=monotone, order=cost.order
     )
+    least = 2 * slope / request.n * noise_length  # of the random linear term, at no determinant
     length = min(radius, math.sqrt(2 * zero_loss / least))
 
-    def plan_at(own: float, length: float) -> accounting.PerturbedObjective | None:
+    def plan_at(added: float, length: float) -> accounting.PerturbedObjective | None:
         return accounting.plan_perturbed_objective(
-            data.with_ridge(ridge + own, radius),
+            data.with_ridge(ridge + added, radius),
             length,
             slope,
-            own=own,
+            added_ridge=added,
             monotone=monotone,
-            epsilon=price.epsilon,
-            delta=price.delta,
-            order=price.order,
-            outputs=followed.outputs,
+            epsilon=cost.epsilon,
+            delta=cost.delta,
+            order=cost.order,
+            outputs=loss.outputs,
         )
 
-    def least_excess(own: float) -> float:
+    def least_excess(added: float) -> float:
         """Bound without the determinant, which costs privacy: no plan has a smaller one."""
-        return (own**2 * length**2 + least**2) / (2 * (ridge + 2 * own))
+        return (added**2 * length**2 + least**2) / (2 * (ridge + 2 * added))
 
-    ridges = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
+    ridges = {r for r in (0.0, *(least / length * k for k in _RIDGES)) if ridge + r > 0}
     best: tuple[float, float] | None = None
-    for own in sorted(ridges, key=least_excess):
-        if best is not None and followed.outputs == 1 and least_excess(own) > best[0]:
+    for added in sorted(ridges, key=least_excess):
+        if best is not None and loss.outputs == 1 and least_excess(added) > best[0]:
             break
-        how = plan_at(own, length)
-        if how is not None:
-            best = min(best or (math.inf, 0.0), (how.excess, own))
+        planned = plan_at(added, length)
+        if planned is not None:
+            best = min(best or (math.inf, 0.0), (planned.excess, added))
     if best is None:
         return None
-    own = best[1]
-    how = plan_at(own, radius)
-    assert how is not None  # the privacy cost is that of the shorter length
-    steepest = data.with_ridge(ridge + own, radius).L
+    added = best[1]
+    planned = plan_at(added, radius)
+    assert planned is not None  # the privacy cost is that of the shorter length
+    steepest = data.with_ridge(ridge + added, radius).L
     blur_excess = steepest * _mean_projection_distance(
-        request.p, how.blur, radius, gaussian=how.gaussian
+        request.p, planned.blur, radius, gaussian=planned.gaussian
     )
-    return ridge + own, replace(how, excess=how.excess + blur_excess)
+    return ridge + added, replace(planned, excess=planned.excess + blur_excess)
 
 
 def _mean_projection_distance(
