@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import DPRegressor, RashomonClassifier
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.mechanisms import private_scaling as scaling
 from rashomon_explorer.privacy import Ledger, compose
@@ -121,3 +121,8 @@ def test_a_set_carries_its_map(tmp_path):
     np.testing.assert_allclose(one, models.scores(X)[1], rtol=1e-9)
     problem = declared_problem(fitted, X, Y)
     np.testing.assert_allclose(problem.value(models.coef.T), models.losses, atol=1e-5)
+
+
+def test_one_model_is_compared_at_the_share_that_is_left_to_any_mechanism():
+    planned = DPRegressor(epsilon=2.0, target_bounds=(0, 1)).plan(3_000, 4)
+    assert planned.mechanism == "objective_perturbation" and planned.columns.halved
