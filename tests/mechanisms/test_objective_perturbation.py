@@ -622,7 +622,8 @@ def test_noise_that_is_used_twice_is_not_independent():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_no_candidate_ridge_has_a_smaller_bound(delta, monkeypatch):
-    request = request_of(n=2_000, p=5, radius=1.0, ridge=0.01, epsilon=1.0, delta=delta)
+    public = {"n": 1_087, "p": 3, "radius": 1.0, "loss": "squared", "delta": delta}
+    request = request_of(**public, ridge=0.01, epsilon=4.79)
     form = {"slope_bound": math.inf, "gaussian": delta > 0}
     chosen = plan_objective_perturbation(request, **form).details.added_ridge
     bounds = {}
