@@ -12,7 +12,6 @@ from scipy.special import logit
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_inner_share
 
 _NUMBERED = ({0, 1}, {-1, 1})
@@ -161,16 +160,13 @@ class Decision:
         """Codes 0, 1, … of labels (n_rows,) by ``predict``, or by the threshold in its place."""
         if not self.replaced or self.threshold is None:
             return self._coded(model.predict(rows))
-        reached = self._response(model, rows) >= self.threshold
         code = self.classes.index(self.positive)
-        return np.where(reached, code, 1 - code)
-
-    def _response(self, model: Any, rows: Any) -> FloatArray:
         values = np.asarray(getattr(model, self.response)(rows), dtype=float)
-        code = self.classes.index(self.positive)
         if values.ndim == 2:
-            return values[:, code]
-        return values if code == 1 else -values
+            values = values[:, code]
+        elif code == 0:
+            values = -values
+        return np.where(values >= self.threshold, code, 1 - code)
 
     def _coded(self, labels: ArrayLike) -> NDArray[np.int_]:
         codes = {label: code for code, label in enumerate(self.classes)}

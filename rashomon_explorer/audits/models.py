@@ -274,9 +274,10 @@ class AuditedModel:
     @property
     def steps(self) -> tuple[Any, ...]:
         """Transformers before the last step."""
-        return tuple(
-            step for step in fitted_steps(self.original)[0] if not _is_passed_through(step)
-        )
+        transformers = [
+            step for step in fitted_steps(self.original)[0] if hasattr(step, "transform")
+        ]
+        return tuple(transformers)
 
     @property
     def resampler(self) -> str:
@@ -429,11 +430,6 @@ def _inner_name(step: Any, rows: Any, targets: Any) -> str:
         except Exception:  # no numbers
             continue
     return step_name(step)
-
-
-def _is_passed_through(step: Any) -> bool:
-    resamples = hasattr(step, "fit_resample") and not hasattr(step, "transform")
-    return step is None or resamples or (isinstance(step, str) and step == "passthrough")
 
 
 def _stepped(step: Any, rows: Any) -> Any:

@@ -248,46 +248,25 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
     ends = [statistic.interval(confidence) for statistic in statistics]
     # A number that the noise dominates is NaN: it has an interval and no dot, and the bar starts
     # at its middle.
-    has_estimate = [not math.isnan(s.estimate) for s in statistics]
-    at = [
-        s.estimate if dot else (low + high) / 2
-        for s, dot, (low, high) in zip(statistics, has_estimate, ends, strict=True)
-    ]
+    low, high = np.transpose(ends)
+    estimates = np.array([statistic.estimate for statistic in statistics])
+    has_estimate = np.isfinite(estimates)
+    at = np.where(has_estimate, estimates, (low + high) / 2)
     hover = [
         f"<b>{escape(s.name)}</b><br>{text.number(s.estimate)} {_interval(low, high)}"
         f"<br>{escape(s.note or answer.definition)}"
         for s, (low, high) in zip(statistics, ends, strict=True)
     ]
-    reach = {
-        "type": "data",
-        "symmetric": False,
-        "array": [high - x for x, (_, high) in zip(at, ends, strict=True)],
-        "arrayminus": [x - low for x, (low, _) in zip(at, ends, strict=True)],
-    }
-    marks.add_marks(
-        figure,
-        at,
-        list(range(len(statistics))),
-        answer.query,
-        hover,
-        showlegend=False,
-        marker={
-            "size": 8,
-            "color": theme.BLUE,
-            "opacity": [1.0 if dot else 0.0 for dot in has_estimate],
-        },
-        error_x={**reach, "color": theme.BLUE, "thickness": 1.6, "width": 5},
-        row=row,
-        col=1,
-    )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(range(len(statistics))),
-        ticktext=text.short_names([statistic.name for statistic in statistics], _LONGEST_NAME),
-        range=[len(statistics) - 0.5, -0.5],
-        row=row,
-        col=1,
-    )
+    error = {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low}
+    error |= {"color": theme.BLUE, "thickness": 1.6, "width": 5}
+    marker = {"size": 8, "color": theme.BLUE, "opacity": has_estimate.astype(float)}
+    look = {"showlegend": False, "marker": marker, "error_x": error, "row": row, "col": 1}
+    rows = list(range(len(statistics)))
+    marks.add_marks(figure, at, rows, answer.query, hover, **look)
+    names = text.short_names([statistic.name for statistic in statistics], _LONGEST_NAME)
+    ends_of_axis = [len(statistics) - 0.5, -0.5]
+    ticks = {"tickmode": "array", "tickvals": rows, "ticktext": names, "range": ends_of_axis}
+    figure.update_yaxes(**ticks, row=row, col=1)
     if all(_is_share(statistic) for statistic in statistics):
         figure.update_xaxes(range=_WHOLE, row=row, col=1)
     left_out = len(answer.statistics) - len(statistics)

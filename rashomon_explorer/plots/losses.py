@@ -52,18 +52,8 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     figure = theme.new_figure(
         _headline(models), _found(models, note, text.selection_count_text(selected))
     )
-    figure.add_shape(
-        type="rect",
-        x0=0,
-        x1=psi,
-        y0=0,
-        y1=1,
-        yref="paper",
-        fillcolor=theme.SKY,
-        opacity=0.13,
-        line_width=0,
-        layer="below",
-    )
+    area = {"fillcolor": theme.SKY, "opacity": 0.13, "line_width": 0, "layer": "below"}
+    figure.add_shape(type="rect", x0=0, x1=psi, y0=0, y1=1, yref="paper", **area)
     figure.add_histogram(
         x=excess,
         name="draws",
@@ -75,20 +65,14 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     )
     _add_strip(figure, excess, draws, selected)
     marks.threshold_line(figure, psi, left=psi > 0.7 * end, y=1, yanchor="top")
+    xaxis = {"title": "excess loss above the certified minimum", "anchor": "y2"}
+    top = 1.25 * max(1, counts.max(initial=0))  # room for the text at the line
+    # Counts are integers: ticks at halves would be rounded to two equal labels.
+    ticks = {"nticks": 5} if counts.max(initial=0) > 2 else {"dtick": 1}
+    yaxis = {"title": "draws", "domain": [0.26, 1], "range": [0, top], "tickformat": ",d"}
     figure.update_layout(
-        xaxis={
-            "title": "excess loss above the certified minimum",
-            "range": [-0.02 * end, end],
-            "anchor": "y2",
-        },
-        yaxis={
-            "title": "draws",
-            "domain": [0.26, 1],
-            "range": [0, 1.25 * max(1, counts.max(initial=0))],  # room for the text at the line
-            "tickformat": ",d",
-            # Counts are integers: ticks at halves would be rounded to two equal labels.
-            **({"nticks": 5} if counts.max(initial=0) > 2 else {"dtick": 1}),
-        },
+        xaxis={**xaxis, "range": [-0.02 * end, end]},
+        yaxis={**yaxis, **ticks},
         yaxis2={"domain": [0, 0.2], "range": [-0.35, 1.25], "visible": False, "fixedrange": True},
         bargap=0.06,
         showlegend=False,

@@ -263,20 +263,15 @@ def people_table(
     """Tabulate the widths of prediction ranges by group."""
     measured = multiplicity(models, X)
     split = members(measured, groups)
-    rows = [_group_row(measured, in_group) for _, in_group in split]
-    return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
-
-
-def _group_row(measured: Multiplicity, in_group: Mask) -> dict[str, float]:
-    width = measured.width[in_group]
-    row = {
-        "people": int(in_group.sum()),
-        "median width": float(np.median(width)),
-        "95 % width": float(np.quantile(width, 0.95)),
+    names, masks = zip(*split, strict=True)
+    columns = {
+        "people": [int(mask.sum()) for mask in masks],
+        "median width": [float(np.median(measured.width[mask])) for mask in masks],
+        "95 % width": [float(np.quantile(measured.width[mask], 0.95)) for mask in masks],
     }
     if measured.ambiguous.size:
-        row["ambiguity"] = float(measured.ambiguous[in_group].mean())
-    return row
+        columns["ambiguity"] = [float(measured.ambiguous[mask].mean()) for mask in masks]
+    return pd.DataFrame(columns, index=pd.Index(names, name="group"))
 
 
 FIGURES = (

@@ -149,20 +149,13 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
         hovertemplate=f"this plan: {_finding(planned)}<extra></extra>",
     )
     # The draggable point of the plan, its curve, and the labels of the curves.
-    handle = {
-        "trace": len(counts),
-        "own": counts.index(planned.n_draws),
-        "curves": counts,
-        "label": "The plan: drag it to another privacy cost and number of draws",
-        "words": _finding(planned),
-    }
+    handle = {"trace": len(counts), "own": counts.index(planned.n_draws), "curves": counts}
+    handle["label"] = "The plan: drag it to another privacy cost and number of draws"
+    handle["words"] = _finding(planned)
+    xaxis = {"type": "log", "title": "total privacy cost ε of all draws"}
+    limits = [np.log10(LEAST_PRICE), np.log10(MOST_PRICE)]
     figure.update_layout(
-        xaxis={
-            "type": "log",
-            "title": "total privacy cost ε of all draws",
-            "range": [np.log10(LEAST_PRICE), np.log10(MOST_PRICE)],
-            "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100],
-        },
+        xaxis={**xaxis, "range": limits, "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100]},
         showlegend=False,
         meta={"view": "plan", "draws": counts, "handle": handle},
         uirevision=f"{planned.mechanism}",

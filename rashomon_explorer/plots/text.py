@@ -77,7 +77,11 @@ def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[s
     """Shorten long names so that distinct names stay distinct."""
     full_names = [str(name) for name in names]
     ended = [_ended(name, longest) for name in full_names]
-    halved = [_halved(name, longest) for name in full_names]
+    last = (longest - 1) // 2
+    halved = [
+        name if len(name) <= longest else f"{name[: longest - 1 - last]}…{name[-last:]}"
+        for name in full_names
+    ]
     short = []
     for position, (end, half) in enumerate(zip(ended, halved, strict=True), start=1):
         cuts = [(end, ended), (half, halved)]
@@ -93,13 +97,6 @@ def _is_one(cut: str, names: list[str], cuts: list[str]) -> bool:
 
 def _ended(name: str, longest: int) -> str:
     return name if len(name) <= longest else name[: longest - 1] + "…"
-
-
-def _halved(name: str, longest: int) -> str:
-    if len(name) <= longest:
-        return name
-    last = (longest - 1) // 2
-    return f"{name[: longest - 1 - last]}…{name[-last:]}"
 
 
 @dataclass(frozen=True, eq=False)

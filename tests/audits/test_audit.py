@@ -211,10 +211,8 @@ def test_wrong_models_and_groups_are_refused(people, pipeline):
 
 
 def test_the_public_numbers_of_rashomon_py():
-    """99 of 569 people at a slack of .01704 with ten columns; .0281195 with thirty at 1 %."""
+    """.0281195 of people with thirty columns at 1 %; with ten, see the tests of tolerances."""
     X, y = load_breast_cancer(return_X_y=True)
-    ten = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:, :10], y)
-    assert audit(ten, X[:, :10], y, tolerance=0.01704).decided["flips"].sum() == 99
     all_ = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, y)
     share = audit(all_, X, y, tolerance="1%").summary().loc["ambiguity", "value"]
     assert share == pytest.approx(0.0281195, abs=1e-7)

@@ -6,15 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import brentq
-from scipy.special import expit
 from scipy.stats import chi2, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from rashomon_explorer import audit
+from rashomon_explorer import audit, measures
 from rashomon_explorer._utils.formatting import percent
 from rashomon_explorer.audits.group_rates import Acceptances, newcombe, ratio_range, welch
 from rashomon_explorer.audits.models import StoredModel
@@ -31,55 +29,11 @@ def found(people, pipeline):
 
 @pytest.fixture(scope="module")
 def scores(found, people, pipeline):
-    """Least and greatest score of each person by an own search: Newton on a Lagrange multiplier."""
-    rows = np.column_stack([pipeline[:-1].transform(people[0]), np.ones(300)])
-    signs, n = np.where(people[1] == "lived", 1.0, -1.0), 300
-    ridge = np.append(np.full(rows.shape[1] - 1, 1 / (2.0 * n)), 0.0)
-
-    def loss(theta):
-        return np.logaddexp(0, -signs * (rows @ theta)).mean() + ridge @ theta**2 / 2
-
-    def tilted(slope, theta):
-        """Minimiser of the objective minus slope·θ."""
-        for _ in range(60):
-            chance = expit(rows @ theta)
-            gradient = rows.T @ (chance - (signs > 0)) / n + ridge * theta - slope
-            hessian = (rows.T * (chance * (1 - chance))) @ rows / n + np.diag(ridge + 1e-12)
-            step = np.linalg.solve(hessian, gradient)
-            scale = 1.0
-            while scale > 1e-9 and loss(theta - scale * step) - slope @ (theta - scale * step) > (
-                loss(theta) - slope @ theta + 1e-15
-            ):
-                scale /= 2
-            theta = theta - scale * step
-            if abs(gradient @ step) < 1e-18:
-                break
-        return theta
-
-    best = tilted(np.zeros(rows.shape[1]), np.zeros(rows.shape[1]))
-    psi = chi2.ppf(0.95, 1) / (2 * n)
-    assert found.psi == pytest.approx(psi)
-
-    chance = expit(rows @ best)
-    hessian = (rows.T * (chance * (1 - chance))) @ rows / n + np.diag(ridge + 1e-12)
-
-    def end(direction):
-        """Greatest direction·θ with excess ψ, near that of the quadratic bowl."""
-        guess = np.sqrt(2 * psi / (direction @ np.linalg.solve(hessian, direction)))
-
-        def beyond(size):
-            return loss(tilted(size * direction, best)) - loss(best) - psi
-
-        size = brentq(beyond, guess / 2, guess * 2, rtol=1e-8)
-        return direction @ tilted(size * direction, best)
-
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
-    near = np.abs(distinct @ best) < 1.5
-    ends = np.stack([distinct @ best, distinct @ best])
-    for k in np.flatnonzero(near):
-        towards = -1.0 if ends[0, k] > 0 else 1.0  # the end that may be beyond 0
-        ends[int(towards > 0), k] = towards * end(towards * distinct[k])
-    return ends[:, place.ravel()], rows @ best
+    """Least and greatest score of each person over the set, and that of the model."""
+    assert found.psi == pytest.approx(chi2.ppf(0.95, 1) / 600)
+    rows = pipeline[:-1].transform(people[0])
+    ranges = measures.exact_score_ranges(found.problem, found.psi, rows)
+    return ranges[["low", "high"]].to_numpy().T, pipeline.decision_function(people[0])
 
 
 def test_rates_lie_between_the_people_whom_all_and_some_good_models_accept(found, scores, people):

@@ -7,7 +7,6 @@ from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
-    LogisticRegressionCV,
     Ridge,
     RidgeClassifier,
     RidgeCV,
@@ -100,19 +99,6 @@ def test_weights_of_the_fit_are_passed_on(people):
     assert found.kind == "exact" and (found.flips["label"] == fitted.predict(X)).all()
     with pytest.raises(ValueError, match="sample_weight"):
         audit(fitted, X, y, tolerance="1%")
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_a_cv_twin_has_its_chosen_penalty(people):
-    X, y = people
-    twin = LogisticRegressionCV(
-        Cs=[0.3, 3.0], cv=3, max_iter=1000, tol=1e-8, scoring="neg_log_loss"
-    )
-    fitted = make_pipeline(encoder(), twin).fit(X, y)
-    chosen = LogisticRegression(C=float(np.ravel(fitted[-1].C_)[0]), max_iter=1000, tol=1e-8)
-    plain = make_pipeline(encoder(), chosen).fit(X, y)
-    one, other = (audit(model, X, y, tolerance="1%") for model in (fitted, plain))
-    assert one.decided["flips"].equals(other.decided["flips"])
 
 
 @pytest.mark.parametrize(
