@@ -21,19 +21,6 @@ from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import files
 from rashomon_explorer.sets.scores import class_texts
 
-
-def _predictions(models: Any, X: Any) -> NDArray[Any]:
-    scores = models.scores(X)
-    return likeliest(scores) if models.task == "classification" else scores
-
-
-PATTERNS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
-    "predictions": _predictions,
-    "scores": lambda models, X: models.scores(X),
-    "coef": lambda models, X: models.coef,
-}
-
-
 ModelIndices = NDArray[np.intp]
 
 
@@ -250,10 +237,13 @@ class ModelSet(ReprMixin):
         self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
     ) -> Self:
         """Keep the first of each group of models with equal behaviour."""
-        if by not in PATTERNS:
-            raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
-        pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
-        _, first = np.unique(pattern, axis=0, return_index=True)
+        patterns = ("coef", "predictions", "scores")
+        if by not in patterns:
+            raise ValueError(f"by must be one of {[*patterns]}, got {by!r}")
+        values: NDArray[Any] = self.coef if by == "coef" else self.scores(X)
+        if by == "predictions" and self.task == "classification":
+            values = likeliest(values)
+        _, first = np.unique(values.reshape(self.n_draws, -1), axis=0, return_index=True)
         if by == "coef" and reads_rows is None:
             reads_rows = False
         return self._select(np.sort(first), f"one of each pattern of {by}", reads_rows=reads_rows)

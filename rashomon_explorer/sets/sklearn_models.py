@@ -1,7 +1,6 @@
 """Models of a set as scikit-learn estimators, and as ONNX models."""
 
 import math
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -107,7 +106,18 @@ def to_sklearn(models: Any, draw: int) -> LinearModel:
         raise TypeError(f"draw must be the place of one model, got {draw!r}")
     index = key_indices(draw, models.n_draws)[0]
     each = models.coef[index].reshape(models.outputs, -1)
-    model = _FITTED[models.link](models, each[:, :-1], each[:, -1])
+    coef, intercept = each[:, :-1].copy(), each[:, -1].copy()
+    classes = models.classes or range(models.n_classes)
+    if models.link == "identity":
+        half = (models.target_bounds[1] - models.target_bounds[0]) / 2
+        middle = float(unscale_targets(intercept[0], models.target_bounds))
+        model = _fitted(DrawnRidge(), coef[0] * half, middle)
+    elif models.link == "sign":
+        model = _fitted(DrawnLinearSVC(loss="hinge"), coef, intercept, classes)
+    else:
+        if models.n_classes > 2:  # the first class has the score 0 and no parameters
+            coef, intercept = np.vstack([np.zeros_like(coef[:1]), coef]), np.append(0.0, intercept)
+        model = _fitted(DrawnLogisticRegression(), coef, intercept, classes)
     model.row_norm_, model.scale_ = models.row_norm, models.scale
     model.n_features_in_ = each.shape[1] - 1
     names = models.feature_names[:-1]
@@ -122,46 +132,19 @@ def one_model(
 ) -> LinearModel:
     """Model of an estimator of one model, of coefficients in the units of ``scale``."""
     if classes is None:
-        model: Any = DrawnRidge()
-        model.encoded_coef_, model.encoded_intercept_ = coef[0, :-1], float(coef[0, -1])
+        model = _fitted(DrawnRidge(), coef[0, :-1], float(coef[0, -1]))
     else:
-        model = DrawnLogisticRegression() if loss == "logistic" else DrawnLinearSVC(loss="hinge")
-        model.encoded_coef_, model.encoded_intercept_ = coef[:, :-1], coef[:, -1]
-        model.classes_, model.n_iter_ = np.asarray(classes), np.zeros(1, dtype=int)
+        kind = DrawnLogisticRegression() if loss == "logistic" else DrawnLinearSVC(loss="hinge")
+        model = _fitted(kind, coef[:, :-1], coef[:, -1], classes)
     model.row_norm_, model.scale_, model.n_features_in_ = row_norm, scale, coef.shape[1] - 1
     return model
 
 
-def _probabilities(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnLogisticRegression:
-    model = DrawnLogisticRegression()
-    if models.n_classes > 2:
-        # The first class has the score 0 and no parameters.
-        coef = np.vstack([np.zeros_like(coef[:1]), coef])
-        intercept = np.concatenate([[0.0], intercept])
-    return _classifier(models, model, coef, intercept)
-
-
-def _classifier(models: Any, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
-    model.classes_ = np.array(models.classes or range(models.n_classes))
-    model.encoded_coef_, model.encoded_intercept_ = coef.copy(), intercept.copy()
-    model.n_iter_ = np.zeros(1, dtype=int)
+def _fitted(model: Any, coef: FloatArray, intercept: Any, classes: Any = None) -> Any:
+    model.encoded_coef_, model.encoded_intercept_ = coef, intercept
+    if classes is not None:
+        model.classes_, model.n_iter_ = np.array(classes), np.zeros(1, dtype=int)
     return model
-
-
-def _targets(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
-    low, high = models.target_bounds
-    model = DrawnRidge()
-    model.encoded_coef_ = coef[0] * ((high - low) / 2)
-    model.encoded_intercept_ = float(unscale_targets(intercept[0], (low, high)))
-    return model
-
-
-_FITTED: dict[str, Callable[[Any, FloatArray, FloatArray], Any]] = {
-    "logistic": _probabilities,
-    "softmax": _probabilities,
-    "sign": lambda models, *part: _classifier(models, DrawnLinearSVC(loss="hinge"), *part),
-    "identity": _targets,
-}
 
 
 _INPUT, _OPSET = "X", 17
