@@ -78,16 +78,19 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot f
 
 @forks
 @pytest.mark.parametrize("cryptographic", [True, False])
-@pytest.mark.parametrize("drawn", [0, 1, 7])
-def test_a_fork_makes_other_noise_under_a_key_of_its_own(cryptographic, drawn, monkeypatch):
+def test_a_fork_makes_other_noise_under_a_key_of_its_own(cryptographic, monkeypatch):
     monkeypatch.setattr(randomness, "is_cryptographic", lambda: cryptographic)
-    rng = generator()
-    rng.standard_normal(drawn)
-    rng.integers(5, dtype=np.uint32)  # half of a number is left over
-    first, second = (in_a_fork(lambda: rng.random(4).tolist()) for _ in range(2))
-    mine = rng.random(4).tolist()
-    assert len({*first, *second, *mine}) == 12
-    assert in_a_fork(lambda: is_seeded(rng)) is False and not is_seeded(rng)
+    generators = [generator() for _ in range(3)]
+    for rng, drawn in zip(generators, (0, 1, 7), strict=True):
+        rng.standard_normal(drawn)
+        rng.integers(5, dtype=np.uint32)  # half of a number is left over
+
+    def drawn():
+        return [number for rng in generators for number in rng.random(4)]
+
+    assert len({*in_a_fork(drawn), *in_a_fork(drawn), *drawn()}) == 36
+    assert in_a_fork(lambda: any(map(is_seeded, generators))) is False
+    assert not any(map(is_seeded, generators))
 
 
 @forks
