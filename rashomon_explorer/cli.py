@@ -191,7 +191,9 @@ def _start(options: argparse.Namespace) -> int:
         )
     try:
         _ask_for_table(options)
-        _check_app()
+        missing = [name for name in _APP if find_spec(name) is None]
+        if missing:
+            raise missing_package("The dashboard", missing[0])
     except (DataError, ImportError) as error:
         return _complain(str(error))
     open_to_all = options.no_token or options.demo
@@ -217,13 +219,6 @@ def _start(options: argparse.Namespace) -> int:
         )
     )
     return 0
-
-
-def _check_app() -> None:
-    """Raise an ImportError that says what to install if the page cannot run."""
-    for name in _APP:
-        if find_spec(name) is None:
-            raise missing_package("The dashboard", name)
 
 
 def _ask_for_table(options: argparse.Namespace) -> None:

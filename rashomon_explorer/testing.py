@@ -1,7 +1,6 @@
 """Checks of mechanisms for the tests of their authors."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -60,8 +59,10 @@ def check_mechanism(mechanism: Mechanism, *, repeats: int = 0, **settings: Any) 
     >>> from rashomon_explorer.testing import check_mechanism
     >>> check_mechanism(MECHANISMS["objective_perturbation"], repeats=100)
     """
-    for request in _requests(mechanism):
-        _check_plan(mechanism, request)
+    ledgers = (False, True, "zcdp")
+    for delta, ledger, n_draws, loss in product((0.0, 1e-5), ledgers, (1, 4), _LOSSES):
+        changed = {"delta": delta, "ledger": ledger, "n_draws": n_draws, "loss": loss}
+        _check_plan(mechanism, Request(**{**_USUAL, "n": 3_000, **changed}))
     n_draws = 1 if mechanism.traits.one_model else 3
     request = Request(**{**_USUAL, "n_draws": n_draws, **settings})
     plan = _planned(mechanism, request)
@@ -71,13 +72,6 @@ def check_mechanism(mechanism: Mechanism, *, repeats: int = 0, **settings: Any) 
     if repeats:
         few = replace(request, n_draws=1, n=min(request.n, 40), epsilon=min(request.epsilon, 1.0))
         _check_neighbours(mechanism, few, repeats)
-
-
-def _requests(mechanism: Mechanism) -> Iterator[Request]:
-    ledgers = (False, True, "zcdp")
-    for delta, ledger, n_draws, loss in product((0.0, 1e-5), ledgers, (1, 4), _LOSSES):
-        changed = {"delta": delta, "ledger": ledger, "n_draws": n_draws, "loss": loss}
-        yield Request(**{**_USUAL, "n": 3_000, **changed})
 
 
 def _planned(mechanism: Mechanism, request: Request) -> Plan | None:

@@ -131,7 +131,9 @@ def _link(source: Path, target: Path) -> None:
 @contextmanager
 def _flushed(folder: Path) -> Iterator[None]:
     """Flush a folder's entries to disk at the end; raise at the start if it cannot be opened."""
-    handle = _open_folder(folder)
+    handle = None
+    with _where_supported():
+        handle = os.open(folder, os.O_RDONLY)
     try:
         yield
         if handle is not None:
@@ -140,12 +142,6 @@ def _flushed(folder: Path) -> Iterator[None]:
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _open_folder(folder: Path) -> int | None:
-    with _where_supported():
-        return os.open(folder, os.O_RDONLY)
-    return None
 
 
 @contextmanager

@@ -56,7 +56,4 @@ def pause() -> None:
 
 _here = threading.local()  # state of this thread: BLAS limit and time of the last pause
 
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+_controller = cache(ThreadpoolController)

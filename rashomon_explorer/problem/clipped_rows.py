@@ -78,9 +78,7 @@ class ClippedRows:
         """Mean loss of some of the rows."""
         return ChunkLoss(loss, self.are_folded)(self.stored[which], self.targets[which])
 
-    def objective(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
-        """Mean loss of some of the rows."""
-        return self.mean_loss(loss, which)
+    objective = mean_loss
 
     def sampled(self, loss: Loss, max_rows: int) -> EmpiricalLoss:
         """Mean loss of at most ``max_rows`` rows, sampled independently of their values."""

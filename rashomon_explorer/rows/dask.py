@@ -40,12 +40,15 @@ def _lengths_of_frame(data: Any) -> tuple[int, ...] | None:
     if parts is None or not hasattr(type(data), "expr"):
         return None
     elemwise, lengths_of, _ = parts
-    if not all(isinstance(node, elemwise) or _states_lengths(node) for node in _frames(data.expr)):
+    for node in _frames(data.expr):
+        # For a subset of a file's partitions, Dask's lengths and its reads differ in order.
+        stated = hasattr(node, "_get_lengths") and not getattr(node, "_filtered", False)
+        if not stated and not isinstance(node, elemwise):
+            return None
+    lengths = lengths_of(data.expr).simplify()
+    if type(lengths).__name__ != "Literal" or len(lengths.value) != data.npartitions:
         return None
-    stated = lengths_of(data.expr).simplify()
-    if type(stated).__name__ != "Literal" or len(stated.value) != data.npartitions:
-        return None
-    return tuple(map(int, stated.value))
+    return tuple(map(int, lengths.value))
 
 
 def n_partitions(data: Any) -> int | None:
@@ -88,11 +91,6 @@ def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
 def _frames(expr: Any) -> Iterator[Any]:
     """Nodes of an expression that represent partitions: all but literals and delayed values."""
     return (node for node in expr.walk() if type(node).__name__ not in ("Literal", "_DelayedExpr"))
-
-
-def _states_lengths(node: Any) -> bool:
-    # For a subset of a file's partitions, Dask's lengths and its reads differ in order.
-    return hasattr(node, "_get_lengths") and not getattr(node, "_filtered", False)
 
 
 def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive, check_share
 from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
 
@@ -121,9 +122,9 @@ class LogisticRisk(ScoreRisk):
         longest = (models**2).sum(axis=-2).max(initial=0.0)
         return self.function.within(self.table.longest * float(np.sqrt(longest)))
 
-    def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
+    def value_and_gradient(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
         if models.shape[-1] <= _FEW:
-            return super()._value_and_gradient(models)
+            return super().value_and_gradient(models)
         function, table = self._function(models), self.table
 
         def batch(part: slice) -> tuple[Any, Any]:
@@ -133,7 +134,7 @@ class LogisticRisk(ScoreRisk):
         total, away = table.total(batch, models)
         return total / self.n, (table.sum[:, None] - away) / self.n
 
-    def _gradient(self, models: Any) -> Any:
+    def gradient(self, models: FloatArray) -> FloatArray:
         """Return the gradient of :meth:`value_and_gradient`, without the logarithms."""
         function, table = self._function(models), self.table
         few = models.shape[-1] <= _FEW

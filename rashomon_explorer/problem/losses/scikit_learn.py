@@ -129,13 +129,13 @@ class WeightedRisk(ScoreRisk):
 
         return self.table.mean_outer(curvature, theta)
 
-    def _value(self, models: Any) -> Any:
+    def value(self, models: FloatArray) -> FloatArray:
         def batch(part: slice) -> tuple[Any]:
             return (self.weights[part] @ self.function.value(self._scores(models, part)),)
 
         return self.table.total(batch, models)[0] / self.n
 
-    def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
+    def value_and_gradient(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
         def batch(part: slice) -> tuple[Any, Any]:
             scores, weights = self._scores(models, part), self.weights[part]
             slopes = weights[:, None] * self.function.slope(scores)

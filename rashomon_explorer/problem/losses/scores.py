@@ -69,17 +69,6 @@ class ScoreRisk:
     def rows(self) -> NDArray[Any]:
         return np.asarray(self.table.rows)
 
-    def value(self, theta: FloatArray) -> FloatArray:
-        return self._value(np.asarray(theta, dtype=float))
-
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        value, gradient = self._value_and_gradient(np.asarray(theta, dtype=float))
-        return value, gradient
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """Gradient (p, K) only, without the values."""
-        return self._gradient(np.asarray(theta, dtype=float))
-
     def expansion(self, theta: FloatArray, moves: FloatArray) -> tuple[FloatArray, ...]:
         """Mean loss at models (p, K), its two derivatives along moves (p, K), largest |z·move|."""
         function, widest = self._function(theta), list[FloatArray]()
@@ -112,7 +101,7 @@ class ScoreRisk:
         """Scores z_i·θ + offset_i (n,) of one model (p,)."""
         return np.asarray(self._scores(theta[:, None], ALL_ROWS)[:, 0])
 
-    def _value(self, models: Any) -> Any:
+    def value(self, models: FloatArray) -> FloatArray:
         function, table = self._function(models), self.table
 
         def batch(part: slice) -> tuple[Any]:
@@ -120,7 +109,7 @@ class ScoreRisk:
 
         return table.total(batch, models)[0] / self.n
 
-    def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
+    def value_and_gradient(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
         function = self._function(models)
 
         def batch(part: slice) -> tuple[Any, Any]:
@@ -130,7 +119,8 @@ class ScoreRisk:
         total, gradient = self.table.total(batch, models)
         return total / self.n, gradient / self.n
 
-    def _gradient(self, models: Any) -> Any:
+    def gradient(self, models: FloatArray) -> FloatArray:
+        """Gradient (p, K) only, without the values."""
         function, table = self._function(models), self.table
 
         def batch(part: slice) -> tuple[Any]:

@@ -123,13 +123,6 @@ class SoftmaxRisk:
     def rows(self) -> FloatArray:
         return np.asarray(self.table.rows)
 
-    def value(self, theta: FloatArray) -> FloatArray:
-        return self._value(np.asarray(theta, dtype=float))
-
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        value, gradient = self._value_and_gradient(np.asarray(theta, dtype=float))
-        return value, gradient
-
     def hessian(self, theta: FloatArray) -> FloatArray:
         return self.weighted_hessian(theta, np.ones(self.n)) / self.n
 
@@ -159,11 +152,10 @@ class SoftmaxRisk:
         """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,)."""
         return self._shares(theta[:, None], ALL_ROWS)[0][:, :, 0]
 
-    def _value(self, theta: Any) -> Any:
+    def value(self, theta: FloatArray) -> FloatArray:
         return self.table.total(lambda part: (self._losses(theta, part)[0],), theta)[0] / self.n
 
-    def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
-
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         def batch(part: slice) -> tuple[Any, Any]:
             total, residual = self._losses(theta, part)
             return total, np.reshape(self.table.pull(residual, part), (self.p, -1))

@@ -400,7 +400,10 @@ class ClippedSlopeBound(smooth.ExcessBound):
                 largest = min(largest, fourth.supremum())
             top = float(np.linalg.eigvalsh(dropped)[-1]) * _ROUNDING
             parts.append(ClippedSlopeTerm(dropped, fourth, max(top, 0.0), largest))
-        return cls(_useful(parts))
+        # The others only add computing time.
+        radius = 10.0 ** np.linspace(-4, 3, 141)
+        largest_somewhere = np.unique(np.argmax([part.radial(radius) for part in parts], axis=0))
+        return cls(tuple(parts[k] for k in largest_somewhere))
 
     def radial(self, radius: FloatArray) -> FloatArray:
         radius = np.asarray(radius, dtype=float)
@@ -443,13 +446,6 @@ def _tails(
         gram = moments.gram + tails[-1].gram if tails else moments.gram
         tails.append(smooth.FourthMoment(gram, moments.p))
     return tails[::-1]
-
-
-def _useful(parts: list[ClippedSlopeTerm]) -> tuple[ClippedSlopeTerm, ...]:
-    """Terms that are the largest somewhere; the others only add computing time."""
-    radius = 10.0 ** np.linspace(-4, 3, 141)
-    best = np.argmax([part.radial(radius) for part in parts], axis=0)
-    return tuple(parts[k] for k in np.unique(best))
 
 
 def _bent(

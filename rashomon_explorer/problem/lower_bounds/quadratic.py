@@ -189,10 +189,6 @@ def _clipped_slope(risk: ClippedSlopeRisk, where: Where) -> Bowl:
     return _mean_bowl(risk.rows, risk.offsets[:, 0], under, where)
 
 
-def _squared(risk: SquaredRisk, where: Where) -> Bowl:
-    return Bowl(risk.energy / 2, -risk.moment, risk.gram)
-
-
 def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
     """Second-order model at the mean with less curvature: f'' falls at most by e^{−kt} on a ray."""
     rows, classes = risk.rows, risk.classes
@@ -213,7 +209,7 @@ def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
 BOWLS: dict[type, Callable[[Any, Where], Bowl]] = {
     LogisticRisk: _bowl_logistic,
     SoftmaxRisk: _softmax,
-    SquaredRisk: _squared,
+    SquaredRisk: lambda risk, where: Bowl(risk.energy / 2, -risk.moment, risk.gram),
     ClippedSlopeRisk: _clipped_slope,
 }
 
