@@ -200,7 +200,9 @@ class DaskWorkers:
                     "same path"
                 ) from error
             except Exception as error:
-                if self._running and not isinstance(error, _connection_errors()):
+                # A scheduler that has just lost a worker may raise its address as a KeyError.
+                names_worker = isinstance(error, KeyError) and "://" in str(error)
+                if self._running and not (names_worker or isinstance(error, _connection_errors())):
                     raise
                 self._sent = None  # the rows may have been on a lost worker
                 if trial == _TRIES or not self._has_worker(watch):

@@ -147,6 +147,22 @@ def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
     assert left == [0]
 
 
+def test_a_key_error_of_an_address_is_a_lost_worker_and_any_other_is_an_error(threads, monkeypatch):
+    gather, raised = threads.gather, [KeyError("inproc://gone/1")]
+
+    def lose(*given, **named):
+        if raised:
+            raise raised.pop()
+        return gather(*given, **named)
+
+    monkeypatch.setattr(threads, "gather", lose)
+    table = chunk_rows(X[:20_000], Y[:20_000], executor=threads)
+    assert table.reduce(counted) == (20_000,)
+    raised.append(KeyError("income"))
+    with pytest.raises(KeyError, match="income"):
+        table.reduce(counted)
+
+
 @pytest.mark.parametrize("sent", [True, False])
 def test_work_for_which_nobody_comes_ends_in_words(sent, tmp_path, monkeypatch):
     """Dask waits for ever: for somebody to send rows to, and for somebody to work on files."""
