@@ -26,7 +26,6 @@ from rashomon_explorer.rows.source import (
     WithColumns,
     with_names,
 )
-from rashomon_explorer.rows.steps import encoder_step
 from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
 
 if TYPE_CHECKING:
@@ -113,6 +112,9 @@ class ChunkedRows:
         encoder : TableEncoder, or another fitted transformer of scikit-learn
             It must map each row by itself.
         """
+        # Local import: measures of arrays load this module, and no encoder.
+        from rashomon_explorer.rows.steps import encoder_step
+
         return self.then(encoder_step(encoder, self.source.names))
 
     def with_targets(self, **columns: ArrayLike) -> ChunkedRows:

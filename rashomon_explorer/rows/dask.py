@@ -11,13 +11,7 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_from_library
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.rows.source import (
-    FeaturesAndTargets,
-    Piece,
-    RowSource,
-    check_column,
-    parts_of_rows,
-)
+from rashomon_explorer.rows import source
 
 PLANNING = Lock()
 """Lock for Dask's planning: with Python 3.11, two threads that optimise DataFrames may deadlock
@@ -105,7 +99,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DaskRows(FeaturesAndTargets):
+class DaskRows(source.FeaturesAndTargets):
     """Partitions of a Dask collection, each computed when it is needed."""
 
     stated_lengths: tuple[int, ...] | None = None
@@ -151,7 +145,7 @@ class DaskRows(FeaturesAndTargets):
         columns = getattr(self.X, "columns", None)
         return None if columns is None else [str(name) for name in columns]
 
-    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+    def pieces(self, low: int, high: int) -> Iterator[source.Piece]:
         both = [data for data in (self.X, self.y) if data is not None]
         for data in both:
             if isinstance(data, list):
@@ -163,7 +157,7 @@ class DaskRows(FeaturesAndTargets):
                     f"there are {count} partitions, expected {len(self.lengths)}: one for each "
                     "length"
                 )
-        parts, at = parts_of_rows(self.lengths, low, high)
+        parts, at = source.parts_of_rows(self.lengths, low, high)
         for number, length in enumerate(self.lengths[parts], start=parts.start):
             if length:
                 X, *rest = _computed(both, number)
@@ -178,8 +172,8 @@ class DaskRows(FeaturesAndTargets):
                 yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), np.asarray(y)[part]
             at += length
 
-    def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        part, first = parts_of_rows(self.lengths, low, high)
+    def part(self, low: int, high: int) -> tuple[source.RowSource, int]:
+        part, first = source.parts_of_rows(self.lengths, low, high)
         with PLANNING:
             X, y = (data if data is None else _partition(data, part) for data in (self.X, self.y))
         return DaskRows(X, y, self.lengths[part], span=(low, high)), first
@@ -194,17 +188,17 @@ class DaskRows(FeaturesAndTargets):
         """Return a delayed source of the partitions that contain rows low to high."""
         from dask import delayed
 
-        part, (X, y) = parts_of_rows(self.lengths, low, high)[0], self._delayed
+        part, (X, y) = source.parts_of_rows(self.lengths, low, high)[0], self._delayed
         return delayed(DaskRows, pure=False)(X[part], y and y[part], self.lengths[part])
 
     def locate(self, row: int) -> str:
-        part, first = parts_of_rows(self.lengths, row, row + 1)
+        part, first = source.parts_of_rows(self.lengths, row, row + 1)
         return f"partition {part.start}, row {row - first} of it (row {row} of all)"
 
-    def select_column(self, column: str) -> RowSource:
+    def select_column(self, column: str) -> source.RowSource:
         if self.names is None:
             return super().select_column(column)
-        return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
+        return DaskRows(self.X[[source.check_column(column, self.names)]], None, self.lengths)
 
 
 def is_dask(data: Any) -> bool:

@@ -13,13 +13,7 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_parquet_dataset
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows.source import (
-    Piece,
-    RowSource,
-    SelectedColumns,
-    check_column,
-    parts_of_rows,
-)
+from rashomon_explorer.rows import source
 
 Value = int | str | None
 """Value of a partition column: a whole number, text, or missing."""
@@ -139,7 +133,7 @@ class RowGroup:
 
 
 @dataclass(frozen=True, repr=False)
-class ParquetRows(SelectedColumns):
+class ParquetRows(source.SelectedColumns):
     """Rows of Parquet files, in the order of their names or of a list."""
 
     groups: tuple[RowGroup, ...]
@@ -197,10 +191,10 @@ class ParquetRows(SelectedColumns):
         return tuple(name for name in self.columns if name in text)
 
     def part(self, low: int, high: int) -> tuple[Self, int]:
-        part, first = parts_of_rows([group.rows for group in self.groups], low, high)
+        part, first = source.parts_of_rows([group.rows for group in self.groups], low, high)
         return replace(self, groups=self.groups[part]), first
 
-    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+    def pieces(self, low: int, high: int) -> Iterator[source.Piece]:
         """Yield rows low to high; of a split row group, earlier rows are read and dropped."""
         part, at = self.part(low, high)
         for path, groups in groupby(part.groups, key=attrgetter("path")):
@@ -258,14 +252,14 @@ class ParquetRows(SelectedColumns):
 
     def select_column(self, column: str) -> "ParquetRows":
         named = [name for name, _ in self.partitions]
-        columns = (check_column(column, [*self.stored, *named]),)
+        columns = (source.check_column(column, [*self.stored, *named]),)
         return replace(self, columns=columns, target=None, tabular=True)
 
     @property
     def _read(self) -> tuple[str, ...]:
         return self.columns if self.target is None else (*self.columns, self.target)
 
-    def _piece(self, batch: Any) -> Piece:
+    def _piece(self, batch: Any) -> source.Piece:
         if self.target is None:
             targets = np.zeros(len(batch))
         else:
@@ -284,7 +278,7 @@ _LAYOUT = (
 )
 
 
-class UnopenedParquet(RowSource):
+class UnopenedParquet(source.RowSource):
     """Parquet files whose names and footers, which records may shape, are read at first use."""
 
     def __init__(self, paths: Any, target: str | None, columns: Sequence[str] | None) -> None:
@@ -317,16 +311,16 @@ class UnopenedParquet(RowSource):
     def text_partitions(self) -> tuple[str, ...]:
         return self.opened.text_partitions
 
-    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+    def part(self, low: int, high: int) -> tuple[source.RowSource, int]:
         return self.opened.part(low, high)
 
-    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+    def pieces(self, low: int, high: int) -> Iterator[source.Piece]:
         return self.opened.pieces(low, high)
 
     def locate(self, row: int) -> str:
         return self.opened.locate(row)
 
-    def select_column(self, column: str) -> RowSource:
+    def select_column(self, column: str) -> source.RowSource:
         return self.opened.select_column(column)
 
 

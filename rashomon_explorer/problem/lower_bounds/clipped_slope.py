@@ -246,18 +246,15 @@ def _best_contacts() -> tuple[FloatArray, FloatArray]:
     for _ in range(_ZOOMS):
         log_x = centre[0][:, None, None] + span * shift[:, None]
         log_y = centre[1][:, None, None] + span * shift
-        loss = _mean_loss(np.exp(log_x), np.exp(log_y), _PLACES[:, None, None])
+        x, y, mean = np.exp(log_x), np.exp(log_y), _PLACES[:, None, None]
+        a, b = mean - x, mean - y
+        # Mean of (z − x)²(z − y)²/(2(√x + √y)⁴) for z normal around the mean.
+        product_mean = 3 + a**2 + 4 * a * b + b**2 + (a * b) ** 2
+        loss = product_mean / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4)
         best = loss.reshape(len(_PLACES), -1).argmin(axis=1)
         centre = centre + span * np.array([shift[best // _SIDE], shift[best % _SIDE]])
         span /= 3
     return np.exp(centre[0]), np.exp(centre[1])
-
-
-def _mean_loss(x: FloatArray, y: FloatArray, mean: FloatArray) -> FloatArray:
-    """Mean of (z − x)²(z − y)²/(2(√x + √y)⁴) for z normal around ``mean``."""
-    a, b = mean - x, mean - y
-    product_mean = 3 + a**2 + 4 * a * b + b**2 + (a * b) ** 2
-    return np.asarray(product_mean / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4))
 
 
 _LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has scale 0
@@ -312,21 +309,17 @@ def minorant(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArra
     for smoothing in _WIDER * shape.smoothing:
         wider = replace(shape, smoothing=smoothing)
         moved = a + (smoothing - shape.smoothing) * middle
-        bound = _same_zone(wider, moved, scale)
+        entered = half_square_minorant((moved - wider.low * smoothing) / scale)
+        left = half_square_minorant((wider.high * smoothing - moved) / scale)
+        bound = entered + left * _MIRROR
+        bound[2] -= 0.5
+        bound = bound * scale ** (2.0 - np.arange(5.0)[:, None]) / smoothing
         bound[0] += wider.value(moved) - (smoothing - shape.smoothing) / 2 * middle**2 - value
         bound[1] += wider.slope(moved) - slope
         mean = bound[0] + bound[2] * scale**2 + 3 * bound[4] * scale**4
         better = mean > best_mean
         best[:, better], best_mean[better] = bound[:, better], mean[better]
     return best
-
-
-def _same_zone(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
-    entered = half_square_minorant((a - shape.low * shape.smoothing) / scale)
-    left = half_square_minorant((shape.high * shape.smoothing - a) / scale)
-    bound = entered + left * _MIRROR
-    bound[2] -= 0.5
-    return np.asarray(bound * scale ** (2.0 - np.arange(5.0)[:, None]) / shape.smoothing)
 
 
 def blurred_slope(

@@ -168,14 +168,9 @@ class ThirdMoment:
         identity = outer_squares(np.eye(p)).sum(axis=1)
         line = 3 / (p + 2) * (self.unfolded.T @ identity)
         # The unfolding of m·v‖v‖² is (I mᵀ + the symmetric part of the others)/3.
-        paired = np.array([_paired(line, unit) for unit in np.eye(p)]).T
+        plus, minus = (outer_squares(line[:, None] + unit) for unit in (np.eye(p), -np.eye(p)))
+        paired = (plus - minus) / 4  # the symmetric part of each m·eᵀ, in coordinates
         return line, ThirdMoment(self.unfolded - (np.outer(identity, line) + 2 * paired) / 3)
-
-
-def _paired(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Coordinates (q,) of the symmetric part of the matrix ``one otherᵀ``."""
-    plus, minus = outer_squares(np.column_stack([left + right, left - right])).T
-    return np.asarray((plus - minus) / 4)
 
 
 def outer_squares(points: FloatArray) -> FloatArray:
