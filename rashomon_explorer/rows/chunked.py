@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils import memory_limits
@@ -27,9 +28,6 @@ from rashomon_explorer.rows.source import (
     with_names,
 )
 from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BLOCK_ROWS = 2**14
 """Rows of every chunk but the last, for pieces of any size: a few megabytes."""
@@ -440,11 +438,8 @@ def keep_chunks(
 
 def read_column(table: ChunkedRows, name: str) -> pd.Series:
     """Read one column of a table by name; needs a few bytes of memory per row."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
     parts = table.raw(table.source.select_column(name)).reduce(_coded, merge=reduction.append_parts)
-    return pd.Series(union_categoricals(list(parts), sort_categories=True), name=name)
+    return pd.Series(pd.api.types.union_categoricals(list(parts), sort_categories=True), name=name)
 
 
 def read_targets(table: ChunkedRows) -> NDArray[Any]:
@@ -466,8 +461,6 @@ def _on_rows(
 
 
 def _coded(rows: Any, targets: Any) -> tuple[Any, ...]:
-    import pandas as pd
-
     return (pd.Categorical(rows.iloc[:, 0]),)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread, pause
@@ -269,6 +270,4 @@ def concatenate_pieces(pieces: list[Piece]) -> Piece:
     together = np.concatenate([np.asarray(part) for part in targets])
     if not hasattr(rows[0], "iloc"):
         return np.concatenate(rows), together
-    import pandas as pd
-
     return pd.concat(rows, ignore_index=True), together

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
@@ -284,8 +285,6 @@ def with_names(rows: Any, names: Sequence[str] | None) -> Any:
     """Rows with column names, if there are any."""
     if names is None or hasattr(rows, "iloc"):
         return rows
-    import pandas as pd
-
     return pd.DataFrame(rows, columns=list(names))
 
 

@@ -238,17 +238,6 @@ def test_a_row_group_larger_than_left_text_is_fitted(kind, tmp_path):
         assert "or more, or take fewer columns" in told["control"]
 
 
-@_needs_limits
-@pytest.mark.law
-def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path):
-    pytest.importorskip("pyarrow")
-    folder = tmp_path / "rows"
-    folder.mkdir()
-    for part in range(5):
-        _simulated(folder / f"part-{part}.parquet", 1_000_000, part)  # 840 MB
-    assert _in_a_process("RLIMIT_AS", folder, 250)["states"] == ["committed"]
-
-
 def test_a_thread_that_cannot_be_started_is_a_lack_of_memory(tmp_path, monkeypatch):
     """Arrow has no error of its own for it: the pass is tried again with one thread."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

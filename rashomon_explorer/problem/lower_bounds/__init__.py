@@ -13,17 +13,12 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, loss_kind
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.problem.losses.squared import SquaredRisk
+from rashomon_explorer.problem.lower_bounds import smooth
 from rashomon_explorer.problem.lower_bounds.clipped_slope import clipped_slope_bound
-from rashomon_explorer.problem.lower_bounds.smooth import (
-    SUMS,
-    ExcessBound,
-    QuadraticBound,
-    bound_of_sums,
-)
 
-ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
-    **dict.fromkeys(SUMS, bound_of_sums),
-    SquaredRisk: lambda risk, theta, whiten: QuadraticBound(),  # exact around every model
+ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], smooth.ExcessBound]] = {
+    **dict.fromkeys(smooth.SUMS, smooth.bound_of_sums),
+    SquaredRisk: lambda risk, theta, whiten: smooth.QuadraticBound(),  # exact around every model
     ClippedSlopeRisk: clipped_slope_bound,
 }
 
@@ -38,10 +33,10 @@ def has_envelope(risk: EmpiricalLoss) -> bool:
     >>> has_envelope(get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0])))
     True
     """
-    return loss_kind(risk) in (SUMS if isinstance(risk, ChunkedRisk) else ENVELOPES)
+    return loss_kind(risk) in (smooth.SUMS if isinstance(risk, ChunkedRisk) else ENVELOPES)
 
 
-def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
+def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> smooth.ExcessBound:
     """Certified lower bound of the excess of a mean loss around a model.
 
     Parameters
