@@ -1,6 +1,6 @@
 """Trees as text, DOT, nested dicts and scikit-learn's."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def _append_nodes(
         return 0
     nodes.append((0, 0, 0, 0.0))
     values.append([0.0] * n_classes)
-    low, high, threshold = _SIDES.get(tree.relation, _raise_unsupported)(tree)
+    low, high, threshold = _sides(tree)
     left = len(nodes)
     depth = _append_nodes(low, nodes, values, n_classes)
     right = len(nodes)
@@ -121,34 +121,21 @@ def _append_nodes(
     return depth + 1
 
 
-Sides = tuple[Node, Node, float]
-"""Children for values up to the threshold and above it, and the threshold."""
-
-
-def _truth(split: Split) -> Sides:
-    if not split.is_binary:
-        return _raise_unsupported(split)
-    return split.if_false, split.if_true, 0.5
-
-
-def _raise_unsupported(split: Split) -> Sides:
-    raise TypeError(
-        f"scikit-learn's trees compare with thresholds, but this tree asks whether column "
-        f"{split.feature} {split.relation} {split.reference:g}"
-    )
-
-
-def _below(reference: float) -> float:
-    return float(np.nextafter(np.float32(reference), np.float32(-np.inf)))
-
-
-_SIDES: dict[str, Callable[[Split], Sides]] = {
-    "==": _truth,
-    ">": lambda split: (split.if_false, split.if_true, split.reference),
-    "<=": lambda split: (split.if_true, split.if_false, split.reference),
-    ">=": lambda split: (split.if_false, split.if_true, _below(split.reference)),
-    "<": lambda split: (split.if_true, split.if_false, _below(split.reference)),
-}
+def _sides(split: Split) -> tuple[Node, Node, float]:
+    """Children for values up to a threshold and above it, and the threshold."""
+    if split.is_binary:
+        return split.if_false, split.if_true, 0.5
+    if split.relation in ("==", "!="):
+        raise TypeError(
+            f"scikit-learn's trees compare with thresholds, but this tree asks whether column "
+            f"{split.feature} {split.relation} {split.reference:g}"
+        )
+    threshold = split.reference
+    if split.relation in (">=", "<"):
+        threshold = float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
+    if split.relation in (">", ">="):
+        return split.if_false, split.if_true, threshold
+    return split.if_true, split.if_false, threshold
 
 
 def _lines(
