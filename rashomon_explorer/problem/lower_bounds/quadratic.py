@@ -59,7 +59,11 @@ def under_clipped_slope(
     shape: ClippedSlope, low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
 ) -> Parabolas:
     """Parabolas below a function of clipped slope on low ≤ v ≤ high, of nearly maximal mean."""
-    first, last = _slopes_between(shape, low, high)
+    if shape.smoothing > 0:
+        first, last = shape.slope(low), shape.slope(high)
+    else:  # at a kink, both ends of the jump
+        first = np.where(low <= 0, shape.low, shape.high)
+        last = np.where(high >= 0, shape.high, shape.low)
     slopes = [first + share * (last - first) for share in _SHARES]
     return _best((_clipped(shape, slope, low, high) for slope in slopes), middle, spread)
 
@@ -88,16 +92,6 @@ def _logistic(contact: FloatArray, ends: list[tuple[FloatArray, FloatArray]]) ->
         # |f'''| ≤ f'': a bend of f''(a)·2(e^{−d} + d − 1)/d² ≥ f''(a)(1 − d/3) remains at d.
         bend = np.minimum(bend, np.where(near, here * (1 - np.abs(away) / 3), secant))
     return Parabolas(contact, value, slope, np.maximum(bend, 0.0))
-
-
-def _slopes_between(
-    shape: ClippedSlope, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Least and largest slope (n,) on the interval; at a kink, both ends of the jump."""
-    if shape.smoothing > 0:
-        return shape.slope(low), shape.slope(high)
-    first = np.where(low <= 0, shape.low, shape.high)
-    return first, np.where(high >= 0, shape.high, shape.low)
 
 
 def _clipped(

@@ -226,7 +226,12 @@ class LogisticBound(ExcessBound):
 
     def radial(self, radius: FloatArray) -> FloatArray:
         radius = np.asarray(radius, dtype=float)
-        bounds = [self._by_lever(radius), _polynomial(radius, -self.cubic / 6, 0.0)]
+        t = self.lever * radius
+        safe = np.maximum(t, _SERIES_BELOW)
+        # An alternating series cut after a negative term is a lower bound; the closed form cancels.
+        series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
+        ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
+        bounds = [radius**2 * ratio, _polynomial(radius, -self.cubic / 6, 0.0)]
         if self.fourth is not None:
             quartic = _QUARTIC * self.largest_fourth
             bounds.append(_polynomial(radius, -self.largest_third / 6, quartic))
@@ -241,14 +246,6 @@ class LogisticBound(ExcessBound):
         # The sum of n signed terms has rounding errors: subtract more than their bound.
         cubic -= 1e-12 * (1 + self.largest_third)
         return _polynomial(radius, cubic, _QUARTIC * self.fourth.at(unit, squares))
-
-    def _by_lever(self, radius: FloatArray) -> FloatArray:
-        t = self.lever * radius
-        safe = np.maximum(t, _SERIES_BELOW)
-        # An alternating series cut after a negative term is a lower bound; the closed form cancels.
-        series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
-        ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
-        return np.asarray(radius**2 * ratio)
 
 
 def _logistic_sums(
