@@ -121,7 +121,7 @@ def _check_draws(mechanism: Mechanism, request: Request, plan: Plan) -> None:
     assert np.array_equal(first, draws(0)), f"a seed does not repeat the draws of {name}"
     constant = (
         f"{_SEEDS} seeds give the same draws of {name}: it ignores the generator, or one outcome "
-        f"is all but certain at ε = {request.epsilon:g}, then pass a smaller epsilon"
+        f"is all but certain at ε = {rounded_up(request.epsilon)}, then pass a smaller epsilon"
     )
     assert any(not np.array_equal(first, draws(seed)) for seed in range(1, _SEEDS)), constant
     longest = float(np.linalg.norm(first, axis=1).max())
