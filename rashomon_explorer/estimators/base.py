@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from html import escape
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -23,9 +22,8 @@ from typing import (
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state, estimator_html_repr
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer import exceptions
@@ -528,40 +526,17 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return scikit-learn's representation, and a line about the fit once it is fitted."""
         settings = str(super().__repr__(N_CHAR_MAX))
-        fitted = self._fitted_line()
-        return f"{settings}\n# {fitted}" if fitted else settings
-
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        """Return a function for scikit-learn's diagram, if diagrams are enabled."""
-        if get_config()["display"] != "diagram":
-            raise AttributeError('_repr_html_ needs display="diagram" in scikit-learn\'s settings')
-        return self._diagram
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """Return the text representation, and the diagram if diagrams are enabled."""
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._diagram()
-        return bundle
-
-    def _diagram(self) -> str:
-        diagram = str(estimator_html_repr(self))
-        fitted = self._fitted_line()
-        return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
-
-    def _fitted_line(self) -> str:
         if not hasattr(self, "plan_"):
-            return ""
+            return settings
         what, *bounds = self._fit_summary()
         guarantee = self.guarantee_
         if not guarantee.holds:
-            return f"fitted: {what}, no guarantee"
+            return f"{settings}\n# fitted: {what}, no guarantee"
         facts = [what, *bounds, requested_text(guarantee) or guarantee_text(guarantee)]
         seed = ", drawn with a known seed: not private" if guarantee.seeded else ""
         if any(line.startswith(f"{ONE_BY_ONE}, also by") for line in guarantee.assumptions):
             seed += ", only if the pipeline's earlier steps do not learn from rows"
-        return f"fitted: {', '.join(facts)}{seed}"
+        return f"{settings}\n# fitted: {', '.join(facts)}{seed}"
 
     def _fit_summary(self) -> list[str]:
         """Return what was fitted and its bounds."""

@@ -1,7 +1,6 @@
 """Progress and Stop through scikit-learn's callbacks."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,14 +55,13 @@ class Refusing(Exact):
             yield empty if number == 0 else Batch(batch.theta[:, :2], batch.losses[:2], 2)
 
 
-@pytest.fixture(params=[RashomonClassifier, partial(RashomonRegressor, target_bounds=(-1, 1))])
-def make(request, X, labels):
-    """Fit either estimator with a callback."""
-    classes = {"classes": (0, 1)} if request.param is RashomonClassifier else {}
+@pytest.fixture
+def make(X, labels):
+    """Fit an estimator with a callback."""
 
     def fit(watcher=None, **settings):
-        known = {"epsilon": 20.0, "n_draws": 4, "random_state": 0, **classes, **settings}
-        model = request.param(**known)
+        known = {"epsilon": 20.0, "n_draws": 4, "random_state": 0, "classes": (0, 1)}
+        model = RashomonClassifier(**{**known, **settings})
         return (model if watcher is None else model.set_callbacks(watcher)).fit(X, labels)
 
     return fit

@@ -26,9 +26,6 @@ INFINITE = np.where(np.isnan(NAN), np.inf, NAN)
 TEXT = FRAME.astype(object).assign(debt="HIV")
 MORE: dict[str, Callable[..., Any]] = {
     **ESTIMATORS,
-    "named mechanism": lambda **k: rx.RashomonClassifier(
-        **{"mechanism": "exact", "n_draws": 2, "classes": [0, 1], **k}
-    ),
     "curator only": lambda **k: rx.RashomonClassifier(
         **{"mechanism": "hit_and_run", "n_draws": 2, "classes": [0, 1], **k}
     ),

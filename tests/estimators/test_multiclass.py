@@ -57,11 +57,10 @@ def test_predictions_are_means_over_the_draws(fitted, rows, codes):
     assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, lambda c: c.astype(float) - 5, NAMES.take])
-def test_labels_are_names_only(fitted, rows, codes, kind):
-    model = RashomonClassifier(**EASY).fit(rows, kind(codes))
+def test_labels_are_names_only(fitted, rows, codes):
+    model = RashomonClassifier(**EASY).fit(rows, codes.astype(float) - 5)
     assert np.array_equal(model.rashomon_set_.coef, fitted.rashomon_set_.coef)
-    assert np.array_equal(model.predict(rows), kind(np.searchsorted(NAMES, fitted.predict(rows))))
+    assert np.array_equal(model.predict(rows), np.searchsorted(NAMES, fitted.predict(rows)) - 5)
 
 
 def test_the_plan_counts_a_model_for_each_class_but_one():

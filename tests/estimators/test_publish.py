@@ -51,7 +51,10 @@ def schema(loans):
     return proposed.confirm(*proposed.unconfirmed)
 
 
-@pytest.mark.parametrize(("family", "kind"), [("linear", ReleasedSet), ("trees", ReleasedTrees)])
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [("linear", ReleasedSet), pytest.param("trees", ReleasedTrees, marks=pytest.mark.law)],
+)
 def test_a_newcomer_publishes_one_model(loans, schema, family, kind, tmp_path):
     loans.to_csv(tmp_path / "loans.csv", index=False)
     schema.save(tmp_path / "loans.toml")

@@ -26,7 +26,6 @@ Check = Callable[..., None]
 
 ESTIMATORS = [
     rx.DPClassifier(),
-    rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
     rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1)),
@@ -34,6 +33,7 @@ ESTIMATORS = [
 ]
 OTHER_SETTINGS = [
     rx.DPRegressor(target_bounds=(-1, 1)),
+    rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),
     rx.DPClassifier(family="trees"),
     rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
