@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pandas import DataFrame, Index
 from scipy.special import expit, softmax
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -40,9 +41,7 @@ from rashomon_explorer.sets import PredictorSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.sets.models.written import as_sklearn, as_text
 from rashomon_explorer.sets.scores import linear_scores, released_schema
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from rashomon_explorer.sets.sklearn_models import one_model
 
 
 @with_parameters
@@ -124,8 +123,6 @@ class BaseOneModel(BaseDraws):
         if hasattr(self, "tree_"):
             (tree,), names = self.tree_.trees, self.tree_.feature_names
             return as_sklearn(tree, len(names), tuple(self.classes_.tolist()), names)
-        from rashomon_explorer.sets.sklearn_models import one_model
-
         theta = np.column_stack([np.atleast_2d(self.encoded_coef_), self.encoded_intercept_])
         theta = theta if self.scale_ is None else self.scale_.scaled(theta)
         classes = getattr(self, "classes_", None)
@@ -465,8 +462,6 @@ def plan_table(
     auc_low        0.46  0.67  0.69
     auc_high       0.79  0.91  0.93
     """
-    from pandas import DataFrame, Index
-
     rows: list[dict[str, float]] = []
     pairs: Sequence[tuple[expected_gain.Result, expected_gain.Result]] = ()
     for epsilon in sorted(epsilons):

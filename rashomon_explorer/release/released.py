@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer._utils.validation import check_inner_share
@@ -14,9 +16,6 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text, guarantee_text
 from rashomon_explorer.release import statistic as numbers
 from rashomon_explorer.sets.files import number, number_from_value
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,6 @@ class ReleasedAggregates:
             independently of the models; NaN if none is known), ``price_share`` of the query, and
             ``note``.
         """
-        import pandas as pd
-
         check_inner_share(confidence=confidence)
         rows = [
             _row(statistic, answer, confidence)
