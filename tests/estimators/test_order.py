@@ -194,7 +194,14 @@ def test_searches_charge_every_fit_of_every_worker_until_the_budget_ends(X, labe
     assert len(ledger.entries()) == 5
 
 
-@pytest.mark.parametrize(("loss", "standardize"), [("logistic", None), ("hinge", "private")])
+@pytest.mark.parametrize(
+    ("loss", "standardize"),
+    [
+        ("logistic", None),
+        ("logistic", "private"),
+        pytest.param("hinge", "private", marks=pytest.mark.law),
+    ],
+)
 def test_a_new_ledger_shows_no_more_than_the_epsilon_of_a_fit(loss, standardize, tmp_path):
     """Whatever the ledger's budget is, and by the mechanism that is taken without a ledger."""
     for budget in (0.5, 8.0):
