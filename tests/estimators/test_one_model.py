@@ -92,8 +92,7 @@ FRAME_SCHEMA = TableSchema(
 )
 
 
-@pytest.mark.parametrize("schema", [None, FRAME_SCHEMA])
-@pytest.mark.parametrize("charged", [False, True])
+@crossed({"schema": [FRAME_SCHEMA, None], "charged": [False, True]})
 def test_a_tree_is_that_of_a_set_with_one_draw(frame, schema, charged, ledger):
     known = {"epsilon": 2.0, "classes": [0, 1, 2], "schema": schema, "random_state": 3}
     known |= {"ledger": ledger} if charged else {}
@@ -156,10 +155,10 @@ def test_predictions_are_those_of_the_coefficients(X, labels, targets):
 
 
 def test_losses_of_margins_have_no_probabilities_and_are_binary(X):
-    fixed: dict[str, Any] = {"loss": "hinge", "radius": 4.0, "random_state": 0}
-    hinge = classifier(epsilon=10.0, mechanism="localised_gaussian", **fixed).fit(X, X[:, 0] > 0)
-    assert hinge.score(X, X[:, 0] > 0) > 0.6 and not hasattr(hinge, "predict_proba")
-    with pytest.raises(ValueError, match="Only binary classification is supported by loss='hinge'"):
+    fixed: dict[str, Any] = {"loss": "smoothed_hinge", "radius": 4.0, "random_state": 0}
+    made = classifier(epsilon=10.0, mechanism="output_perturbation", **fixed).fit(X, X[:, 0] > 0)
+    assert made.score(X, X[:, 0] > 0) > 0.6 and not hasattr(made, "predict_proba")
+    with pytest.raises(ValueError, match="Only binary classification is supported by loss='smooth"):
         DPClassifier(**fixed, classes=[0, 1, 2]).fit(X, np.digitize(X[:, 0], [-0.15, 0.15]))
 
 

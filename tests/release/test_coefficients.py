@@ -130,7 +130,7 @@ def test_the_standard_error_is_the_spread_of_the_noise(loss, start, mu, monkeypa
     X, y = _population(loss)
     models = _models(loss, _best(loss, X, y)[0] + [start, 0, 0, 0], radius=8.0)
     settings = {"queries": ["coefficients"], "mu": mu, "ledger": None}
-    found = [list(release(models, X, y, **settings, random_state=k)) for k in range(150)]
+    found = [list(release(models, X, y, **settings, random_state=k)) for k in range(90)]
     values = np.array([[one.value for one in each] for each in found])
     errors = np.array([[one.standard_error for one in each] for each in found])
     assert np.allclose(values.std(axis=0), errors.mean(axis=0), rtol=0.2)

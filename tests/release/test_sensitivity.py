@@ -151,7 +151,7 @@ def test_values_lie_in_their_ranges_and_pass_the_middle():
     """Half of a range would cut them off; only means over rows have an error from sampling."""
     models = models_of(n_draws=2)
     public = PublicShape(models, 2, True, True, CATEGORIES)
-    pairs = list(itertools.combinations(records_of(models), 2))[::6]
+    pairs = list(itertools.combinations(records_of(models), 2))[::14]
     tables = [Rows.read(public, *table_of(pair)) for pair in pairs]
     for query in _queries("logistic", 2):
         if isinstance(query, GroupGaps):
