@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 PACKAGE = Path(__file__).resolve().parents[2] / "rashomon_explorer"
 COMPAT = PACKAGE / "_utils" / "sklearn_compat.py"
 
-# Third parties are to define it.
-_OURS_TOO = {"_parameter_constraints"}
+# Third parties are to define the first; the others are IPython's.
+_OURS_TOO = {"_parameter_constraints", "_repr_html_", "_repr_mimebundle_"}
 _CALLBACKS = {"_skl_callbacks", "_init_callback_context", "_parent_callback_ctx"}
 _PRIVATE = {
     name for name in dir(BaseEstimator) if name.startswith("_") and not name.startswith("__")
