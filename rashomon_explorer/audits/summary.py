@@ -186,19 +186,18 @@ def findings(audit: Any) -> Lines:
     if audit.task == "classification":
         decided = audit.decided
         n, flips = len(decided), int(decided["flips"].sum())
-        qualifier = "" if audit.kind == "exact" else "at least "
-        words = "every good model" if audit.kind == "exact" else "every sampled model"
-        stay = int((decided["decided"] & ~decided["flips"]).sum())
-        stay = stay if audit.kind == "exact" else n - flips
+        words, qualifier, stay = "every sampled model", "at least ", n - flips
+        if audit.kind == "exact":
+            stay = int((decided["decided"] & ~decided["flips"]).sum())
+            words, qualifier = "every good model", ""
         settled.append(
             f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
         )
-        unseen = getattr(audit.answers, "own_flips", None)  # of the model fitted without them
-        arbitrary.append(
-            f"{qualifier}{flips:,} of {n:,} people ({percent(flips / n)}) get another label from "
-            "some good model"
-            + (f", {unseen:,} of them from this model fitted without them" if unseen else "")
-        )
+        text = f"{qualifier}{flips:,} of {n:,} people ({percent(flips / n)})"
+        text += " get another label from some good model"
+        if unseen := getattr(audit.answers, "own_flips", None):
+            text += f", {unseen:,} of them from this model fitted without them"
+        arbitrary.append(text)
     else:
         width = widths(audit)
         arbitrary.append(

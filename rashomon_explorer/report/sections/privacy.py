@@ -46,23 +46,19 @@ def privacy_release(material: Release) -> list[Block]:
     blocks = _guarantee(material.models, delta)
     if material.aggregates:
         every = [material.models.guarantee, *(value.guarantee for value in material.aggregates)]
-        blocks.insert(
-            1, _total_cost(adaptive_epsilon(every, delta, order=ledger_order(every)), delta)
+        total = adaptive_epsilon(every, delta, order=ledger_order(every))
+        text = (
+            f"Draws and aggregates together: ε = {rounded_up(total)} at δ = {number(delta)}, even "
+            "if the aggregates were chosen after the draws."
         )
+        if math.isinf(total):
+            text = (
+                "No finite ε is proved for draws and aggregates together at δ = "
+                f"{number(delta)}: the draws use all of δ. Each guarantee holds separately, as "
+                "stated."
+            )
+        blocks.insert(1, Words(text, "warning" if math.isinf(total) else ""))
     return blocks if material.ledger is None else [*blocks, _charges(material.ledger, public=True)]
-
-
-def _total_cost(total: float, delta: float) -> Words:
-    if math.isinf(total):
-        return Words(
-            f"No finite ε is proved for draws and aggregates together at δ = {number(delta)}: the "
-            "draws use all of δ. Each guarantee holds separately, as stated.",
-            "warning",
-        )
-    return Words(
-        f"Draws and aggregates together: ε = {rounded_up(total)} at δ = {number(delta)}, even if "
-        "the aggregates were chosen after the draws."
-    )
 
 
 def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
