@@ -15,7 +15,7 @@ from rashomon_explorer.explorer import family
 from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import streamed_table, tree_rows
+from rashomon_explorer.explorer.table_rows import table_rows, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.plots.registry import MeasureCache
@@ -138,10 +138,9 @@ class ExactAnswers:
         return self._find(("flip", position), find)
 
     def _make_problem(self) -> Any:
-        blocks = self._screen.chunks
-        if blocks is not None:
-            return set_problem(self.state.rashomon_set, blocks)
-        return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
+        chunks, screen = self._screen.chunks, self._screen
+        inputs = (screen.rows, screen.targets) if chunks is None else (chunks,)
+        return set_problem(self.state.rashomon_set, *inputs)
 
     @property
     def _sample_problem(self) -> Any:
@@ -198,7 +197,7 @@ class TreeAnswers:
     def _counted_people(self) -> trees.CountedTrees:
         """All trees counted on the rows in memory: of a chunked table, on its sample."""
         data = self.state.data
-        if streamed_table(data) is None:
+        if not table_rows(data).is_chunked:
             return self.counted
         estimator = family.tree_estimator(self.state, None)
         return self._find("counted people", lambda: estimator.counted(data.frame, data.y))
@@ -222,8 +221,7 @@ class TreeAnswers:
 
         def find() -> pd.DataFrame:
             losses = trees.least_losses(self.counted) - self.counted.least
-            if (stream := streamed_table(self.state.data)) is not None:
-                losses = losses[stream.sampled.positions]
+            losses = losses[table_rows(self.state.data).positions]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
             classes = np.array(self.state.data.classes, dtype=object)
@@ -306,8 +304,7 @@ class TreeAnswers:
     def flipping(self, person: int) -> PredictorSet:
         """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
-        stream = streamed_table(self.state.data)
-        row = person if stream is None else int(stream.sampled.positions[person])
+        row = int(table_rows(self.state.data).positions[person])
         return self._as_predictor_set(trees.best_tree_predicting(self.counted, row, code))
 
     def asking(self, question: str) -> PredictorSet:
@@ -323,11 +320,8 @@ class TreeAnswers:
         )
 
     def _count(self) -> trees.CountedTrees:
-        data, stream = self.state.data, streamed_table(self.state.data)
-        if stream is not None:
-            stream.encoded()  # raises an error that names the first invalid row
-        rows = (data.frame, data.y) if stream is None else (stream.labelled,)
-        counted = family.tree_estimator(self.state, None).counted(*rows)
+        inputs = table_rows(self.state.data).tree_inputs
+        counted = family.tree_estimator(self.state, None).counted(*inputs)
         release_freed_memory()  # counting takes several times the memory of its result
         return counted
 

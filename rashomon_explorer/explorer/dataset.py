@@ -22,9 +22,9 @@ from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_bound
 from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection, WhatIf
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
-from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
 from rashomon_explorer.explorer.table_editor import OWN_SOURCE
 from rashomon_explorer.explorer.table_files import save_schema
+from rashomon_explorer.explorer.table_rows import encoded, scaled, table_rows, table_shape
 from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots.text import plural
@@ -150,9 +150,9 @@ class DatasetController(ModelInputs):
         state = self.state
         encoder, rows = encoded(data)
         default_path = ledger_path(self.home, data.name)
-        in_blocks = streamed_table(data) is not None
+        is_chunked = table_rows(data).is_chunked
         tables = (lambda: data.X, lambda: rows, lambda: scaled(data))
-        other_ledgers = () if in_blocks else other_charged_ledgers(default_path, *tables)
+        other_ledgers = () if is_chunked else other_charged_ledgers(default_path, *tables)
         try:
             account = self._account_for(default_path, other_ledgers)
         except LedgerError:
@@ -188,18 +188,18 @@ class DatasetController(ModelInputs):
             f"{description} schema. No draw has read it, and moving a slider costs no privacy."
         )
         release_freed_memory()
-        if in_blocks and not data.bounds_learnt:
+        if is_chunked and not data.bounds_learnt:
             self._recognise(data, account.path)
 
     def _recognise(self, data: Bunch, path: Path) -> None:
         """Hash all rows in the background, and warn of other ledgers they were charged to."""
-        stream = data.chunked
+        table = data.chunked
 
         def show(other_ledgers: tuple[str, ...]) -> None:
             if self.state.data is data:
                 self.state.same_rows = same_rows(other_ledgers, path.name)
 
-        self._comparison.start(lambda: other_charged_ledgers(path, stream.hashes), show)
+        self._comparison.start(lambda: other_charged_ledgers(path, table.hashes), show)
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from rashomon_explorer.explorer.dataset import note_table
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourites
-from rashomon_explorer.explorer.streamed_table import clipped_share
+from rashomon_explorer.explorer.table_rows import table_rows
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.simulation.feasibility import infeasibility_message, is_tried
@@ -229,10 +228,14 @@ class SetDraw(PaidAction[DrawJob]):
         estimator = session.make_estimator(ledger=ledger)
         if ledger is not None:  # a draw itself records chunked rows, because it reads them
             note_table(ledger, None if session.is_chunked else state.data.X)
-        measure = partial(clipped_share, state.data)
+        table = table_rows(state.data)
         inputs = session.draw_inputs(estimator)
         self.job = DrawJob(
-            estimator, *inputs, adds=adds, measure=measure, observer=chain_observer(state)
+            estimator,
+            *inputs,
+            adds=adds,
+            measure=lambda: table.clipped_share,
+            observer=chain_observer(state),
         )
         with state.hold_trait_notifications():
             state.alert = None

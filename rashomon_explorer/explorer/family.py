@@ -12,7 +12,7 @@ from rashomon_explorer.estimators import RashomonTreeClassifier
 from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.state import LINEAR, TREES, ExplorerState
-from rashomon_explorer.explorer.streamed_table import feature_schema, table_shape
+from rashomon_explorer.explorer.table_rows import feature_schema, table_shape
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee

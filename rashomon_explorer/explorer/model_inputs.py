@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer import estimators
-from rashomon_explorer.explorer import family, streamed_table
+from rashomon_explorer.explorer import family, table_rows
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.rows import ChunkedRows
 
@@ -21,17 +21,17 @@ def group_columns(data: Any) -> tuple[str, ...]:
     first = [str(name) for name in data.sensitive.columns]
     other_columns = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
     levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *other_columns]}
-    most_levels = max(streamed_table.MOST_LEVELS, len(data.frame) // 2)  # names have more
+    most_levels = max(table_rows.MOST_LEVELS, len(data.frame) // 2)  # names have more
     is_number = {name: pd.api.types.is_numeric_dtype(_column(data, name)) for name in other_columns}
     other_columns = [n for n in other_columns if is_number[n] or levels[n] <= most_levels]
-    other_columns.sort(key=lambda name: levels[name] > streamed_table.MOST_LEVELS)
+    other_columns.sort(key=lambda name: levels[name] > table_rows.MOST_LEVELS)
     return tuple(name for name in [*first, *other_columns] if levels[name] > 1)
 
 
 def group_labels(data: Any, column: str) -> pd.Series:
     """Group of each person by a column, as text; categories in the groups' order."""
     values = _column(data, column)
-    return streamed_table.Grouping.from_values(values)(values).rename(column)
+    return table_rows.Grouping.from_values(values)(values).rename(column)
 
 
 def _column(data: Any, name: str) -> pd.Series:
@@ -93,30 +93,28 @@ class ModelInputs:
     @property
     def chunks(self) -> ChunkedRows | None:
         """All rows and targets in the encoding of the models; None for a table in memory."""
-        stream = streamed_table.streamed_table(self.state.data)
-        if stream is None:
+        if not self.is_chunked:
             return None
-        behind = self._chunk_encoder
-        if behind is None and family.trees_in(self.state.rashomon_set) is not None:
-            behind = streamed_table.IN_UNITS
-        return stream.encoded(behind, labels=not self._uses_codes)
+        encoder = self._chunk_encoder
+        if encoder is None and family.trees_in(self.state.rashomon_set) is not None:
+            encoder = table_rows.IN_UNITS
+        table: table_rows.ChunkedTable = table_rows.table_rows(self.state.data)
+        return table.encoded(encoder, labels=not self._uses_codes)
 
     @property
     def is_chunked(self) -> bool:
-        return streamed_table.streamed_table(self.state.data) is not None
+        return bool(table_rows.table_rows(self.state.data).is_chunked)
 
     @property
     def sample_words(self) -> str:
         """Describe the sample of people in a chunked table; empty if all people are shown."""
-        stream = streamed_table.streamed_table(self.state.data)
-        return "" if stream is None else stream.words
+        return str(table_rows.table_rows(self.state.data).words)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of all rows, in memory or chunked, and of encoded columns."""
-        stream = streamed_table.streamed_table(self.state.data)
         n, columns = self.rows.shape
-        return (int(n) if stream is None else stream.n), int(columns)
+        return (table_rows.table_rows(self.state.data).n if self.is_chunked else n), int(columns)
 
 
 ESTIMATOR_TYPES: TypeAlias = (

@@ -23,7 +23,7 @@ from rashomon_explorer.explorer.background import BackgroundTask, chain_observer
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
-from rashomon_explorer.explorer.streamed_table import streamed_table
+from rashomon_explorer.explorer.table_rows import table_rows
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.plots.text import at_most, cost_text, number, plural
@@ -373,15 +373,14 @@ class SingleModel(SavedAction[PaidModel]):
 
     def result(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
-        rows, stream = self.session.rows, streamed_table(data)
+        rows, table = self.session.rows, table_rows(data)
         columns = list(map(str, rows.columns))
         observer = chain_observer(self.state)
 
         def make() -> PaidModel:
-            # All chunked rows are validated before anything is charged.
-            table = (rows, data.y) if stream is None else (stream.encoded(),)
+            inputs = table.fit_inputs(rows)
             with watch_chains(observer):
-                fitted = estimator.fit(*table)
+                fitted = estimator.fit(*inputs)
             return paid_model(fitted, data, columns, adds)
 
         return make

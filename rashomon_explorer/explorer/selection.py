@@ -21,7 +21,7 @@ from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.model_inputs import ModelInputs, group_columns, group_labels
 from rashomon_explorer.explorer.state import NOT_IN_RELEASE
-from rashomon_explorer.explorer.streamed_table import feature_schema
+from rashomon_explorer.explorer.table_rows import feature_schema
 from rashomon_explorer.plots.text import number, plural, sample_rows
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets.scores import EncodedRows

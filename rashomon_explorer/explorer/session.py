@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils.assets import DEMO_VARIABLE, HOME_VARIABLE
 from rashomon_explorer.audits import Audit
 from rashomon_explorer.exceptions import DataError, LedgerError
-from rashomon_explorer.explorer import family, messages, streamed_table
+from rashomon_explorer.explorer import family, messages, table_rows
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
 from rashomon_explorer.explorer.model_inputs import check_fitted_estimator
@@ -61,18 +61,14 @@ class Session(SavedSets):
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
         last = check_fitted_estimator(estimator)
         if data is not None:
-            behind = (
-                None
-                if streamed_table.streamed_table(data) is None
-                else streamed_table.encoder_as_fitted(estimator, data)
-            )
-            rows = (
-                streamed_table.rows_as_fitted(estimator, data)
-                if behind is None
-                else streamed_table.encoded_rows(behind, data)
-            )
+            encoder = None
+            if table_rows.table_rows(data).is_chunked:
+                encoder = table_rows.encoder_as_fitted(estimator, data)
+                rows = table_rows.encoded_rows(encoder, data)
+            else:
+                rows = table_rows.rows_as_fitted(estimator, data)
             self.choose(data)
-            self.rows, self._chunk_encoder = rows, behind
+            self.rows, self._chunk_encoder = rows, encoder
         settings = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
@@ -93,7 +89,7 @@ class Session(SavedSets):
                 getattr(settings["ledger"], "path", settings["ledger"])
             ).absolute()
             self._known.add(self._ledger_path)
-            if data is not None and streamed_table.streamed_table(data) is None:
+            if data is not None and not table_rows.table_rows(data).is_chunked:
                 other_ledgers = other_charged_ledgers(
                     self._ledger_path, lambda: data.X, lambda: self._encoded
                 )
@@ -115,7 +111,7 @@ class Session(SavedSets):
             self.rows = rows
         else:
             self.choose(data)
-            streamed_table.refuse_other_columns(models, self.rows)
+            table_rows.refuse_other_columns(models, self.rows)
         state = self.state
         planned = getattr(models, "plan", None) if isinstance(models, RashomonSet) else None
         law = None if planned is None else planned.law
@@ -171,22 +167,19 @@ class Session(SavedSets):
     def draw_inputs(self, estimator: Any) -> tuple[Any, Any]:
         """Rows and targets of a draw; the rows on screen follow in the same encoding."""
         data, trees = self.state.data, family.draws_trees(self.state)
-        self._drawn = public_constants(estimator, *streamed_table.table_shape(data))
-        # Trees use the table's own columns.
-        self.rows, self._chunk_encoder = (
-            (streamed_table.tree_rows(data) if trees else self._encoded),
-            None,
-        )
-        stream = streamed_table.streamed_table(data)
-        if stream is not None:
+        self._drawn = public_constants(estimator, *table_rows.table_shape(data))
+        self.rows = table_rows.tree_rows(data) if trees else self._encoded
+        self._chunk_encoder = None
+        table = table_rows.table_rows(data)
+        if not table.is_chunked:
+            return table.tree_inputs if trees else table.fit_inputs(self._encoded)
 
-            def validated(watch: Step) -> ChunkedRows:
-                """Check every row before a charge; raise an error that names an invalid row."""
-                rows = stream.encoded(watch=watch)
-                return stream.labelled if trees else rows
+        def validated(watch: Step) -> ChunkedRows:
+            """Check every row before a charge; raise an error that names an invalid row."""
+            rows: ChunkedRows = table.encoded(watch=watch)
+            return table.labelled if trees else rows
 
-            return validated, None
-        return data.frame if trees else self._encoded, data.y
+        return validated, None
 
     def keep_draw(self, fitted: Any) -> None:
         """Take over the estimator of a finished draw, and save its set."""

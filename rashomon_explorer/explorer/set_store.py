@@ -22,7 +22,7 @@ from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import DatasetController, linear_estimator, public_constants
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState, Favourites
-from rashomon_explorer.explorer.streamed_table import table_shape, tree_rows
+from rashomon_explorer.explorer.table_rows import table_shape, tree_rows
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import CuratorSet, RashomonSet

@@ -21,7 +21,7 @@ from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import data_dependent
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
-from rashomon_explorer.explorer.streamed_table import SampledChunks, StreamedTable
+from rashomon_explorer.explorer.table_rows import ChunkedTable, SampledChunks
 
 OWN_SOURCE = "your own table"
 _CALLED_TARGET = ("target", "label", "class", "outcome", "y")
@@ -56,8 +56,8 @@ class TableEditor:
     @classmethod
     def from_dataset(cls, data: Bunch) -> "TableEditor":
         described = data.DESCR.splitlines()[0]
-        stream = data.get("chunked")
-        sampled = None if stream is None else stream.sampled
+        table = data.get("chunked")
+        sampled = None if table is None else table.sampled
         return cls(data.name, data.frame, data.schema, described, data.source, sampled=sampled)
 
     def with_chunks(self, sampled: SampledChunks) -> "TableEditor":
@@ -109,7 +109,7 @@ class TableEditor:
             for part in (bunch.X, bunch.y):
                 mark(part, bunch.schema.leak)
         if self.sampled is not None:
-            bunch.chunked = StreamedTable(self.sampled, bunch)
+            bunch.chunked = ChunkedTable(self.sampled, bunch)
         return bunch
 
     def _with(self, changed: Column) -> "TableEditor":

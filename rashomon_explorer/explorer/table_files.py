@@ -21,8 +21,8 @@ from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
-from rashomon_explorer.explorer.streamed_table import SampledChunks
 from rashomon_explorer.explorer.table_editor import TableEditor
+from rashomon_explorer.explorer.table_rows import SampledChunks
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.parquet import UnopenedParquet
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import Bunch
 
 from rashomon_explorer import RashomonClassifier, cli
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.data.encoder import USUAL_NORM, encoded_rows
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.explorer import Explorer, answers, streamed_table
+from rashomon_explorer.explorer import Explorer, answers, table_rows
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import exact_coefficient_ranges, fairness_audit
@@ -36,7 +37,7 @@ SAMPLE = "a fixed random sample of 400 of 3,000 people"
 @pytest.fixture(autouse=True, scope="module")
 def few_people():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamed_table, "PEOPLE", PEOPLE)
+        patch.setattr(table_rows, "PEOPLE", PEOPLE)
         yield
 
 
@@ -57,7 +58,7 @@ def held(page, tmp_path_factory):
 def test_clipped_rows_are_counted_where_they_are_clipped(page, tmp_path):
     """The encoding clips them, so that the models see none that is too long."""
     held = pages.drawn(pages.held_page(tmp_path))
-    features = streamed_table.feature_schema(SCHEMA)
+    features = table_rows.feature_schema(SCHEMA)
     rows = encoded_rows(features, pages.loans_table(), USUAL_NORM, quiet=True)
     share = (np.linalg.norm(rows, axis=1) > USUAL_NORM + 1e-9).mean()
     assert 0.05 < share < 0.95
@@ -373,12 +374,12 @@ def test_labels_are_coded_by_their_class_or_as_one_against_the_others():
         ({"positive_label": "b"}, [1, 0, 0, 1]),
         ({"labels": True}, ["b", "a", "c", "b"]),
     ):
-        rows, targets = streamed_table.TargetCoding(CODED, None, **options)(ROWS, labels)
+        rows, targets = table_rows.TargetCoding(CODED, None, **options)(ROWS, labels)
         assert rows is ROWS and targets.tolist() == codes
 
 
 def test_numbers_are_clipped_to_their_bounds_and_checked():
-    coded = streamed_table.TargetCoding(CODED, (0.0, 2.0))
+    coded = table_rows.TargetCoding(CODED, (0.0, 2.0))
     assert coded(ROWS, [-1.0, 0.5, 2.0, 7.0])[1].tolist() == [0.0, 0.5, 2.0, 2.0]
     for bad in (np.nan, np.inf, -np.inf):
         with pytest.raises(DataError, match="NaN or infinity"):
@@ -386,7 +387,7 @@ def test_numbers_are_clipped_to_their_bounds_and_checked():
 
 
 def test_a_value_at_an_edge_is_in_the_group_up_to_it_and_a_missing_one_in_its_own():
-    grouping = streamed_table.Grouping(edges=(1.0, 2.0, 3.0))
+    grouping = table_rows.Grouping(edges=(1.0, 2.0, 3.0))
     values = pd.Series([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, np.nan])
     expected = ["up to 1", "up to 1", "1 to 2", "2 to 3", "2 to 3", "over 3", "no value"]
     assert grouping(values).tolist() == expected
@@ -397,9 +398,9 @@ def test_a_tree_that_flips_a_person_is_found_by_the_row_of_the_table(monkeypatch
     monkeypatch.setattr(
         answers.trees, "best_tree_predicting", lambda counted, place, code: (place, code)
     )
-    page = SimpleNamespace(state=SimpleNamespace(data={}), counted=None)
+    page = SimpleNamespace(state=SimpleNamespace(data=Bunch(X=range(3))), counted=None)
     page.flips = lambda: pd.DataFrame({"code": [4, 5, 6]})
     page._as_predictor_set = lambda tree: tree
     assert answers.TreeAnswers.flipping(page, 1) == (1, 5)
-    page.state.data["chunked"] = SimpleNamespace(sampled=SimpleNamespace(positions=[70, 80, 90]))
+    page.state.data["chunked"] = SimpleNamespace(positions=[70, 80, 90])
     assert answers.TreeAnswers.flipping(page, 1) == (80, 5)

@@ -13,7 +13,7 @@ import pytest
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer import Explorer, app, html
-from rashomon_explorer.explorer import streamed_table as streamed
+from rashomon_explorer.explorer import table_rows as streamed
 from rashomon_explorer.explorer.cards.base import NEEDS
 from rashomon_explorer.explorer.views import VIEWS
 from rashomon_explorer.plots import importance

@@ -14,7 +14,7 @@ from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import score
 from rashomon_explorer.explorer.family import names_in_words
-from rashomon_explorer.explorer.streamed_table import tree_rows
+from rashomon_explorer.explorer.table_rows import tree_rows
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass

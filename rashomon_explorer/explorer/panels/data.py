@@ -26,7 +26,6 @@ from rashomon_explorer.explorer.panels.card import Panel, column, quiet_button, 
 from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.session import Session, is_demo, refuse_in_demo
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import streamed_table, table_shape
 from rashomon_explorer.explorer.table_editor import (
     TableEditor,
     confirmations,
@@ -41,6 +40,7 @@ from rashomon_explorer.explorer.table_files import (
     read_table,
     saved_schema,
 )
+from rashomon_explorer.explorer.table_rows import table_rows, table_shape
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import OfferButton, TableForm
@@ -123,11 +123,11 @@ class DataPanel(Panel):
         data = self.state.data
         if data is None:
             return ("from rashomon_explorer.data import list_datasets", "list_datasets()")
-        if (stream := streamed_table(data)) is not None:
+        if (table := table_rows(data)).is_chunked:
             return (
                 "from rashomon_explorer import Explorer",
                 "from rashomon_explorer.rows import chunk_rows",
-                f"rows = chunk_rows({data.name!r}, target={stream.sampled.target!r})",
+                f"rows = chunk_rows({data.name!r}, target={table.sampled.target!r})",
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
                 "explorer.data.frame, explorer.chunks",
             )
@@ -234,7 +234,7 @@ class DataPanel(Panel):
         """Describe the data set, and lock the choice during a draw."""
         self.name.disabled = self.positive.disabled = self.state.busy
         data = self.state.data
-        in_memory = data is not None and streamed_table(data) is None
+        in_memory = data is not None and not table_rows(data).is_chunked
         display(self.audit, in_memory and self.state.view == "curator")
         self.audit.disabled = self.state.busy or self._auditing.running or self.state.loading
         self.audit.offer = str(self.state.table_number)
@@ -249,9 +249,9 @@ class DataPanel(Panel):
             )
             return
         facts = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
-        if (stream := streamed_table(data)) is not None:
-            facts[0] += ", in chunks"
-            facts += [f"people and figures: {stream.words}"] if stream.words else []
+        table = table_rows(data)
+        facts[0] += ", in chunks" * table.is_chunked
+        facts += [f"people and figures: {table.words}"] if table.words else []
         facts.append(f"predicts <b>{escape(predicted(data))}</b>")
         if data.classes is None:
             facts[-1] += " from {:g} to {:g}".format(*data.target_bounds)

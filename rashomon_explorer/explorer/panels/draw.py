@@ -15,7 +15,7 @@ from rashomon_explorer.explorer import html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, SIMULATING, ExplorerState
-from rashomon_explorer.explorer.streamed_table import streamed_table
+from rashomon_explorer.explorer.table_rows import table_rows
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, OfferButton, Slider
@@ -265,7 +265,7 @@ class DrawPanel(PaidPanel):
         """See `PaidPanel.price_texts`; during a draw, that its cost is reserved."""
         if not self.state.spent or self.state.uncharged:
             return super().price_texts(quote)
-        checks = self.state.phase == "reserved" and streamed_table(self.state.data) is not None
+        checks = self.state.phase == "reserved" and table_rows(self.state.data).is_chunked
         when = " once all rows are checked" if checks else ""
         return "", f"The privacy cost is reserved in the ledger{when}."
 

@@ -17,8 +17,8 @@ from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.plan import excess_fact
 from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
-from rashomon_explorer.explorer.streamed_table import table_shape
 from rashomon_explorer.explorer.table_editor import TableEditor
+from rashomon_explorer.explorer.table_rows import table_shape
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Slider, Step

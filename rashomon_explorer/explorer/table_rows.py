@@ -1,4 +1,4 @@
-"""Tables that are read in chunks."""
+"""Rows of the page's table: all in memory, or chunks with a random sample in memory."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -50,15 +50,6 @@ def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         return encoder, encoder.fit_transform(data.frame)
-
-
-def clipped_share(data: Bunch) -> float:
-    """Share of all rows that the encoding clips (curator); the models only see the clipped rows."""
-    stream = streamed_table(data)
-    if stream is not None:
-        return stream.clipped_share
-    rows = encoders.encoded_rows(feature_schema(data.schema), data.frame, _NORM, quiet=True)
-    return cells.clip_rows(rows, _NORM)[1]
 
 
 def scaled(data: Bunch) -> pd.DataFrame:
@@ -249,24 +240,75 @@ class SampledChunks:
         return pd.DataFrame(frame).assign(**{self.target: targets}).reset_index(drop=True)
 
 
-class StreamedTable:
+class TableRows:
+    """All rows of a data set in memory."""
+
+    is_chunked = False
+    words = ""
+    """Description of the sample of people in the figures; empty if all people are shown."""
+
+    def __init__(self, data: Bunch | None) -> None:
+        self._data: Any = data
+
+    @property
+    def n(self) -> int:
+        """Number of rows; public."""
+        return len(self._data.X)
+
+    @property
+    def positions(self) -> IntArray:
+        """Positions of the rows in memory among all rows."""
+        return np.arange(self.n)
+
+    @property
+    def clipped_share(self) -> float:
+        """Share of all rows that the encoding clips (curator); models see only clipped rows."""
+        schema, frame = feature_schema(self._data.schema), self._data.frame
+        return cells.clip_rows(encoders.encoded_rows(schema, frame, _NORM, quiet=True), _NORM)[1]
+
+    def fit_inputs(self, rows: Any) -> tuple[Any, ...]:
+        """Rows and targets of a fit of a linear model; ``rows`` are the encoded ones in memory."""
+        return rows, self._data.y
+
+    @property
+    def tree_inputs(self) -> tuple[Any, ...]:
+        """Rows and targets of a fit of trees, which take the table's own columns."""
+        return self._data.frame, self._data.y
+
+
+class ChunkedTable(TableRows):
     """All rows of a chunked table, with the declarations of its data set."""
+
+    is_chunked = True
 
     def __init__(self, sampled: SampledChunks, data: Bunch) -> None:
         self.sampled = sampled
         self.schema: TableSchema = data.schema
-        self._coded = TargetCoding(data.schema, data.target_bounds, _positive_label(data))
+        declared = list(data.schema.classes or ())
+        coded = None if data.classes is None or list(data.classes) == declared else data.classes[-1]
+        self._coded = TargetCoding(data.schema, data.target_bounds, coded)
         self._known: dict[Any, Any] = {}
         self._lock = Lock()
 
     @property
     def n(self) -> int:
-        """Number of rows; public."""
         return self.sampled.n
 
     @property
-    def words(self) -> str:
-        """Describe the sample of people in the figures; empty if all people are shown."""
+    def positions(self) -> IntArray:
+        return self.sampled.positions
+
+    def fit_inputs(self, rows: Any) -> tuple[Any, ...]:
+        """All rows, which are validated before anything is charged."""
+        return (self.encoded(),)
+
+    @property
+    def tree_inputs(self) -> tuple[Any, ...]:
+        self.encoded()  # raises an error that names the first invalid row
+        return (self.labelled,)
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
         if self.n <= PEOPLE:
             return ""
         return f"a fixed random sample of {PEOPLE:,} of {self.n:,} people"
@@ -300,8 +342,6 @@ class StreamedTable:
 
     @property
     def clipped_share(self) -> float:
-        """Share of all rows that the encoding clips (curator)."""
-
         def find() -> float:
             rows = self.labelled.then(EncodeStep(feature_schema(self.schema), _NORM))
             (longer,) = rows.reduce(LongRowCount(_NORM))
@@ -321,16 +361,15 @@ class StreamedTable:
             return self._known[key]
 
 
-def streamed_table(data: Any) -> StreamedTable | None:
-    """Return the chunked table behind a data set; None for a table in memory."""
-    return None if data is None else data.get("chunked")
+def table_rows(data: Bunch | None) -> Any:
+    """Return all rows of a data set: a `ChunkedTable`, or `TableRows` in memory."""
+    chunked = None if data is None else data.get("chunked")
+    return TableRows(data) if chunked is None else chunked
 
 
 def table_shape(data: Bunch) -> tuple[int, int]:
     """Return the number of rows, in memory or chunked, and of feature columns."""
-    stream = streamed_table(data)
-    n, columns = data.X.shape
-    return (int(n) if stream is None else stream.n), int(columns)
+    return table_rows(data).n, int(data.X.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,8 +402,3 @@ class TargetCoding:
             raise DataError("the target is NaN or infinity: remove or impute the row")
         assert self.bounds is not None
         return np.clip(numbers, *self.bounds)
-
-
-def _positive_label(data: Bunch) -> Any:
-    declared = list(data.schema.classes or ())
-    return None if data.classes is None or list(data.classes) == declared else data.classes[-1]
