@@ -12,8 +12,7 @@ from rashomon_explorer import trees
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family
-from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels
-from rashomon_explorer.explorer.selection import CurrentSelection, taken
+from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, group_labels, taken
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.table_rows import table_rows, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance

@@ -30,7 +30,6 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.model_inputs import ESTIMATOR_TYPES
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
@@ -42,13 +41,12 @@ from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
 from rashomon_explorer.explorer.panels.release import BasketPanel, TakePanel
 from rashomon_explorer.explorer.panels.settings import ModelPanel, Rail
 from rashomon_explorer.explorer.release import AggregateRelease
+from rashomon_explorer.explorer.selection import ESTIMATOR_TYPES
 from rashomon_explorer.explorer.session import Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.table_files import chunked_dataset, last_table, text_dataset
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import own_layout
-from rashomon_explorer.explorer.widgets.controls import Introduction, KernelWatch, Tabs
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.dask import is_dask
@@ -75,7 +73,7 @@ class Shell:
     ) -> None:
         self.state = state
         self.views = {view.plan.name: view for view in views}
-        self.tabs = Tabs([(view.plan.name, view.plan.title) for view in views], label="Views")
+        self.tabs = ui.Tabs([(view.plan.name, view.plan.title) for view in views], label="Views")
         traitlets.link((state, "page"), (self.tabs, "value"))
         state.observe(lambda _: self._turn(), "page")
         self._turn()
@@ -84,10 +82,10 @@ class Shell:
         self._offer()
         links = row([self.tabs, chip], "rx-links")
         main = column([links, *above, *(view.widget for view in views)], "rx-main")
-        body = styled(basic.Box([rail, main]), "rx-body")
-        style = styled(basic.HTML(f"<style>{_STYLE}</style>"), "rx-style")
-        skip = styled(basic.HTML(_SKIP), "rx-skips")
-        self.widget = own_layout(column([style, skip, bar, body], "rx-app"))
+        body = styled(ui.Box([rail, main]), "rx-body")
+        style = styled(ui.HTML(f"<style>{_STYLE}</style>"), "rx-style")
+        skip = styled(ui.HTML(_SKIP), "rx-skips")
+        self.widget = ui.own_layout(column([style, skip, bar, body], "rx-app"))
 
     def _turn(self) -> None:
         for name, view in self.views.items():
@@ -283,8 +281,8 @@ class Explorer(SessionView):
 
     def _make_panels(self) -> None:
         self.alert_panel = AlertPanel(self.state)
-        self.kernel_watch = KernelWatch()
-        self.introduction = WidgetPart(Introduction())
+        self.kernel_watch = ui.KernelWatch()
+        self.introduction = WidgetPart(ui.Introduction())
         self.data_panel = DataPanel(self.session)
         self.model_panel = ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare

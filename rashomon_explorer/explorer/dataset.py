@@ -19,8 +19,7 @@ from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
 from rashomon_explorer.explorer.family import check_enumerable, draws_trees, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
-from rashomon_explorer.explorer.model_inputs import ModelInputs
-from rashomon_explorer.explorer.selection import CurrentSelection, WhatIf
+from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, WhatIf
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.table_editor import OWN_SOURCE
 from rashomon_explorer.explorer.table_files import save_schema

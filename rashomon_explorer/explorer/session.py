@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import family, messages, table_rows
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
-from rashomon_explorer.explorer.model_inputs import check_fitted_estimator
+from rashomon_explorer.explorer.selection import check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.plots.text import plural

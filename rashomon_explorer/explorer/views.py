@@ -16,9 +16,7 @@ from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import Fold
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.registry import TREES, FigureSpec
 
 FRAMES_A_SECOND = 12
@@ -227,14 +225,14 @@ class Slot:
         self._cards = cards
         self._known: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
         self._titles = [(_called(self._known[name]), k) for k, name in enumerate(names)]
-        self.choice = basic.Dropdown(description="Figure shown here", options=self._titles, value=0)
+        self.choice = ui.Dropdown(description="Figure shown here", options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
         self.choice.observe(lambda _: self._on_choice(), "value")
-        self.fold = Fold(of=".rx-slot", escapes=False) if folds else None
+        self.fold = ui.Fold(of=".rx-slot", escapes=False) if folds else None
         pickers = [self.fold] if self.fold is not None else []
         pickers += [self.choice] if len(self.names) > 1 else []
-        self.widget = basic.Box([*pickers, *(part.widget for part in self._here.values())])
+        self.widget = ui.Box([*pickers, *(part.widget for part in self._here.values())])
         self.widget.add_class("rx-slot")
         if folds:
             self.widget.add_class("rx-folds")
@@ -262,7 +260,7 @@ class Slot:
         self.choice.options, self.choice.value = offered, current
         self._offering = False
         if len(self.names) > 1:
-            display(self.choice, len(offered) > 1)
+            ui.display(self.choice, len(offered) > 1)
         self.show(on_screen=self._seen)
 
     def _suits(self, name: str, families: Collection[str]) -> bool:
@@ -283,7 +281,7 @@ class Slot:
             self.fold.words, self.fold.label = called, f"{called}: show or hide"
         for name, part in self._here.items():
             if len(self.names) > 1:
-                display(part.widget, name == current)
+                ui.display(part.widget, name == current)
             if isinstance(part, FigureCard):
                 part.shown = on_screen and name == current
                 if part.shown:
@@ -312,13 +310,13 @@ class View:
             Slot(names, parts, cards, folds=position >= _OPEN_ON_A_PHONE)
             for position, names in enumerate(self.names)
         )
-        heading = basic.HTML(f"<h2>{escape(plan.question)}</h2>")
+        heading = ui.HTML(f"<h2>{escape(plan.question)}</h2>")
         heading.add_class("rx-question")
-        grid = basic.Box([slot.widget for slot in self.slots])
+        grid = ui.Box([slot.widget for slot in self.slots])
         grid.add_class("rx-grid")
         strips = [parts[name].widget for name in plan.strips]
         self.content = (heading, *strips, grid)
-        self.widget = basic.VBox()
+        self.widget = ui.VBox()
         self.widget.add_class("rx-view")
         self.widget.add_class(f"rx-view-{plan.name}")
 

@@ -23,8 +23,15 @@ from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer._utils.assets import DEMO_VARIABLE, HOME_VARIABLE, asset_path
 from rashomon_explorer.exceptions import without_messages
-from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, packed_files
-from rashomon_explorer.server.serving import LimitedPages, Visitors, in_words
+from rashomon_explorer.server.serving import (
+    LimitedPages,
+    Packed,
+    PackedFile,
+    TemplateFile,
+    Visitors,
+    in_words,
+    packed_files,
+)
 from rashomon_explorer.server.settings import LOOPBACK, Serving
 
 LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")

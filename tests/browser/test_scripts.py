@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer._utils.assets import plotly_module
-from rashomon_explorer.explorer.widgets.controls import KernelWatch
+from rashomon_explorer.explorer.widgets import controls
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 
 pytestmark = pytest.mark.browser
@@ -193,9 +193,9 @@ const [code, words, done] = arguments;
 
 
 def test_a_page_without_a_kernel_says_what_to_do_and_one_that_lost_it_offers_a_reload(browser):
-    watch = KernelWatch()
+    watch = controls.KernelWatch()
     words = {name: getattr(watch, name) for name in ("words", "unheard", "patience")}
     lost = f"{watch.words} Reload the page"
     expected = ["", watch.unheard, "", "", lost]
-    assert _told(browser, _SILENCE, KernelWatch._esm, words) == expected
+    assert _told(browser, _SILENCE, controls.KernelWatch._esm, words) == expected
     assert "run the cell again" in watch.unheard

@@ -17,7 +17,7 @@ from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.data.encoder import USUAL_NORM, encoded_rows
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.explorer import Explorer, answers, table_rows
-from rashomon_explorer.explorer.model_inputs import group_labels
+from rashomon_explorer.explorer.selection import group_labels
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import exact_coefficient_ranges, fairness_audit
 from rashomon_explorer.measures.ranges import set_problem

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.bundle import readme
 from rashomon_explorer.explorer.paid import PaidAction
 from rashomon_explorer.explorer.panels.draw import PaidPanel
-from rashomon_explorer.explorer.widgets.controls import OfferButton
+from rashomon_explorer.explorer.widgets import controls
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import Ledger, zcdp
 from tests.explorer.pages import press, price_on, set_state
@@ -286,8 +286,8 @@ def test_every_button_that_charges_sells_by_offers(cancer_page):
     panels = [one for one in panels if isinstance(one, PaidPanel)]
     assert {panel.action for panel in panels} == {*actions}
     assert len(SELLERS) == len(actions) + 1  # the audit is free
-    assert all(isinstance(panel.button, OfferButton) for panel in panels)
-    assert all(isinstance(panel.question.yes, OfferButton) for panel in panels)
+    assert all(isinstance(panel.button, controls.OfferButton) for panel in panels)
+    assert all(isinstance(panel.question.yes, controls.OfferButton) for panel in panels)
 
 
 def test_a_press_for_another_table_buys_nothing(page, seller, monks):

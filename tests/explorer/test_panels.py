@@ -14,7 +14,7 @@ from rashomon_explorer.data import catalog
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OPENML
 from rashomon_explorer.explorer.panels.settings import MECHANISMS
-from rashomon_explorer.explorer.widgets.controls import Slider
+from rashomon_explorer.explorer.widgets import controls
 from rashomon_explorer.mechanisms.registry import SET_MECHANISMS
 from rashomon_explorer.mechanisms.request import AUTO
 from tests.explorer.pages import press, set_state
@@ -65,7 +65,7 @@ def test_sliders_and_state_are_one(cancer_page):
     assert page.draw_panel.button.description == "Draw 40 models (ε = 4)"
     page.state.epsilon = 2.0
     assert dials["epsilon"].value == 2.0 and "ε = 2" in page.plan_panel.facts.value
-    dial = Slider(value=1e-6, low=1e-12, high=1e-3, log=True, zero=True, label="δ")
+    dial = controls.Slider(value=1e-6, low=1e-12, high=1e-3, log=True, zero=True, label="δ")
     dial.value = 0.0
     with pytest.raises(traitlets.TraitError, match=r"δ must be between 1e-12 and 0\.001, got 1$"):
         dial.value = 1.0

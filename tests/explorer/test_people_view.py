@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import measures
-from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
-from rashomon_explorer.explorer.selection import large_coefficients
+from rashomon_explorer.explorer.selection import group_columns, group_labels, large_coefficients
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots import registry
 from rashomon_explorer.plots.figures import FIGURES

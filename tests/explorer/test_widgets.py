@@ -3,23 +3,23 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.widgets import basic, plotly_view
-from rashomon_explorer.explorer.widgets.controls import Slider
+from rashomon_explorer.explorer.widgets import controls as ui
+from rashomon_explorer.explorer.widgets import plotly_view
 from rashomon_explorer.explorer.widgets.plotly_view import KEPT, NEW, PlotlyView
 
 EVERYTHING_IS_SENT = True
 
 
 def test_widgets_share_layout_and_style_and_are_hidden_alone():
-    one, other, dial, card = basic.HTML(), basic.HTML(), Slider(), basic.own_layout(basic.VBox())
-    assert one.layout is other.layout is basic.Button().layout and one.style is other.style
-    basic.display(one, False)
-    basic.display(dial, False)
+    one, other, dial, card = (ui.HTML(), ui.HTML(), ui.Slider(), ui.own_layout(ui.VBox()))
+    assert one.layout is other.layout is ui.Button().layout and one.style is other.style
+    ui.display(one, False)
+    ui.display(dial, False)
     assert one.layout.display == "none" == dial.layout.display and other.layout.display is None
     # What a user sizes, and a view of anywidget, which follows its first layout, share none.
     assert len({each.layout for each in (one, other, dial, card)}) == 4
     other.layout.close()
-    assert basic.HTML().layout.comm is not None
+    assert ui.HTML().layout.comm is not None
 
 
 def _says(view, **content):

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from rashomon_explorer.server.dashboard import LOGGERS, TokenMask, mask_tokens
-from rashomon_explorer.server.pages import is_template_file
+from rashomon_explorer.server.serving import is_template_file
 
 TOKEN = "s3cret/+=token"
 

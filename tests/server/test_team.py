@@ -15,7 +15,7 @@ import yaml
 from voila.paths import collect_static_paths
 
 from rashomon_explorer.cli import _parser
-from rashomon_explorer.server.pages import joined_parts, packed_files, packed_plotly
+from rashomon_explorer.server.serving import joined_parts, packed_files, packed_plotly
 from rashomon_explorer.server.settings import TOKEN_VARIABLE, proxied_dashboard, take_token
 from tests.conftest import free_port
 from tests.patience import until

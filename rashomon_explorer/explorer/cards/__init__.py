@@ -5,13 +5,13 @@ from typing import Any
 
 import ipywidgets
 
-from rashomon_explorer.explorer.cards import inputs, people, trees
+from rashomon_explorer.explorer.cards import inputs, people
 from rashomon_explorer.explorer.cards.base import Control, FigureCard, Inputs, Prepare, picker
 from rashomon_explorer.explorer.panels.card import styled
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
 from rashomon_explorer.explorer.panels.people import PersonForm
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.registry import FigureSpec
 
 INPUTS: Mapping[str, Inputs] = {
@@ -43,16 +43,18 @@ INPUTS: Mapping[str, Inputs] = {
     "frontier": people.frontier,
     "burden": people.burden,
     "decomposition": people.decomposition,
-    "trees": trees.drawn_trees,
-    "tree_use": trees.drawn_trees,
-    "rules": trees.rules,
-    "tree_parity": trees.parity,
-    "witness": trees.example,
-    "tree_sizes": trees.exact_answer("sizes", "sizes()", lambda answers: answers.sizes()),
-    "tree_flips": trees.exact_answer(
+    "trees": people.drawn_trees,
+    "tree_use": people.drawn_trees,
+    "rules": people.rules,
+    "tree_parity": people.parity,
+    "witness": people.example,
+    "tree_sizes": people.exact_answer("sizes", "sizes()", lambda answers: answers.sizes()),
+    "tree_flips": people.exact_answer(
         "flips", 'flips()["psi"]', lambda answers: answers.flips()["psi"]
     ),
-    "tree_questions": trees.exact_answer("table", "features()", lambda answers: answers.features()),
+    "tree_questions": people.exact_answer(
+        "table", "features()", lambda answers: answers.features()
+    ),
 }
 """Inputs of figures by name; the other figures take what every figure gets."""
 
@@ -78,7 +80,7 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
     "importance": {"show": picker(*inputs.IMPORTANCE)},
     "importance_cloud": {"across": picker(), "up": picker(), "by": picker(*inputs.MEASURES)},
     "profile": {"feature": picker()},
-    "class_reliance": {inputs.ALL_FEATURES: _redrawing(basic.ToggleButton, "rx-quiet")},
+    "class_reliance": {inputs.ALL_FEATURES: _redrawing(ui.ToggleButton, "rx-quiet")},
     "columns": {"column": picker()},
     "sets": {"compare with": picker()},
     "people": {"by": picker()},
@@ -86,11 +88,11 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
     "frontier": {"gap": picker()},
     "burden": {"of": picker()},
     "rules": {
-        "search": _redrawing(basic.Text, placeholder="a question", continuous_update=False),
-        "starred only": _redrawing(basic.Checkbox, "rx-tick", indent=False),
+        "search": _redrawing(ui.Text, placeholder="a question", continuous_update=False),
+        "starred only": _redrawing(ui.Checkbox, "rx-tick", indent=False),
     },
     "tree_parity": {"rate of": picker()},
-    "witness": {"the best that": picker(*trees.PROPERTIES), "question": picker()},
+    "witness": {"the best that": picker(*people.PROPERTIES), "question": picker()},
 }
 """Controls of each figure by their labels."""
 

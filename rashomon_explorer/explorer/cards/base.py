@@ -17,14 +17,11 @@ import plotly.graph_objects as go
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import column, region, row
-from rashomon_explorer.explorer.selection import taken
+from rashomon_explorer.explorer.selection import group_labels, taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import EPOCH, UNPAID, Epoch
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import own_layout
-from rashomon_explorer.explorer.widgets.controls import CardMenu, MenuEntries
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import registry
 from rashomon_explorer.plots.text import empty_set_figure, models_within_psi
@@ -161,7 +158,7 @@ class FigureCard:
         self.cache = registry.MeasureCache()
         self._shown_for = self.epoch
         self._offering = False
-        self.menu = CardMenu(spec.title, self._menu_entries())
+        self.menu = ui.CardMenu(spec.title, self._menu_entries())
         self._enable_entries()
         self._kinds = region("rx-kinds")
         groups = [self._column_picker()] if "column" in spec.needs else []
@@ -169,7 +166,7 @@ class FigureCard:
         widgets = [getattr(control, "widget", control) for control in self.controls.values()]
         bar = [self._kinds, *groups, *widgets]
         parts = [self.view, self.menu, row(bar, "rx-bar")]
-        self.widget = own_layout(column(parts, "rx-card", "rx-figure"))
+        self.widget = ui.own_layout(column(parts, "rx-card", "rx-figure"))
         pickers = {k: one for k, one in self.controls.items() if hasattr(one, "options")}
         self._first_options = {name: tuple(one.options) for name, one in pickers.items()}
         if spec.selects:
@@ -444,7 +441,7 @@ class FigureCard:
         marks = self.call.marks() if callable(self.call.marks) else self.call.marks
         self._kinds.value = html.marks_html(*(_BADGES[mark] for mark in marks))
 
-    def _menu_entries(self) -> MenuEntries:
+    def _menu_entries(self) -> ui.MenuEntries:
         spec = self.spec
         entries: dict[str, tuple[str, Callable[[], object]]] = {
             "Table": (f"The numbers behind “{spec.title}”", self._table_html),
@@ -506,7 +503,7 @@ class FigureCard:
 
     def _column_picker(self) -> ipywidgets.Dropdown:
         """Return the list of columns that define groups; one choice for every figure."""
-        self.by = basic.Dropdown(description="by", options=[])
+        self.by = ui.Dropdown(description="by", options=[])
 
         def choose(_: object) -> None:
             if not self._offering:
@@ -554,7 +551,7 @@ Control = Callable[[FigureCard, str], Any]  # function that makes a control of a
 
 def picker(*options: Any) -> Control:
     def make(card: FigureCard, label: str) -> ipywidgets.Dropdown:
-        dropdown = basic.Dropdown(description=label, options=options, disabled=not options)
+        dropdown = ui.Dropdown(description=label, options=options, disabled=not options)
         dropdown.observe(lambda _: None if card._offering else card.changed(), "value")
         return dropdown
 

@@ -16,7 +16,7 @@ from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PLAN, FigureCard
 from rashomon_explorer.explorer.selection import taken
-from rashomon_explorer.explorer.widgets.basic import display
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
@@ -322,7 +322,7 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
     ranked = sorted(size, key=lambda name: -size[name])
     each = 0.5 + _SECONDS_A_ROW * len(card.session.rows)
     feature_limit = max(1, int(_AT_ONCE / each))
-    display(every, feature_limit < len(ranked))
+    ui.display(every, feature_limit < len(ranked))
     wait = math.ceil(each * len(ranked) / 60)
     every.tooltip = f"All {len(ranked)} features: about {plural(wait, 'minute')}"
     features = tuple(ranked if every.value else ranked[:feature_limit])

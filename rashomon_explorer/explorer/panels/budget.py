@@ -17,7 +17,8 @@ from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.plan import set_cost
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets import basic, controls, files
+from rashomon_explorer.explorer.widgets import controls as ui
+from rashomon_explorer.explorer.widgets import files
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.text import cost_text, number, plural
 
@@ -34,7 +35,7 @@ class BudgetGauge(card.Panel):
         self.delta = card.slider("Budget δ", "in total", "", (1e-12, 1e-3), delta, "log", "zero")
         traitlets.link((self.epsilon, "value"), (state, "budget_epsilon"))
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
-        self.gauge = card.styled(basic.HTML(), "rx-gauge")
+        self.gauge = card.styled(ui.HTML(), "rx-gauge")
         self.same_rows = card.region()
         super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta, *below)
 
@@ -52,7 +53,7 @@ class BudgetGauge(card.Panel):
         account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
-            basic.display(dial, account is not None and not fixed)
+            ui.display(dial, account is not None and not fixed)
         warning = escape(self.state.same_rows) if self.state.view == "curator" else ""
         self.same_rows.value = warning and f'<p class="rx-band rx-none" role="alert">{warning}</p>'
         where = "" if account is None else _where(account.path.name, fixed)
@@ -111,7 +112,7 @@ class SetPicker:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.choice = basic.Dropdown(description="Set in view", options=[("", _OTHER)])
+        self.choice = ui.Dropdown(description="Set in view", options=[("", _OTHER)])
         card.styled(self.choice, "rx-unlabelled")
         self.menu = card.quiet_button("⋯", "Menu of the set in view", toggles=True)
         self.delete = card.quiet_button("Delete this set…", "Asks first; its cost stays spent")
@@ -144,7 +145,7 @@ class SetPicker:
 
     def _open(self) -> None:
         self.question.close()
-        basic.display(self._items, bool(self.menu.value))
+        ui.display(self._items, bool(self.menu.value))
 
     def refresh(self) -> None:
         state = self.state
@@ -157,7 +158,7 @@ class SetPicker:
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2
         self.menu.value = False
-        basic.display(self.menu, bool(state.in_view) and not state.busy)
+        ui.display(self.menu, bool(state.in_view) and not state.busy)
         self._open()
 
     def _on_choice(self, _change: object) -> None:
@@ -193,14 +194,14 @@ class TopBar:
 
     def __init__(self, session: Session, who: ipywidgets.Widget, saver: ipywidgets.Widget) -> None:
         self.state = state = session.state
-        brand = card.styled(basic.HTML(_BRAND), "rx-brand")
-        self.data = basic.Button(tooltip="Choose or describe the data set")
+        brand = card.styled(ui.HTML(_BRAND), "rx-brand")
+        self.data = ui.Button(tooltip="Choose or describe the data set")
         self.data.on_click(lambda _: setattr(state, "page", "data"))
-        self.gauge = card.styled(basic.HTML(), "rx-bar-gauge")
+        self.gauge = card.styled(ui.HTML(), "rx-bar-gauge")
         self.sets = SetPicker(session)
-        self.theme = controls.ThemeSwitch()
+        self.theme = ui.ThemeSwitch()
         card.styled(self.data, "rx-bar-data")
-        menu = controls.Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
+        menu = ui.Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
         parts = [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
         self.widget = card.row(parts, "rx-topbar")
         state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "mechanism"])
@@ -223,7 +224,7 @@ class LedgerPanel(card.Panel):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.charges = card.styled(basic.HTML(), "rx-charges")
+        self.charges = card.styled(ui.HTML(), "rx-charges")
         failed = partial(report, session.state, "Exporting the ledger")
         self.export = files.Download("Export the ledger", _HINT, self._export, failed)
         super().__init__(session.state, card.row([self.export], "rx-take"), self.charges)

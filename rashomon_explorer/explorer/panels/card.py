@@ -9,23 +9,15 @@ import ipywidgets
 from rashomon_explorer.explorer.html import code_block
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display, own_layout
-from rashomon_explorer.explorer.widgets.controls import (
-    CardMenu,
-    LiveText,
-    MenuEntries,
-    OfferButton,
-    Slider,
-)
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.text import plural
 
 
 def region(*kinds: str) -> ipywidgets.HTML:
     """Return an HTML region with CSS classes, hidden while it is empty."""
-    html = styled(basic.HTML(), *kinds)
-    display(html, False)
-    html.observe(lambda _: display(html, bool(html.value)), "value")
+    html = styled(ui.HTML(), *kinds)
+    ui.display(html, False)
+    html.observe(lambda _: ui.display(html, bool(html.value)), "value")
     return html
 
 
@@ -37,27 +29,27 @@ def styled(widget: Any, *kinds: str) -> Any:
 
 def row(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.HBox:
     """Return widgets side by side, with CSS classes."""
-    return styled(basic.HBox(tuple(children)), *kinds)
+    return styled(ui.HBox(tuple(children)), *kinds)
 
 
 def column(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.VBox:
     """Return widgets below each other, with CSS classes."""
-    return styled(basic.VBox(tuple(children)), *kinds)
+    return styled(ui.VBox(tuple(children)), *kinds)
 
 
 def quiet_button(label: str, hint: str = "", *, toggles: bool = False) -> Any:
     """Return a button without a frame; ``toggles`` makes it stay pressed."""
-    kind = basic.ToggleButton if toggles else basic.Button
+    kind = ui.ToggleButton if toggles else ui.Button
     return styled(kind(description=label, tooltip=hint or None), "rx-quiet")
 
 
 def slider(
     label: str, unit: str, hint: str, scale: tuple[float, float], value: float, *kinds: str
-) -> Slider:
+) -> ui.Slider:
     """Return a slider of a scale; ``kinds`` are its true traits, of log, zero and integer."""
     low, high = scale
     traits = dict.fromkeys(kinds, True)
-    return Slider(label=label, unit=unit, help=hint, low=low, high=high, value=value, **traits)
+    return ui.Slider(label=label, unit=unit, help=hint, low=low, high=high, value=value, **traits)
 
 
 class Panel:
@@ -68,8 +60,8 @@ class Panel:
 
     def __init__(self, state: ExplorerState, *children: ipywidgets.Widget, kind: str = "") -> None:
         self.state = state
-        self.menu = CardMenu(self.title, self.menu_entries())
-        self.widget = own_layout(self.frame(children))
+        self.menu = ui.CardMenu(self.title, self.menu_entries())
+        self.widget = ui.own_layout(self.frame(children))
         if kind:
             self.widget.add_class(kind)
         if self.needs:
@@ -77,10 +69,10 @@ class Panel:
         self.update()
 
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
-        heading = styled(basic.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
+        heading = styled(ui.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
         return column([row([heading], "rx-head"), self.menu, *children], "rx-card")
 
-    def menu_entries(self) -> MenuEntries:
+    def menu_entries(self) -> ui.MenuEntries:
         """Return hint and text of each entry of the panel's menu, by name."""
         return {"Python": ("Python that shows the same", lambda: code_block(self.lines()))}
 
@@ -104,11 +96,11 @@ class Question:
 
     def __init__(self, go_on: Callable[[str], object], label: str = "Draw anyway") -> None:
         self._go_on = go_on
-        self.said = LiveText(role="alert", kind="rx-question-words")
-        self.yes = OfferButton(self._confirmed, description=label, kind="rx-quiet")
+        self.said = ui.LiveText(role="alert", kind="rx-question-words")
+        self.yes = ui.OfferButton(self._confirmed, description=label, kind="rx-quiet")
         self.no = quiet_button("Cancel")
         self.no.on_click(lambda _: self.close())
-        self.widget = column([self.said, basic.HBox([self.yes, self.no])], "rx-ask")
+        self.widget = column([self.said, ui.HBox([self.yes, self.no])], "rx-ask")
         self.close()
 
     @property
@@ -119,11 +111,11 @@ class Question:
         """Show a question about an offer, with the label of the button that agrees."""
         self.said.html, self.yes.description = escape(question), label
         self.yes.offer = offer
-        display(self.widget, True)
+        ui.display(self.widget, True)
 
     def close(self) -> None:
         self.said.html = ""
-        display(self.widget, False)
+        ui.display(self.widget, False)
 
     def _confirmed(self, offer: str) -> None:
         if self.open and offer == self.yes.offer:
@@ -136,7 +128,7 @@ class AlertPanel:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.text = LiveText(role="alert", kind="rx-alert-text")
+        self.text = ui.LiveText(role="alert", kind="rx-alert-text")
         self.dismiss = quiet_button("Dismiss", "Hide this message")
         self.dismiss.on_click(lambda _: setattr(state, "alert", None))
         state.observe(lambda _: self.refresh(), ["alert", "view"])
@@ -145,7 +137,7 @@ class AlertPanel:
 
     def refresh(self) -> None:
         alert = self.state.alert
-        display(self.widget, alert is not None)
+        ui.display(self.widget, alert is not None)
         if alert is None:
             self.text.html = ""
             return
@@ -161,7 +153,7 @@ class SelectionChip:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.words = LiveText(role="status", kind="rx-chip-words")
+        self.words = ui.LiveText(role="status", kind="rx-chip-words")
         self.clear = quiet_button("clear ✕", "Clear the selection")
         self.clear.on_click(lambda _: state.clear_selection())
         self.widget = row([self.words, self.clear], "rx-chip")
@@ -171,7 +163,7 @@ class SelectionChip:
 
     def refresh(self) -> None:
         text = " · ".join(selection_text(self.state))
-        display(self.widget, bool(text))
+        ui.display(self.widget, bool(text))
         self.words.html = escape(text)
 
 

@@ -41,9 +41,7 @@ from rashomon_explorer.explorer.table_files import (
     saved_schema,
 )
 from rashomon_explorer.explorer.table_rows import table_rows, table_shape
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import OfferButton, TableForm
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
 
 _FETCHING = "Fetching from OpenML"
@@ -61,10 +59,8 @@ class OpenMLPicker:
         self.state = state
         self._found = fetched
         self.task = BackgroundTask(_FETCHING, self._failed, self._lock)
-        self.which = basic.Text(
-            description="Name or number on OpenML", placeholder="credit-g, or 31"
-        )
-        self.fetch = basic.Button(description="Fetch the table", button_style="primary")
+        self.which = ui.Text(description="Name or number on OpenML", placeholder="credit-g, or 31")
+        self.fetch = ui.Button(description="Fetch the table", button_style="primary")
         self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._fetch()))
         self.widget = column([self.which, self.fetch], "rx-schema")
 
@@ -97,13 +93,13 @@ class DataPanel(Panel):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.name = basic.Dropdown(
+        self.name = ui.Dropdown(
             description="Data set", options=_all_choices(session), value=_NOTHING
         )
-        self.positive = basic.Dropdown(description="Positive class", options=[])
+        self.positive = ui.Dropdown(description="Positive class", options=[])
         self.about = region()
         self.schema = SchemaPanel(session)
-        self.audit = OfferButton(
+        self.audit = ui.OfferButton(
             error_boundary(self.state, _AUDITING, self._audit),
             description="Fit and audit a model (free, not private)",
             tooltip=_AUDIT,
@@ -111,7 +107,7 @@ class DataPanel(Panel):
         self._auditing = BackgroundTask(_AUDITING, self._not_audited, self.refresh)
         self.openml = OpenMLPicker(self.state, self._fetched)
         for hidden in (self.positive, self.schema.file, self.openml.widget):
-            display(hidden, False)
+            ui.display(hidden, False)
         self._updating = False
         parts = [self.name, self.openml.widget, self.positive, self.about]
         super().__init__(self.state, *parts, self.audit, self.schema.widget)
@@ -143,8 +139,8 @@ class DataPanel(Panel):
     def _on_dataset(self) -> None:
         name = self.name.value
         needs_file = _is_own(name)
-        display(self.schema.file, needs_file and name != OPENML)
-        display(self.openml.widget, name == OPENML)
+        ui.display(self.schema.file, needs_file and name != OPENML)
+        ui.display(self.openml.widget, name == OPENML)
         self._offer_classes([])
         if needs_file or name == _NOTHING:
             self.session.forget()
@@ -220,7 +216,7 @@ class DataPanel(Panel):
         self.positive.options = [(str(label), label) for label in classes]
         if classes:
             self.positive.value = classes[0]
-        display(self.positive, bool(classes))
+        ui.display(self.positive, bool(classes))
         self.schema.positive_label = self.positive.value
         self._updating = False
 
@@ -235,7 +231,7 @@ class DataPanel(Panel):
         self.name.disabled = self.positive.disabled = self.state.busy
         data = self.state.data
         in_memory = data is not None and not table_rows(data).is_chunked
-        display(self.audit, in_memory and self.state.view == "curator")
+        ui.display(self.audit, in_memory and self.state.view == "curator")
         self.audit.disabled = self.state.busy or self._auditing.running or self.state.loading
         self.audit.offer = str(self.state.table_number)
         if data is None:
@@ -310,32 +306,32 @@ class SchemaPanel:
         self._problems: dict[str, str] = {}
         self._chosen_class = _ALL
         self.file = FilePicker("Your own table (CSV, Excel or Parquet)", accept=",".join(READERS))
-        self.decimal = basic.Dropdown(description="Decimal mark", options=_DECIMALS)
-        display(self.decimal, False)
-        self.form = TableForm()
+        self.decimal = ui.Dropdown(description="Decimal mark", options=_DECIMALS)
+        ui.display(self.decimal, False)
+        self.form = ui.TableForm()
         self.notes = region("rx-remarks")
         self.preview = quiet_button("First rows", "Curator: shows private rows", toggles=True)
         self._rows = region("rx-preview")
-        self.confirm = basic.Button(
+        self.confirm = ui.Button(
             description="Confirm all",
             tooltip="I have checked that all of this is public knowledge: use the table",
         )
-        self.positive = basic.Dropdown(description="Positive class", options=[_ALL])
-        self.use = basic.Button(description="Use this table", button_style="primary")
+        self.positive = ui.Dropdown(description="Positive class", options=[_ALL])
+        self.use = ui.Button(description="Use this table", button_style="primary")
         failed = partial(messages.report, self.state, "Saving the schema")
         self.saver = Download("Save the schema", "The schema as a TOML file", self._file, failed)
         self._fill_dictionary()
         self._connect()
         folded = (self.preview, self.described)
         buttons = row([self.use, self.confirm, self.saver, *folded], "rx-bar")
-        how = basic.HTML(f'<p class="rx-note">{_HOW}</p>')
+        how = ui.HTML(f'<p class="rx-note">{_HOW}</p>')
         parts = [how, self.notes, self.form, self.positive, buttons, self._rows, self._dictionary]
         self._details = column(parts, "rx-declared")
         self.widget = column([self.file, self.decimal, self._details], "rx-schema")
         self.refresh()
 
     def _fill_dictionary(self) -> None:
-        self.dictionary = basic.Textarea(
+        self.dictionary = ui.Textarea(
             description="Paste CSV (one line per column), TOML or JSON",
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
@@ -343,13 +339,15 @@ class SchemaPanel:
             rows=3,
         )
         self.dictionary_file = FilePicker("or choose a file", accept=".csv,.toml,.json")
-        self.take = basic.Button(description="Apply dictionary")
+        self.take = ui.Button(description="Apply dictionary")
         parts = [self.dictionary, self.dictionary_file, self.take]
         self._dictionary = column(parts, "rx-dictionary")
         hint = "Paste or choose a description of all columns"
         self.described = quiet_button("Data dictionary", hint, toggles=True)
-        self.described.observe(lambda _: display(self._dictionary, self.described.value), "value")
-        display(self._dictionary, False)
+        self.described.observe(
+            lambda _: ui.display(self._dictionary, self.described.value), "value"
+        )
+        ui.display(self._dictionary, False)
 
     def _connect(self) -> None:
         def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:
@@ -385,7 +383,7 @@ class SchemaPanel:
     def refresh(self) -> None:
         """Update the form, the remarks and the file; the release hides data-dependent values."""
         table = self.table
-        display(self._details, table is not None)
+        ui.display(self._details, table is not None)
         if self.table is None:
             self.form.rows = []
         elif self._released:
@@ -415,7 +413,7 @@ class SchemaPanel:
 
     def _on_file(self) -> None:
         self.decimal.value = None
-        display(self.decimal, False)
+        ui.display(self.decimal, False)
         self._read_file()
 
     def _on_mark(self) -> None:
@@ -435,7 +433,7 @@ class SchemaPanel:
         try:
             frame = read_table(file.name, file.content, self.decimal.value)
         except UnclearMarkError:
-            display(self.decimal, True)
+            ui.display(self.decimal, True)
             raise
         file.content = b""  # no widget keeps private rows
         self.propose(PurePath(file.name).stem, frame, file.name)
@@ -530,7 +528,7 @@ class SchemaPanel:
         if list(self.positive.options) != options:
             self.positive.options = options
             self.positive.value = self._chosen_class if self._chosen_class in options else _ALL
-        display(self.positive, len(options) > 1)
+        ui.display(self.positive, len(options) > 1)
 
     def _remark(self) -> None:
         notes = [] if self.table is None else remarks(self.table)

@@ -16,9 +16,7 @@ from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, SIMULATING, ExplorerState
 from rashomon_explorer.explorer.table_rows import table_rows
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, OfferButton, Slider
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.improvements import Improvement, Suggestion
 from rashomon_explorer.mechanisms.planner import next_improvements
@@ -32,10 +30,10 @@ _OF_A_PATH = "For less loss than the zero model"
 class SuggestionButtons:
     """One button a suggestion; text for what no slider can change, such as more rows."""
 
-    def __init__(self, state: ExplorerState, dials: Mapping[str, Slider]) -> None:
+    def __init__(self, state: ExplorerState, dials: Mapping[str, ui.Slider]) -> None:
         self.state = state
         self._dials = dials
-        self._before = card.styled(basic.HTML(), "rx-note")
+        self._before = card.styled(ui.HTML(), "rx-note")
         self._after = card.region("rx-note")
         self._row = card.row([], "rx-remedies")
         self.buttons: tuple[ipywidgets.Button, ...] = ()
@@ -52,13 +50,13 @@ class SuggestionButtons:
         silent = state.plan is None or state.busy or bool(state.uncharged)
         listed = [] if silent else next_improvements(state.plan)
         improvement = next((one for one in listed if one.changes), None)
-        display(self.widget, bool(listed))
+        ui.display(self.widget, bool(listed))
         self._before.value = "".join(escape(str(one)) for one in listed if not one.changes)
         self._after.value, self.buttons = "", ()
         if improvement is not None:
             self._show(improvement)
         self._row.children = self.buttons
-        display(self._row, bool(self.buttons))
+        ui.display(self._row, bool(self.buttons))
 
     def _show(self, improvement: Improvement) -> None:
         settable = [change for change in improvement.changes if self._is_settable(change)]
@@ -79,7 +77,7 @@ class SuggestionButtons:
 
     def _button(self, suggestion: Suggestion, improvement: Improvement) -> ipywidgets.Button:
         goal = "" if improvement.approximate else f" for {improvement.goal}"
-        button = basic.Button(
+        button = ui.Button(
             description=suggestion.words.split(" for ")[0].split(" with ")[0],
             tooltip=f"Set {suggestion.words}{goal}",
         )
@@ -122,9 +120,9 @@ class PaidPanel(card.Panel):
         kind: str = "rx-draw-card",
     ) -> None:
         self.action, self.state = action, action.state
-        self.price = card.styled(basic.HTML(), "rx-price")
+        self.price = card.styled(ui.HTML(), "rx-price")
         press = messages.error_boundary(self.state, action.doing, self._pressed)
-        self.button = OfferButton(partial(press, self.confirm_or_start), kind="rx-draw")
+        self.button = ui.OfferButton(partial(press, self.confirm_or_start), kind="rx-draw")
         self.question = card.Question(partial(press, action.start))
         buttons = card.row([self.button, *beside], "rx-buttons")
         parts = [*before, self.price, *between, buttons, self.question.widget, *after]
@@ -218,14 +216,14 @@ class DrawPanel(PaidPanel):
     title = "Draw"
     needs = (*PaidPanel.needs, "n_drawn")
 
-    def __init__(self, action: SetDraw, dials: Mapping[str, Slider] | None = None) -> None:
-        self.stop = card.styled(basic.Button(description="Stop", disabled=True), "rx-stop")
+    def __init__(self, action: SetDraw, dials: Mapping[str, ui.Slider] | None = None) -> None:
+        self.stop = card.styled(ui.Button(description="Stop", disabled=True), "rx-stop")
         self.progress = card.region("rx-progress")
-        self.status = LiveText(role="status", kind="rx-status")
+        self.status = ui.LiveText(role="status", kind="rx-status")
         self.said = card.region("rx-said")  # for phones, above the view
         self.suggestions = SuggestionButtons(action.state, dials or {})
         look = messages.error_boundary(action.state, "Drawing without a charge", self._look)
-        self.look = OfferButton(look, tooltip=_FREE, kind="rx-quiet")
+        self.look = ui.OfferButton(look, tooltip=_FREE, kind="rx-quiet")
         super().__init__(
             action,
             between=[self.suggestions.widget, self.look],
@@ -250,7 +248,7 @@ class DrawPanel(PaidPanel):
         self.look.description = "Back to private draws" if free else "Look for free (not private)"
         self.look.offer = self._look_offer()
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
-        display(self.look, (free or weak) and not state.busy and state.view == "curator")
+        ui.display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
         self.stop.tooltip = _KEEP if state.phase != SIMULATING else _NOTHING_CHARGED
         drawn, requested = state.n_drawn, state.requested_draws
@@ -314,7 +312,7 @@ class GoalPanel:
         self.state = single.state
         self.draw, self.one = draw, OneModelButton(single)
         self.goal = card.styled(
-            basic.ToggleButtons(
+            ui.ToggleButtons(
                 options=_GOALS,
                 tooltips=[
                     "Models that are almost as good as the best one",
@@ -324,7 +322,7 @@ class GoalPanel:
             "rx-goal",
         )
         traitlets.link((self.state, "goal"), (self.goal, "value"))
-        more = Fold(label="Cost, guarantee and goal", of=".rx-goal-panel", marks=["▴", "▾"])
+        more = ui.Fold(label="Cost, guarantee and goal", of=".rx-goal-panel", marks=["▴", "▾"])
         parts = [self.goal, self.one.widget, draw.widget, more]
         self.widget = card.column(parts, "rx-goal-panel")
         single.observers.append(self.refresh)
@@ -335,9 +333,9 @@ class GoalPanel:
         """Show the panel of the goal; one tree is a set of one draw."""
         linear = self.state.family == LINEAR
         is_one_model = linear and self.state.goal == "one"
-        display(self.goal, linear)
-        display(self.one.widget, is_one_model)
-        display(self.draw.widget, not is_one_model)
+        ui.display(self.goal, linear)
+        ui.display(self.one.widget, is_one_model)
+        ui.display(self.draw.widget, not is_one_model)
         self.goal.disabled = self.state.busy or self.one.action.task.running
 
 
@@ -349,9 +347,9 @@ class TuningPanel(PaidPanel):
 
     def __init__(self, tuning: paid.PenaltyTuning) -> None:
         self.tuning = tuning
-        self.bounds = basic.Dropdown(description="Penalties from", options=[*paid.PENALTY_BOUNDS])
-        self.many = basic.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
-        self.result = basic.HTML()
+        self.bounds = ui.Dropdown(description="Penalties from", options=[*paid.PENALTY_BOUNDS])
+        self.many = ui.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
+        self.result = ui.HTML()
         settings = card.row([self.bounds, self.many], "rx-bar")
         super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
         for control in (self.bounds, self.many):
@@ -390,7 +388,7 @@ class OneModelPanel(card.Panel):
     needs = ("one_model", "data")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.result = basic.HTML()
+        self.result = ui.HTML()
         self.bundle = Download(
             "Save the model",
             "Model, guarantee, schema and a prediction script, in one zip file",

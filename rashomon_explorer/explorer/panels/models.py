@@ -19,15 +19,7 @@ from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.panels.card import Panel, quiet_button, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, Epoch, ExplorerState, Favourites
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import (
-    LiveText,
-    MenuEntries,
-    ModelTable,
-    Slider,
-    table_column,
-)
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.coefficients import coefficients_table
 from rashomon_explorer.plots.losses import losses_table
 from rashomon_explorer.plots.text import plural
@@ -42,7 +34,7 @@ class ThresholdControl:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.dial = styled(Slider(label="ψ"), "rx-dial-line")
+        self.dial = styled(ui.Slider(label="ψ"), "rx-dial-line")
         self._updating = False
         self.dial.observe(messages.error_boundary(state, "Moving ψ", self._moved), "value")
         self.widget = row([self.dial], "rx-threshold")
@@ -53,7 +45,7 @@ class ThresholdControl:
         state, models = self.state, self.state.rashomon_set
         usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
         hidden = state.view == "release" or not usable
-        display(self.widget, not hidden)
+        ui.display(self.widget, not hidden)
         if hidden and state.view != "release":
             return
         # Hidden sliders are sent too: in the release, neither scale nor value depends on a loss.
@@ -75,14 +67,14 @@ class ThresholdControl:
 
 def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
     """Return a checkbox that hides draws outside ψ in figures of single models."""
-    tick = basic.Checkbox(
+    tick = ui.Checkbox(
         description="Inside ψ only",
         indent=False,
         tooltip="Hide draws outside ψ in figures of single models",
     )
     traitlets.link((state, "inside_only"), (tick, "value"))
-    state.observe(lambda _: display(tick, state.view != "release"), "view")
-    display(tick, state.view != "release")
+    state.observe(lambda _: ui.display(tick, state.view != "release"), "view")
+    ui.display(tick, state.view != "release")
     return styled(tick, "rx-tick")
 
 
@@ -110,8 +102,8 @@ class ModelsPanel(Panel):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = state = session.state
-        self.table = ModelTable()
-        self.said = LiveText(role="status", kind="rx-note")
+        self.table = ui.ModelTable()
+        self.said = ui.LiveText(role="status", kind="rx-note")
         self._task = BackgroundTask("the accuracy of the models")
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
@@ -253,7 +245,7 @@ class ModelsPanel(Panel):
         selected = self.state.selection
         return selection.nearest(points, points[selected[0]] if selected else goal, among)
 
-    def menu_entries(self) -> MenuEntries:
+    def menu_entries(self) -> ui.MenuEntries:
         simple = "Select the five models with the fewest large coefficients, or leaves"
         near = "Select the five models nearest to the selected one, or to the best"
         different = "Select two models that are far apart"
@@ -320,14 +312,14 @@ def _row_columns(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
     inside = np.asarray(models.losses <= models.least + models.psi)
     above, within = "Loss above the minimum (not private)", "L ≤ min L + ψ (not private)"
     columns = [
-        table_column("excess", "excess loss", models.excess, meaning=above, curator=True),
-        table_column("inside", "within ψ", inside, kind="yes", meaning=within, curator=True),
+        ui.table_column("excess", "excess loss", models.excess, meaning=above, curator=True),
+        ui.table_column("inside", "within ψ", inside, kind="yes", meaning=within, curator=True),
     ]
     if models.task == "classification":
         shares = np.full(models.n_draws, np.nan) if accuracy is None else accuracy
         meaning = "Accuracy on the rows (not private)"
         columns.append(
-            table_column(
+            ui.table_column(
                 "accuracy", "accuracy", shares, kind="share", meaning=meaning, curator=True
             )
         )
@@ -337,7 +329,7 @@ def _row_columns(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
 def _model_columns(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     if family.trees_in(models) is not None:
         return [
-            table_column(
+            ui.table_column(
                 "leaves", "leaves", selection.leaves(models), kind="count", meaning="Leaves"
             )
         ]
@@ -348,8 +340,8 @@ def _model_columns(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     large, meaning = selection.large_coefficients(models), f"How simple: {_LARGE}"
     length = f"Norm of the difference in coefficients from the {of} model"
     return [
-        table_column("large", "big coefficients", large, kind="count", meaning=meaning),
-        table_column("away", f"distance from\u00a0{of}", away, meaning=length, curator=curator),
+        ui.table_column("large", "big coefficients", large, kind="count", meaning=meaning),
+        ui.table_column("away", f"distance from\u00a0{of}", away, meaning=length, curator=curator),
     ]
 
 
@@ -367,7 +359,7 @@ class SelectionPanel(Panel):
     needs = ("selection", "rashomon_set", "view")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.table = basic.HTML()
+        self.table = ui.HTML()
         self.clear = quiet_button("Clear the selection")
         self.clear.on_click(lambda _: setattr(state, "selection", ()))
         super().__init__(state, self.table, self.clear, kind="rx-selection")

@@ -10,11 +10,10 @@ from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
 from rashomon_explorer.explorer.messages import error_boundary
-from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import Panel, region, row
+from rashomon_explorer.explorer.selection import group_labels
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.controls import FieldForm, RowTable
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.decomposition import decomposition_text
@@ -36,9 +35,9 @@ class PeopleHeadline:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.column = basic.Dropdown(description="Groups by", options=[])
-        self.group = basic.Dropdown(description="Show", options=[_EVERYONE])
-        self.words = basic.HTML(_NOTHING_YET)
+        self.column = ui.Dropdown(description="Groups by", options=[])
+        self.group = ui.Dropdown(description="Show", options=[_EVERYONE])
+        self.words = ui.HTML(_NOTHING_YET)
         self._updating = False
         self.column.observe(self._by, "value")
         self.group.observe(self._look, "value")
@@ -196,7 +195,7 @@ class PersonForm:
 
     def __init__(self, session: Session) -> None:
         self.what_if, self.state = session.what_if, session.state
-        self.widget = FieldForm(label="Features of this person")
+        self.widget = ui.FieldForm(label="Features of this person")
         changed = error_boundary(session.state, "Changing a feature", lambda _: self._on_edit())
         self.widget.observe(changed, "edit")
         follows = ["edits", "people", "view", "data", "rashomon_set"]
@@ -252,7 +251,7 @@ class PeopleTable(Panel):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.table = RowTable(label="People", hint="Search people: 17, flips, sex…")
+        self.table = ui.RowTable(label="People", hint="Search people: 17, flips, sex…")
         self.said = region()
         super().__init__(session.state, self.said, self.table, kind="rx-people-table")
         needs = ["rashomon_set", "audit", "data", "selection", "groups", "group_column", "psi"]

@@ -16,8 +16,7 @@ from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import Panel, column, region, styled
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.controls import MenuEntries
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.planner import explain, improvement_messages
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.simulation.feasibility import feasibility_suggestions, preflight
@@ -92,12 +91,12 @@ class PlanPanel(Panel):
     needs = ("plan", "no_plan", "account", "data", "phase")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.facts = styled(basic.HTML(), "rx-plan")
+        self.facts = styled(ui.HTML(), "rx-plan")
         self._listed: Plan | None = None
         self.others = region()
         super().__init__(state, self.facts)
 
-    def menu_entries(self) -> MenuEntries:
+    def menu_entries(self) -> ui.MenuEntries:
         what = "What the plan guarantees, what limits it, and suggestions"
         return {"Explanation": (what, self._explain), **super().menu_entries()}
 
@@ -234,8 +233,8 @@ class NumbersPanel(Panel):
     )
 
     def __init__(self, state: ExplorerState) -> None:
-        self.facts = styled(basic.HTML(), "rx-numbers")
-        self.view = basic.ToggleButtons(
+        self.facts = styled(ui.HTML(), "rx-numbers")
+        self.view = ui.ToggleButtons(
             options=_VIEWS,
             tooltips=[
                 "All figures, including those computed from private rows",

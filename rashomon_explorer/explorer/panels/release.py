@@ -18,9 +18,7 @@ from rashomon_explorer.explorer.panels.card import Panel, row, slider, styled
 from rashomon_explorer.explorer.panels.draw import PaidPanel
 from rashomon_explorer.explorer.panels.plan import set_cost
 from rashomon_explorer.explorer.release import AGGREGATES, Aggregate, AggregateRelease, Basket
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import ChoiceTable
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.plots.text import cost_text, number, percent, plural, sentence
 from rashomon_explorer.sets import RashomonSet
@@ -50,13 +48,13 @@ class BasketPanel(PaidPanel):
 
     def __init__(self, action: AggregateRelease) -> None:
         self.aggregates = action
-        self.which = styled(basic.ToggleButtons(options=[("All models", _ALL)]), "rx-which")
-        self.stated = basic.Checkbox(
+        self.which = styled(ui.ToggleButtons(options=[("All models", _ALL)]), "rx-which")
+        self.stated = ui.Checkbox(
             description="I selected them without looking at figures marked “not private”",
             indent=False,
         )
-        self.group = basic.Dropdown(description="Groups", options=[_NO_GROUPS])
-        self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
+        self.group = ui.Dropdown(description="Groups", options=[_NO_GROUPS])
+        self.table = ui.ChoiceTable(label="Aggregates", headings=_HEADINGS)
         hint = "A larger ε means less noise. The button shows what the ledger is charged."
         label, unit = "ε of the noise", "larger: less noise"
         self.epsilon = slider(label, unit, hint, (0.01, 10.0), 0.5, "log")
@@ -106,9 +104,9 @@ class BasketPanel(PaidPanel):
 
     def refresh(self) -> None:
         self._offer()
-        display(self.which, len(self.which.options) > 1)
-        display(self.group, len(self.group.options) > 1)
-        display(self.stated, self.draws is not None)
+        ui.display(self.which, len(self.which.options) > 1)
+        ui.display(self.group, len(self.group.options) > 1)
+        ui.display(self.stated, self.draws is not None)
         action = self.aggregates
         try:
             basket, action.why_not = self.basket(), ""
@@ -187,7 +185,7 @@ class TakePanel(Panel):
         self.aggregates = aggregates
         self.state = aggregates.state
         self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
-        self.receipt = styled(basic.HTML(), "rx-receipt")
+        self.receipt = styled(ui.HTML(), "rx-receipt")
         self.bundle = self._download("Save the bundle", _BUNDLE, self._bundle, primary=True)
         self.saver = self._download("Save", _BUNDLE, self._bundle)
         self.release_report = self._download(

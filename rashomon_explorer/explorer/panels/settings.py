@@ -19,9 +19,7 @@ from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.table_rows import table_shape
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.basic import display
-from rashomon_explorer.explorer.widgets.controls import Slider, Step
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots import text
 from rashomon_explorer.problem.losses import get_loss
@@ -30,9 +28,9 @@ from rashomon_explorer.problem.losses import get_loss
 class AutoSlider:
     """A slider with an automatic setting; moving the slider switches to manual."""
 
-    def __init__(self, state: ExplorerState, name: str, dial: Slider) -> None:
+    def __init__(self, state: ExplorerState, name: str, dial: ui.Slider) -> None:
         self.state, self.name, self.dial = state, name, dial
-        self.auto = basic.Checkbox(
+        self.auto = ui.Checkbox(
             description=f"{dial.label}: set automatically from public numbers", indent=False
         )
         card.styled(self.auto, "rx-auto")
@@ -40,7 +38,7 @@ class AutoSlider:
         dial.observe(lambda _: self._set(dial.value), "value")
         self.auto.observe(lambda _: self._set(AUTO if self.auto.value else dial.value), "value")
         state.observe(lambda _: self.update(), [name, "plan"])
-        self.widget = basic.VBox([dial, self.auto])
+        self.widget = ui.VBox([dial, self.auto])
         self.update()
 
     def update(self) -> None:
@@ -60,7 +58,7 @@ class AutoSlider:
             setattr(self.state, self.name, int(value) if integer else value)
 
 
-def on_scale(dial: Slider, value: float) -> float:
+def on_scale(dial: ui.Slider, value: float) -> float:
     """Clip a number to a slider's scale; zero stays if the scale includes it."""
     if dial.zero and value == 0:
         return value
@@ -72,7 +70,7 @@ LINEAR_ALONE = ("radius", "ridge")
 TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
 
 
-def dials() -> dict[str, Slider]:
+def dials() -> dict[str, ui.Slider]:
     make, deepest = card.slider, MOST_LEAVES - 1
     leaves = "Trees with at most this many leaves are counted; public."
     depth = "Splits on a path; the right end is as deep as the leaves allow."
@@ -97,7 +95,7 @@ def dials() -> dict[str, Slider]:
     }
 
 
-def follow(dial: Slider, state: ExplorerState, name: str) -> None:
+def follow(dial: ui.Slider, state: ExplorerState, name: str) -> None:
     """Link a slider and a setting both ways; the upper end of an open setting is no limit."""
     is_open = bool(state.traits()[name].allow_none)
 
@@ -132,14 +130,14 @@ class MechanismPicker:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.choice = basic.Dropdown(
+        self.choice = ui.Dropdown(
             description="Mechanism",
             options=[(_OPTIONS.get(name, name.replace("_", " ")), name) for name in MECHANISMS],
         )
         self.why = card.region("rx-note")
         traitlets.link((self.choice, "value"), (state, "mechanism"))
         state.observe(lambda _: self.update(), ["plan", "no_plan", "mechanism"])
-        self.widget = basic.VBox([self.choice, self.why])
+        self.widget = ui.VBox([self.choice, self.why])
         self.update()
 
     def update(self) -> None:
@@ -184,9 +182,9 @@ class QuestionsEditor:
         )
         self._problem = card.region("rx-note", "rx-class-size")
         self._boxes = card.column([], "rx-thresholds")
-        how = basic.HTML(f'<p class="rx-note">{_HOW}</p>')
-        self._editor = basic.VBox([how, self._problem, self._boxes])
-        self.widget = basic.VBox([self.size, self.opened, self._editor])
+        how = ui.HTML(f'<p class="rx-note">{_HOW}</p>')
+        self._editor = ui.VBox([how, self._problem, self._boxes])
+        self.widget = ui.VBox([self.size, self.opened, self._editor])
         self.opened.observe(lambda _: self.refresh(), "value")
         self._updating = False
         watched = ["data", "family", "max_leaves", "max_depth", "phase", "view"]
@@ -200,8 +198,8 @@ class QuestionsEditor:
         numbers = _numbers(state.data.schema) if listed else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if listed else ""
         is_open = self.opened.value and bool(numbers)
-        basic.display(self.opened, bool(numbers))
-        basic.display(self._editor, is_open)
+        ui.display(self.opened, bool(numbers))
+        ui.display(self._editor, is_open)
         if is_open or state.unconfirmed_reason:
             self._list(numbers)
 
@@ -219,7 +217,7 @@ class QuestionsEditor:
         self._updating = False
 
     def _box(self, name: str) -> ipywidgets.Text:
-        box = basic.Text(description=name, continuous_update=False)
+        box = ui.Text(description=name, continuous_update=False)
         box.tooltip = f"Thresholds of {name}"
         box.observe(partial(self._typed, name), "value")
         return box
@@ -295,19 +293,19 @@ class ModelPanel(card.Panel):
 
     def __init__(self, state: ExplorerState) -> None:
         self.dials = dials()
-        self.loss = basic.Dropdown(description="Loss", options=losses_for("classification"))
+        self.loss = ui.Dropdown(description="Loss", options=losses_for("classification"))
         self.more = card.quiet_button("More settings", "Radius, ridge and δ", toggles=True)
         self.mechanism = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
-        self.family = basic.Dropdown(description="Models", options=[*_FAMILIES.items()])
+        self.family = ui.Dropdown(description="Models", options=[*_FAMILIES.items()])
         for name, dial in self.dials.items():
             if name not in OPEN:
                 follow(dial, state, name)
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         widgets = {**self.dials, **{name: slider.widget for name, slider in self.open.items()}}
-        self._extra = basic.VBox([widgets[name] for name in _MORE])
-        self.more.observe(lambda _: basic.display(self._extra, self.more.value), "value")
-        basic.display(self._extra, False)
+        self._extra = ui.VBox([widgets[name] for name in _MORE])
+        self.more.observe(lambda _: ui.display(self._extra, self.more.value), "value")
+        ui.display(self._extra, False)
         traitlets.link((self.loss, "value"), (state, "loss"))
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
@@ -334,7 +332,7 @@ class ModelPanel(card.Panel):
         data, busy = self.state.data, self.state.busy
         for family, controls in self._of.items():
             for control in controls:
-                basic.display(control, family == self.state.family)
+                ui.display(control, family == self.state.family)
         if data is not None and tuple(self.loss.options) != losses_for(data.task):
             self.loss.options = losses_for(data.task)
         ticks = [slider.auto for slider in self.open.values()]
@@ -348,9 +346,9 @@ class Rail:
 
     def __init__(self, state: ExplorerState, model: ModelPanel, draw: GoalPanel) -> None:
         self.state = state
-        self.data = Step(title="Data", opens=False)
-        self.model = Step(title="Model")
-        self.plan = Step(title="Plan", opens=False)
+        self.data = ui.Step(title="Data", opens=False)
+        self.model = ui.Step(title="Model")
+        self.plan = ui.Step(title="Plan", opens=False)
         self.data.observe(lambda _: setattr(state, "page", "data"), "pressed")
         self.plan.observe(lambda _: setattr(state, "page", "plan"), "pressed")
         self._settings = model.widget
@@ -362,7 +360,7 @@ class Rail:
         self.refresh()
 
     def _open(self) -> None:
-        display(self._settings, self.model.unfolded)
+        ui.display(self._settings, self.model.unfolded)
 
     def refresh(self) -> None:
         self.data.summary = _data_line(self.state)

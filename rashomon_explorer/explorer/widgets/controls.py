@@ -1,22 +1,90 @@
-"""Sliders, switches, status lines and tables of the page."""
+"""Controls and tables of the page, and widgets of ipywidgets and anywidget that share layouts.
+
+Each layout and each style is a message to the browser and an object in it; by default every widget
+has its own, and these were more than half of all objects of the page.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import anywidget
+import ipywidgets
 import numpy as np
 import traitlets
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.explorer.widgets import basic
+
+@cache
+def _only(kind: Any, traits: tuple[tuple[str, Any], ...]) -> Any:
+    return kind(**dict(traits))
+
+
+def _shared(kind: Any, **traits: Any) -> Any:
+    """Return the kernel's only widget of this kind and these traits; a new one if it was closed."""
+    if _only(kind, tuple(traits.items())).comm is None:
+        _only.cache_clear()
+    return _only(kind, tuple(traits.items()))
+
+
+def display(widget: Any, visible: bool) -> None:
+    """Show or hide a widget; for the first time before it is on the page.
+
+    A view of anywidget follows changes of its layout, and does not follow another layout.
+    """
+    value = None if visible else "none"
+    if isinstance(widget, AnyWidget) and not widget.sizes_itself:
+        own_layout(widget)
+    if not isinstance(widget, Shared) or widget.sizes_itself:
+        widget.layout.display = value
+    else:
+        widget.layout = _shared(ipywidgets.Layout, display=value)
+
+
+class Shared(traitlets.HasTraits):
+    """Base of widgets that share layout and style; `own_layout` gives one to a widget."""
+
+    layout: Any
+    sizes_itself = False
+
+    @traitlets.default("layout")
+    def _default_layout(self) -> Any:
+        return _shared(ipywidgets.Layout, display=None)
+
+    @traitlets.default("style")
+    def _default_style(self) -> Any:
+        trait: Any = getattr(type(self), "style")  # noqa: B009
+        return _shared(trait.klass)
+
+
+def own_layout(widget: Any) -> Any:
+    """Return the widget with a layout of its own, for those that users place and size."""
+    widget.layout, widget.sizes_itself = ipywidgets.Layout(display=widget.layout.display), True
+    return widget
+
+
+class AnyWidget(Shared, anywidget.AnyWidget):
+    """Widget with a script of its own."""
+
+
+def _sharing(kind: type[ipywidgets.Widget]) -> Any:
+    return type(kind.__name__, (Shared, kind), {"__doc__": kind.__doc__})
+
+
+Box, HBox, VBox = map(_sharing, (ipywidgets.Box, ipywidgets.HBox, ipywidgets.VBox))
+HTML, Text, Textarea = map(_sharing, (ipywidgets.HTML, ipywidgets.Text, ipywidgets.Textarea))
+Button, Checkbox = map(_sharing, (ipywidgets.Button, ipywidgets.Checkbox))
+ToggleButton, ToggleButtons = map(_sharing, (ipywidgets.ToggleButton, ipywidgets.ToggleButtons))
+Dropdown = _sharing(ipywidgets.Dropdown)
 
 
 def script(*names: str) -> str:
     return "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
 
 
-class Slider(basic.AnyWidget):
+class Slider(AnyWidget):
     """Number chosen by slider, keyboard or text box."""
 
     _esm = script("dial.js")
@@ -42,7 +110,7 @@ class Slider(basic.AnyWidget):
         )
 
 
-class OfferButton(basic.AnyWidget):
+class OfferButton(AnyWidget):
     """Button that sells what it shows: a press returns the offer that its reader could read."""
 
     _esm = script("offer_button.js")
@@ -67,7 +135,7 @@ class OfferButton(basic.AnyWidget):
             self._press(str(content.get("offer")))
 
 
-class Fold(basic.AnyWidget):
+class Fold(AnyWidget):
     """Button that folds and unfolds the box around it, by the attribute ``data-open``."""
 
     _esm = script("fold.js")
@@ -79,7 +147,7 @@ class Fold(basic.AnyWidget):
     marks: traitlets.List[str] = traitlets.List(["▾", "▴"]).tag(sync=True)
 
 
-class Tabs(basic.AnyWidget):
+class Tabs(AnyWidget):
     """One view of several, chosen by link, by address (``#set``), or from Python."""
 
     _esm = script("tabs.js")
@@ -101,7 +169,7 @@ class Tabs(basic.AnyWidget):
         )
 
 
-class Step(basic.AnyWidget):
+class Step(AnyWidget):
     """Step of the page, shown as a button and one line."""
 
     _esm = script("step.js")
@@ -116,7 +184,7 @@ MenuEntries = Mapping[str, tuple[str, Callable[[], object]]]
 """Hint and action of each entry of a menu, by name; an action may return HTML to show."""
 
 
-class CardMenu(basic.AnyWidget):
+class CardMenu(AnyWidget):
     """The ⋯ menu of a card; a chosen entry acts, or shows its HTML in a box over the page."""
 
     _esm = script("card_menu.js")
@@ -152,19 +220,19 @@ class CardMenu(basic.AnyWidget):
         ]
 
 
-class Introduction(basic.AnyWidget):
+class Introduction(AnyWidget):
     """Introduction of the page and its tour; the browser remembers that they were seen."""
 
     _esm = script("introduction.js")
 
 
-class ThemeSwitch(basic.AnyWidget):
+class ThemeSwitch(AnyWidget):
     """Switch between light and dark, stored in the browser; notebooks have their own theme."""
 
     _esm = script("theme_switch.js")
 
 
-class ChoiceTable(basic.AnyWidget):
+class ChoiceTable(AnyWidget):
     """Table of aggregates with check boxes, their noise and their share of the cost."""
 
     _esm = script("choice_table.js")
@@ -175,7 +243,7 @@ class ChoiceTable(basic.AnyWidget):
     disabled = traitlets.Bool(False).tag(sync=True)
 
 
-class KernelWatch(basic.AnyWidget):
+class KernelWatch(AnyWidget):
     """Alert that appears if the kernel does not respond; otherwise invisible."""
 
     _esm = script("kernel_watch.js")
@@ -200,7 +268,7 @@ class KernelWatch(basic.AnyWidget):
         self.send({"kind": "alive"})
 
 
-class LiveText(basic.AnyWidget):
+class LiveText(AnyWidget):
     """Text in a live region of the page."""
 
     _esm = script("live.js")
@@ -209,7 +277,7 @@ class LiveText(basic.AnyWidget):
     kind = traitlets.Unicode("").tag(sync=True)
 
 
-class ModelTable(basic.AnyWidget):
+class ModelTable(AnyWidget):
     """Table with one row per model; only visible rows are in the document."""
 
     _esm = script("model_table.js")
@@ -250,7 +318,7 @@ def table_column(
     }
 
 
-class RowTable(basic.AnyWidget):
+class RowTable(AnyWidget):
     """Table that is sorted by its headings, searched by text, and selected by row."""
 
     _esm = script("row_table.js")
@@ -262,7 +330,7 @@ class RowTable(basic.AnyWidget):
     note = traitlets.Unicode("").tag(sync=True)
 
 
-class FieldForm(basic.AnyWidget):
+class FieldForm(AnyWidget):
     """Form with one field a feature; Python answers every edit with all fields."""
 
     _esm = script("field_form.js")
@@ -276,7 +344,7 @@ class FieldForm(basic.AnyWidget):
         self.edit = {"at": self.edit.get("at", 0) + 1, "name": name, "value": value}
 
 
-class TableForm(basic.AnyWidget):
+class TableForm(AnyWidget):
     """Form with one row per column; Python answers every edit with all rows."""
 
     _esm = script("table_form.js")

@@ -13,8 +13,7 @@ import traitlets
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer.background import BackgroundTask
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.controls import script
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
 
 _BEGUN, _BETWEEN = 20.0, 60.0
@@ -41,14 +40,14 @@ class ToPicture:
 Making = Callable[[], FileInTransit | ToPicture]
 
 
-class Download(basic.AnyWidget):
+class Download(ui.AnyWidget):
     """Button that makes a file and sends it to the browser.
 
     ``epoch`` returns what the file is made for, such as the view: a file that is ready when this is
     something else is not sent.
     """
 
-    _esm = script("plotly_library.js", "pictures.js", "download.js")
+    _esm = ui.script("plotly_library.js", "pictures.js", "download.js")
     label = traitlets.Unicode("Save").tag(sync=True)
     hint = traitlets.Unicode("").tag(sync=True)
     primary = traitlets.Bool(False).tag(sync=True)
@@ -137,10 +136,10 @@ def _finished(result: FileInTransit | ToPicture, pictures: Mapping[str, bytes]) 
 _MEGABYTE = 1_000_000
 
 
-class FilePicker(basic.AnyWidget):
+class FilePicker(ui.AnyWidget):
     """Native input for one file, with its name."""
 
-    _esm = script("file_picker.js")
+    _esm = ui.script("file_picker.js")
     label = traitlets.Unicode("File").tag(sync=True)
     accept = traitlets.Unicode("").tag(sync=True)
     name = traitlets.Unicode("").tag(sync=True)

@@ -11,12 +11,11 @@ import plotly.graph_objects as go
 import traitlets
 
 from rashomon_explorer._utils.assets import plotly_module
-from rashomon_explorer.explorer.widgets import basic
-from rashomon_explorer.explorer.widgets.controls import script
+from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.theme import templates
 
 
-class PlotlyBundle(basic.AnyWidget):
+class PlotlyBundle(ui.AnyWidget):
     """Send plotly.js to a browser on request, once for all figures."""
 
     _esm = "export default { render() {} }"
@@ -87,10 +86,10 @@ _PICKING = ["select2d", "lasso2d"]
 _QUIET = 1.0  # seconds after the last patch until the figure is sent whole
 
 
-class PlotlyView(basic.AnyWidget):
+class PlotlyView(ui.AnyWidget):
     """Figure that follows the page's theme and width and reports when it is drawn."""
 
-    _esm = script("plotly_library.js", "plot_handle.js", "plotly_view.js")
+    _esm = ui.script("plotly_library.js", "plot_handle.js", "plotly_view.js")
     figure = traitlets.Dict().tag(sync=True)
     rev = traitlets.Int(0).tag(sync=True)
     label = traitlets.Unicode("figure").tag(sync=True)
