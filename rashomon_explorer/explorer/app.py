@@ -35,7 +35,7 @@ from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, T
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
 from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel, OneModelPanel, TuningPanel
-from rashomon_explorer.explorer.panels.models import ModelsPanel, SelectionPanel
+from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.people import PeopleHeadline, PeopleTable
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
 from rashomon_explorer.explorer.panels.release import BasketPanel, TakePanel
@@ -294,7 +294,6 @@ class Explorer(SessionView):
         self.models_panel.compare = lambda: self.show(
             "pair" if family.trees_in(self.state.rashomon_set) is None else "trees"
         )
-        self.selection_panel = SelectionPanel(self.state)
         self.people_headline = PeopleHeadline(self.session)
         self.people_table = PeopleTable(self.session)
         self.basket_panel = BasketPanel(self.aggregates)
@@ -303,27 +302,16 @@ class Explorer(SessionView):
         self.ledger_panel = LedgerPanel(self.session)
         self.goal_panel = GoalPanel(self.single, self.draw_panel)
         self.single.shown = partial(self.show, "one model panel")
-        self.one_panel = OneModelPanel(self.state)
+        self.one_model_panel = OneModelPanel(self.state)
         self.tuning_panel = TuningPanel(self.tuner)
         self.tuner.shown = partial(self.show, "penalties")
         self.bar = TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
+        named = [name for plan in VIEWS for slot in (*plan.slots, plan.strips) for name in slot]
+        panels = [name for name in named if name not in FIGURES]
         parts: dict[str, ViewPart] = {
-            "data panel": self.data_panel,
-            "plan panel": self.plan_panel,
-            "budget panel": self.budget_panel,
-            "numbers panel": self.numbers_panel,
-            "models panel": self.models_panel,
-            "selection panel": self.selection_panel,
-            "introduction": self.introduction,
-            "people headline": self.people_headline,
-            "people table": self.people_table,
-            "basket panel": self.basket_panel,
-            "take panel": self.take_panel,
-            "ledger panel": self.ledger_panel,
-            "one model panel": self.one_panel,
-            "tuning panel": self.tuning_panel,
+            name: getattr(self, name.replace(" ", "_")) for name in panels
         }
         return Shell(
             self.state,
@@ -438,15 +426,36 @@ _KNOWN = (
     "fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list "
     "of fitted models"
 )
-Show = Callable[[Session], None]
 
 
-def coerce_input(source: Any, data: Any = None) -> Show:
+def coerce_input(source: Any, data: Any = None) -> Callable[[Session], None]:
     """Return the function that shows the input in a session; raise TypeError if there is none."""
     last = source[-1] if isinstance(source, Pipeline) else source
-    for kinds, show in _VIEW_BY_TYPE:
-        if isinstance(last, kinds):
-            return show(source, data)
+    if isinstance(last, Bunch):
+        return lambda session: session.choose(source)
+    if isinstance(last, Audit):
+        return lambda session: session.show_audit(source)
+    if isinstance(last, ESTIMATOR_TYPES):
+        check_is_fitted(last)
+        if data is not None and not isinstance(data, Bunch):
+            raise TypeError(
+                "data of a Rashomon estimator must be a Bunch, as load_csv returns, "
+                f"got {type(data).__name__}"
+            )
+        return lambda session: session.show_fitted(source, data)
+    if isinstance(last, sets.RashomonSet | sets.PredictorSet):
+        if data is None or isinstance(data, Bunch):
+            return lambda session: session.show_set(source, data)
+        rows, _ = _pair(data)
+        return lambda session: session.show_set(source, None, rows=rows)
+    if isinstance(last, _LINEAR):
+        check_is_fitted(last)
+        linear_audit = audit(source, *_pair(data))
+        return lambda session: session.show_audit(linear_audit)
+    if isinstance(last, list | tuple):
+        rows, targets = _pair(data)
+        models = sets.from_estimators(source, rows, targets)
+        return lambda session: session.show_set(models, None, rows=rows)
     if isinstance(last, sets.ReleasedSet | sets.ReleasedTrees):
         raise TypeError(
             "Explorer needs a set with its private numbers, got a release: use "
@@ -481,43 +490,6 @@ def is_external_model(source: Any) -> bool:
     return isinstance(source[-1] if isinstance(source, Pipeline) else source, _LINEAR)
 
 
-def _bunch(source: Bunch, data: Any) -> Show:
-    return lambda session: session.choose(source)
-
-
-def _fitted(source: Any, data: Any) -> Show:
-    check_is_fitted(source[-1] if isinstance(source, Pipeline) else source)
-    if data is not None and not isinstance(data, Bunch):
-        raise TypeError(
-            "data of a Rashomon estimator must be a Bunch, as load_csv returns, "
-            f"got {type(data).__name__}"
-        )
-    return lambda session: session.show_fitted(source, data)
-
-
-def _set(source: Any, data: Any) -> Show:
-    if data is None or isinstance(data, Bunch):
-        return lambda session: session.show_set(source, data)
-    X, _ = _pair(data)
-    return lambda session: session.show_set(source, None, rows=X)
-
-
-def _linear(source: Any, data: Any) -> Show:
-    check_is_fitted(source[-1] if isinstance(source, Pipeline) else source)
-    linear_audit = audit(source, *_pair(data))
-    return lambda session: session.show_audit(linear_audit)
-
-
-def _audit(source: Audit, data: Any) -> Show:
-    return lambda session: session.show_audit(source)
-
-
-def _several(source: Any, data: Any) -> Show:
-    X, y = _pair(data)
-    models = sets.from_estimators(source, X, y)
-    return lambda session: session.show_set(models, None, rows=X)
-
-
 def _pair(data: Any) -> tuple[Any, Any]:
     """Rows and targets of fitted models; raise an error if they are missing."""
     if isinstance(data, Bunch):
@@ -528,16 +500,6 @@ def _pair(data: Any) -> tuple[Any, Any]:
         "fitted models need the rows that they were fitted to: Explorer(model, data=(X, "
         f"y)), got data of type {type(data).__name__}"
     )
-
-
-_VIEW_BY_TYPE: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
-    (Bunch, _bunch),
-    (ESTIMATOR_TYPES, _fitted),
-    ((sets.RashomonSet, sets.PredictorSet), _set),
-    (Audit, _audit),
-    (_LINEAR, _linear),
-    ((list, tuple), _several),
-)
 
 
 def table_from_environment() -> Bunch | None:

@@ -4,7 +4,7 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import family, html, score
+from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.explorer.release import Contents
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
@@ -27,6 +28,8 @@ from rashomon_explorer.plots.theme import templates
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report import release_report
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
+
+File = str | bytes
 
 _TREES = """
 trees.json        the trees as plain data; score.py predicts with them and needs only numpy
@@ -38,45 +41,28 @@ schema.toml       public schema of the table, which defines the encoding of rows
 """.strip()
 
 
-def _trees(contents: Contents) -> ReleasedTrees:
-    if not isinstance(contents.models, ReleasedTrees):
-        kind = type(contents.models).__name__
-        raise TypeError(f"a bundle of trees needs ReleasedTrees, got {kind}")
-    return contents.models
-
-
 def _readable_trees(contents: Contents) -> ReleasedTrees:
-    return family.with_readable_names(_trees(contents), contents.schema)
+    return family.with_readable_names(contents.trees, contents.schema)
 
 
-def _tree_figures(contents: Contents) -> dict[str, go.Figure]:
-    models = _readable_trees(contents)
-    return {
-        "trees": plots.plot_trees(models),
-        "rules": plots.plot_rules(models),
-        "questions": plots.plot_tree_use(models),
+def _tree_files(contents: Contents) -> Iterator[tuple[str, File]]:
+    models, readable = contents.trees, _readable_trees(contents)
+    values = {
+        "format": "rashomon-explorer trees",
+        "version": 1,
+        "columns": list(models.models.feature_names),
+        "classes": list(models.classes),
+        "psi": models.psi,
+        "chosen": list(models.steps),
+        "trees": models.to_treefarms(),
     }
-
-
-def _trees_json(contents: Contents) -> str:
-    models = _trees(contents)
-    return _json(
-        {
-            "format": "rashomon-explorer trees",
-            "version": 1,
-            "columns": list(models.models.feature_names),
-            "classes": list(models.classes),
-            "psi": models.psi,
-            "chosen": list(models.steps),
-            "trees": models.to_treefarms(),
-        }
-    )
-
-
-def _trees_text(contents: Contents) -> str:
-    models = _readable_trees(contents)
-    trees = (f"tree {k}\n{models.text(k)}" for k in range(models.n_draws))
-    return "\n\n".join(trees) + "\n"
+    yield "trees.json", _json(values)
+    texts = (f"tree {k}\n{readable.text(k)}" for k in range(readable.n_draws))
+    yield "trees.txt", "\n\n".join(texts) + "\n"
+    yield "trees.npz", _npz(models)
+    width = len(str(max(0, readable.n_draws - 1)))
+    for k in range(readable.n_draws):
+        yield f"dot/tree_{k:0{width}d}.dot", readable.dot(k) + "\n"
 
 
 def _npz(models: ReleasedSet | ReleasedTrees) -> bytes:
@@ -164,7 +150,6 @@ def _receipt(contents: Contents) -> str:
     return "Receipt\n" + "\n".join(f"  {line}" for line in lines)
 
 
-File = str | bytes
 _SCRIPT = "figures/plotly.min.js"
 _BUNDLE_PICTURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg"}
 """First bytes of each kind of picture file."""
@@ -194,16 +179,27 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
     charts = figures(contents)
     drawn = {name: content for name, content in pictures.items() if _is_one(name, content, charts)}
     yield "README.txt", readme(contents, pictures=bool(drawn))
-    specific_files = _TREE_FILES if contents.has_trees else _LINEAR_FILES
-    for name, make in {**specific_files, **_COMMON_FILES}.items():
-        content = make(contents)
-        if content is not None:
-            yield name, content
     if contents.has_trees:
-        trees = _readable_trees(contents)
-        width = len(str(max(0, trees.n_draws - 1)))
-        for k in range(trees.n_draws):
-            yield f"dot/tree_{k:0{width}d}.dot", trees.dot(k) + "\n"
+        yield from _tree_files(contents)
+    else:
+        yield "models.json", _models_json(contents.linear)
+        yield "models.npz", _npz(contents.linear)
+    yield "score.py", _code()
+    if contents.schema is not None:
+        yield "schema.toml", contents.schema.to_toml()
+    together = {"epsilon": contents.total, "delta": contents.delta}
+    released = [purchase.released for purchase in contents.purchases]
+    bought = [each.guarantee.to_dict() for each in released]
+    models = contents.models.guarantee.to_dict()
+    yield "guarantee.json", _json({"models": models, "aggregates": bought, "together": together})
+    if released:
+        yield "aggregates.json", _json([each.to_dict() for each in released])
+    numbers = {name: vars(entry) for name, entry in html.DEFINITIONS.items()}
+    aggregates = {answer.query: answer.definition for each in released for answer in each.answers}
+    yield "definitions.json", _json({"terms": TERMS, "numbers": numbers, "aggregates": aggregates})
+    if contents.account is not None and contents.account.exists:
+        yield "ledger.json", _ledger(contents.account)
+    yield "report.html", release_page(contents)
     yield _SCRIPT, get_plotlyjs()
     for name, figure in charts.items():
         # Without an id, plotly would give the element a random one.
@@ -224,20 +220,21 @@ def _is_one(name: str, content: bytes, charts: Mapping[str, go.Figure]) -> bool:
 
 
 def figures(contents: Contents) -> dict[str, go.Figure]:
-    charts = _tree_figures(contents) if contents.has_trees else _linear_figures(contents.linear)
+    models = contents.models
+    if isinstance(models, ReleasedSet):
+        charts = {"coefficients": plots.plot_coefficient_spread(models)}
+        if models.as_drawn and models.plan.has_gibbs_law:
+            charts["promise"] = plots.plot_guarantee(models.plan)
+    else:
+        trees = _readable_trees(contents)
+        charts = {"trees": plots.plot_trees(trees), "rules": plots.plot_rules(trees)}
+        charts["questions"] = plots.plot_tree_use(trees)
     charts["one_record"] = plots.plot_tradeoff(contents.models.guarantee, "these models")
     for count, purchase in enumerate(contents.purchases, 1):
         charts[f"aggregates_{count}"] = plots.plot_released(purchase.released)
     for name, figure in charts.items():
         if (figure.layout.meta or {}).get("view") not in _LEAVES:
             raise CuratorOnlyError(f"the figure {name} reads private rows and cannot be exported")
-    return charts
-
-
-def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
-    charts = {"coefficients": plots.plot_coefficient_spread(models)}
-    if models.as_drawn and models.plan.has_gibbs_law:
-        charts["promise"] = plots.plot_guarantee(models.plan)
     return charts
 
 
@@ -252,8 +249,7 @@ def _json(values: Any) -> str:
     return json.dumps(values, ensure_ascii=False, indent=1, default=str)
 
 
-def _models_json(contents: Contents) -> str:
-    models = contents.linear
+def _models_json(models: ReleasedSet) -> str:
     each = models.coef.reshape(models.n_draws, models.outputs, -1)
     scaling, scale = {}, models.scale
     if scale is not None:  # columns are scaled before scoring
@@ -276,33 +272,8 @@ def _models_json(contents: Contents) -> str:
     )
 
 
-def _guarantee(contents: Contents) -> str:
-    content = {
-        "models": contents.models.guarantee.to_dict(),
-        "aggregates": [purchase.released.guarantee.to_dict() for purchase in contents.purchases],
-        "together": {"epsilon": contents.total, "delta": contents.delta},
-    }
-    return _json(content)
-
-
-def _aggregates(contents: Contents) -> str | None:
-    releases = [purchase.released.to_dict() for purchase in contents.purchases]
-    return _json(releases) if releases else None
-
-
-def _definitions(contents: Contents) -> str:
-    numbers = {name: vars(entry) for name, entry in html.DEFINITIONS.items()}
-    aggregates = {
-        a.query: a.definition for entry in contents.purchases for a in entry.released.answers
-    }
-    return _json({"terms": TERMS, "numbers": numbers, "aggregates": aggregates})
-
-
-def _ledger(contents: Contents) -> str | None:
+def _ledger(account: Account) -> str:
     """Charges and totals of the ledger, without names, times and notes."""
-    account = contents.account
-    if account is None or not account.exists:
-        return None
     charges = [
         {"charge": charge.id, "notion": charge.mechanism, "state": charge.standing}
         for charge in account.charges
@@ -324,40 +295,16 @@ def release_page(contents: Contents) -> str:
     models, radius = contents.models, None
     if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
-    has_radius = radius is not None
     with tempfile.TemporaryDirectory() as folder:
         path = release_report(
             models,
             Path(folder) / "report.html",
             aggregates=[purchase.released for purchase in contents.purchases],
             **described(contents.table, contents.schema, contents.author),
-            constants=contents.constants if has_radius else None,
-            domain=Ball(radius) if has_radius and radius is not None else None,
+            constants=None if radius is None else contents.constants,
+            domain=None if radius is None else Ball(radius),
         )
         return path.read_text(encoding="utf-8")
-
-
-_Files = Mapping[str, Callable[[Contents], File | None]]
-
-_TREE_FILES: _Files = {
-    "trees.json": _trees_json,
-    "trees.txt": _trees_text,
-    "trees.npz": lambda contents: _npz(_trees(contents)),
-}
-_LINEAR_FILES: _Files = {
-    "models.json": _models_json,
-    "models.npz": lambda contents: _npz(contents.linear),
-}
-_COMMON_FILES: _Files = {
-    "score.py": lambda contents: _code(),
-    "schema.toml": lambda contents: None if contents.schema is None else contents.schema.to_toml(),
-    "guarantee.json": _guarantee,
-    "aggregates.json": _aggregates,
-    "definitions.json": _definitions,
-    "ledger.json": _ledger,
-    "report.html": release_page,
-}
-"""Files of every bundle; a file is omitted if its function returns None."""
 
 
 def one_model_bundle(made: PaidModel, table: str, schema: str) -> bytes:

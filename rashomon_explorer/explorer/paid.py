@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -29,16 +29,7 @@ from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.plots.text import at_most, cost_text, number, plural
 from rashomon_explorer.privacy import Guarantee
 
-
-class Charged(Protocol):
-    """Result of a paid action."""
-
-    @property
-    def adds(self) -> float:
-        """Increase of the ledger's total ε when it was charged."""
-
-
-T = TypeVar("T", bound=Charged)
+T = TypeVar("T")  # result of a paid action; `adds` is what the ledger was charged for it
 
 
 @dataclass(frozen=True)
@@ -81,6 +72,7 @@ class PaidAction(ABC, Generic[T]):
         self.shown: Callable[[], object] = lambda: None
         self.sales = 0
         self.observers: list[Callable[[], object]] = []
+        self.saving_error: Exception | None = None  # of the last result, until it is reported
         self.task = BackgroundTask(
             self.doing, partial(messages.report, self.state, self.doing), self._started_or_ended
         )
@@ -178,15 +170,13 @@ class PaidAction(ABC, Generic[T]):
         try:
             account = self.session.refresh_account()
             if account is not None:
-                self.session.set_status(messages.receipt(description, result.adds, account))
+                adds: float = result.adds  # type: ignore[attr-defined]
+                self.session.set_status(messages.receipt(description, adds, account))
         finally:
-            if (error := self.unsaved(result)) is not None:
+            error, self.saving_error = self.saving_error, None
+            if error is not None:
                 messages.report(self.state, f"Saving {self.name}", error, messages.ON_SCREEN_ONLY)
         self.shown()
-
-    def unsaved(self, result: T) -> Exception | None:
-        """Return the error with which saving a result failed, once; None if it was saved."""
-        return None
 
     def _started_or_ended(self) -> None:
         for notify in self.observers:
@@ -242,7 +232,6 @@ class SavedAction(PaidAction[R]):
     def __init__(self, session: Session) -> None:
         session.state.observe(lambda _: self.replan(), [*self.follows])
         super().__init__(session)
-        self._unsaved: Exception | None = None
         self.state.observe(lambda _: self._show_last(), "data")
 
     @abstractmethod
@@ -285,7 +274,7 @@ class SavedAction(PaidAction[R]):
                 if files is not None:
                     files.add(result.to_text())
             except Exception as error:  # the cost is spent: keep and report the result
-                self._unsaved = error
+                self.saving_error = error
             return result
 
         return pay
@@ -293,10 +282,6 @@ class SavedAction(PaidAction[R]):
     def show(self, result: R) -> str:
         setattr(self.state, self.trait, result)
         return self.describe(result)
-
-    def unsaved(self, result: R) -> Exception | None:
-        error, self._unsaved = self._unsaved, None
-        return error
 
     def _files(self, ledger: Path) -> NumberedFiles:
         return NumberedFiles(ledger.with_suffix(".sets"), "", self.ending)

@@ -42,21 +42,16 @@ Paid = ReleasedSet | ReleasedTrees
 
 
 def _excess(models: Paid, over: str) -> Query:
-    linear, radius = _in_a_ball(models)
-    return Excess(over=over, radius=radius, ridge=linear.plan.ridge)  # type: ignore[arg-type]
+    return Excess(over=over, **_ball(models))  # type: ignore[arg-type]
 
 
-def _soft_hits(models: Paid) -> Query:
-    linear, radius = _in_a_ball(models)
-    return SoftHits(width=models.psi or 0.01, radius=radius, ridge=linear.plan.ridge)
-
-
-def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
+def _ball(models: Paid) -> dict[str, float]:
+    """Radius of the ball of linear models, and their ridge."""
     if isinstance(models, ReleasedTrees):
         raise ValueError("this aggregate needs linear models: use the mean loss")
     if models.plan.radius is None:
         raise ValueError("this aggregate needs draws from a ball of models: use the mean loss")
-    return models, models.plan.radius
+    return {"radius": models.plan.radius, "ridge": models.plan.ridge}
 
 
 def _counts(models: Paid) -> Query:
@@ -66,7 +61,7 @@ def _counts(models: Paid) -> Query:
 
 
 _OF_MODELS: Mapping[str, Callable[[Paid], Query]] = {
-    "soft_hits": _soft_hits,
+    "soft_hits": lambda models: SoftHits(width=models.psi or 0.01, **_ball(models)),
     "mean_excess": partial(_excess, over="mean"),
     "largest_excess": partial(_excess, over="largest"),
     "psi_n_trees": _counts,
@@ -124,14 +119,8 @@ _AGGREGATES = (
     ("mean_selection_gap", _GROUPS, "gap in positive predictions between groups"),
     ("mean_true_positive_gap", _GROUPS, "gap in true-positive rates between groups"),
 )
-AGGREGATES: Mapping[str, Aggregate] = {one[0]: Aggregate(*one) for one in _AGGREGATES}
+AGGREGATES: Mapping[str, Aggregate] = {row[0]: Aggregate(*row) for row in _AGGREGATES}
 """Aggregates by the names of their queries, in the order of the page."""
-
-
-_CHOOSE = (
-    "needs groups: choose a column under Groups, or mark one as sensitive under Data and declare "
-    "its levels"
-)
 
 
 @dataclass(frozen=True)
@@ -173,7 +162,10 @@ class Basket:
     def why_not(self, name: str) -> str:
         """Explain why an aggregate is unavailable for these models; empty if it is available."""
         if AGGREGATES[name].in_rows and not self.categories:
-            return _CHOOSE
+            return (
+                "needs groups: choose a column under Groups, or mark one as sensitive under Data "
+                "and declare its levels"
+            )
         try:
             query = AGGREGATES[name].query(self.models)
             # A large budget: whether the noise hides the answer is asked of the whole basket.
@@ -213,10 +205,8 @@ class Purchase:
     def from_text(cls, text: str) -> "Purchase":
         values = json.loads(text)
         draws = None if values["draws"] is None else tuple(values["draws"])
-        at, released = (
-            datetime.fromisoformat(values["at"]),
-            from_released_values(values["released"]),
-        )
+        released = from_released_values(values["released"])
+        at = datetime.fromisoformat(values["at"])
         return cls(released, at, values["adds"], draws, values["group"])
 
 
@@ -265,6 +255,12 @@ class Contents:
         return self.models
 
     @property
+    def trees(self) -> ReleasedTrees:
+        if isinstance(self.models, ReleasedSet):
+            raise TypeError("a bundle of trees needs ReleasedTrees, got a set of linear models")
+        return self.models
+
+    @property
     def delta(self) -> float:
         """δ of the models' guarantee."""
         return family.spent_delta(self.models.guarantee)
@@ -280,17 +276,12 @@ class Contents:
         return adaptive_epsilon(every, self.delta, order=ledger_order(every))
 
 
-_NO_MODELS = "there are no models to release yet: press Draw"
-_NO_ROWS = "aggregates need the rows: choose the data set under Data"
-_IN_BLOCKS = (
+_IN_CHUNKS = (
     "aggregates need rows in memory, got chunked rows: save the bundle with the models only, or "
     "release aggregates of a declared sample, release(models, "
     "*explorer.chunks.sample(50_000).to_memory(), ...)"
 )
 _LEVELLED = (Categorical, Ordered, YesNo)
-
-
-_OTHERS = "only models with a privacy guarantee can be released"
 
 
 class AggregateRelease(PaidAction[Purchase]):
@@ -308,7 +299,6 @@ class AggregateRelease(PaidAction[Purchase]):
         self._set_on_screen: Any = None
         self._set_of_order: Any = None
         self._unsaved: list[tuple[Purchases, Purchase]] = []
-        self._error: Exception | None = None
         self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
         self._follow()
 
@@ -332,9 +322,9 @@ class AggregateRelease(PaidAction[Purchase]):
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
-            raise DataError(_NO_MODELS)
+            raise DataError("there are no models to release yet: press Draw")
         if not isinstance(drawn, RashomonSet) and family.trees_in(drawn) is None:
-            raise CuratorOnlyError(_OTHERS)
+            raise CuratorOnlyError("only models with a privacy guarantee can be released")
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models cannot be released: {drawn.guarantee.theorem}")
         released: Paid = drawn.release(warn=False)
@@ -364,9 +354,9 @@ class AggregateRelease(PaidAction[Purchase]):
         """Return a basket for the set on screen; reads no row."""
         state, models = self.state, self.models(draws)
         if state.data is None or self.session.rows is None:
-            raise DataError(_NO_ROWS)
+            raise DataError("aggregates need the rows: choose the data set under Data")
         if self.session.is_chunked:
-            raise DataError(_IN_BLOCKS)
+            raise DataError(_IN_CHUNKS)
         if state.unconfirmed:
             raise CuratorOnlyError(f"nothing of this table can be released: {state.unconfirmed}")
         return Basket(
@@ -423,7 +413,7 @@ class AggregateRelease(PaidAction[Purchase]):
                 try:
                     files.add(purchase)
                 except Exception as error:  # the cost is spent: keep and report the result
-                    self._error = error
+                    self.saving_error = error
                     self._unsaved.append((files, purchase))
             return purchase
 
@@ -436,10 +426,6 @@ class AggregateRelease(PaidAction[Purchase]):
         if on_screen and result.released.charge not in charges:
             state.releases = (*state.releases, result)
         return f"Released {plural(len(result.released.statistics), 'number')}"
-
-    def unsaved(self, result: Purchase) -> Exception | None:
-        error, self._error = self._error, None
-        return error
 
     def _purchases(self) -> Purchases | None:
         store, number = self.session.set_store, self.state.in_view

@@ -316,7 +316,6 @@ def taken(table: Any, positions: NDArray[np.intp]) -> Any:
 
 
 LARGE = 0.1  # coefficients of at least this share of a model's largest one count as large
-MODEL_COUNT_LIMIT = 5
 _MODEL_NUMBERS_MOST_ANSWERS = 50_000_000
 _BLOCK = 4_000_000
 _FEW_ROWS = 500
@@ -380,23 +379,9 @@ def predicted(data: Any) -> str:
 
 
 def answers(models: Any, rows: Any) -> FloatArray:
-    """Predict labels of a fixed sample of rows by every model, the best one last (curator)."""
+    """Predict labels of a fixed sample of rows by every model (curator)."""
     X = np.asarray(taken(rows, some(np.arange(len(rows)), _FEW_ROWS)), dtype=float)
-    both = np.vstack([models.labels(X), models.reference.labels(X)])
-    return both.astype(float)
-
-
-def nearest(coef: FloatArray, goal: FloatArray, among: NDArray[np.intp]) -> list[int]:
-    """Return the few models nearest to given coefficients."""
-    away = np.linalg.norm(coef[among] - goal, axis=1)
-    return [int(draw) for draw in among[np.argsort(away, kind="stable")[:MODEL_COUNT_LIMIT]]]
-
-
-def simplest(models: Any, among: NDArray[np.intp]) -> list[int]:
-    """Return the few models with the fewest large coefficients or leaves."""
-    trees = family.trees_in(models) is not None
-    size = (leaves(models) if trees else large_coefficients(models))[among]
-    return [int(draw) for draw in among[np.argsort(size, kind="stable")[:MODEL_COUNT_LIMIT]]]
+    return np.asarray(models.labels(X), dtype=float)
 
 
 def most_different(coef: FloatArray, among: NDArray[np.intp]) -> list[int]:

@@ -15,7 +15,6 @@ from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.registry import TREES, FigureSpec
 
@@ -97,7 +96,13 @@ class FigureRegistry(Mapping[str, FigureCard]):
     def placed(self, name: str) -> FigureCard:
         """Return a figure for its place on the page, where it is drawn only while visible."""
         if name not in self._made:
-            self._made[name] = self._new(self.specs[name])
+            card, renderer = figure_card(self._session, self.specs[name]), self._drawn_by[name]
+            card.shown = False
+            card.changed = partial(renderer.mark, [card])
+            card.appeared = partial(renderer.mark, ())
+            card.state.observe(lambda _: card.changed(), card.traits)
+            self._made[name] = card
+            renderer.add(card)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -108,15 +113,6 @@ class FigureRegistry(Mapping[str, FigureCard]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.specs
-
-    def _new(self, spec: FigureSpec) -> FigureCard:
-        card, renderer = figure_card(self._session, spec), self._drawn_by[spec.name]
-        card.shown = False
-        card.changed = partial(renderer.mark, [card])
-        card.appeared = partial(renderer.mark, ())
-        card.state.observe(lambda _: card.changed(), card.traits)
-        renderer.add(card)
-        return card
 
 
 @dataclass(frozen=True)
@@ -145,16 +141,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "How wide is the set?",
         (
             ("losses", "chains"),
-            (
-                "models panel",
-                "coefficients",
-                "trees",
-                "rules",
-                "witness",
-                "pair",
-                "sets",
-                "selection panel",
-            ),
+            ("models panel", "coefficients", "trees", "rules", "witness", "pair", "sets"),
             ("ranges", "bounds", "exact", "tree_sizes"),
         ),
         strips=("numbers panel",),
@@ -224,11 +211,15 @@ class Slot:
         self._here: dict[str, ViewPart] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
         self._known: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
-        self._titles = [(_called(self._known[name]), k) for k, name in enumerate(names)]
+        parts_here = [self._known[name] for name in names]
+        titles = [getattr(part, "short", "") or getattr(part, "title", "") for part in parts_here]
+        self._titles = [(title, position) for position, title in enumerate(titles)]
         self.choice = ui.Dropdown(description="Figure shown here", options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
-        self.choice.observe(lambda _: self._on_choice(), "value")
+        self.choice.observe(
+            lambda _: None if self._offering else self.show(on_screen=self._seen), "value"
+        )
         self.fold = ui.Fold(of=".rx-slot", escapes=False) if folds else None
         pickers = [self.fold] if self.fold is not None else []
         pickers += [self.choice] if len(self.names) > 1 else []
@@ -238,20 +229,20 @@ class Slot:
             self.widget.add_class("rx-folds")
         self.show(on_screen=False)
 
-    def _on_choice(self) -> None:
-        if not self._offering:
-            self.show(on_screen=self._seen)
-
     def offer(self, families: Collection[str]) -> None:
         """Offer the figures that apply to models of these families."""
         before = [k for _, k in self.choice.options]
-        offered = [o for o in self._titles if self._suits(self.names[o[1]], families)]
+        suits = {
+            name: not isinstance(part, FigureSpec) or part.suits(families)
+            for name, part in self._known.items()
+        }
+        offered = [option for option in self._titles if suits[self.names[option[1]]]]
         positions = [k for _, k in offered]
         if positions == before or not positions:
             return
         new = [k for k in positions if k not in before]
         tree_figures = [
-            o for o in new if getattr(self._known[self.names[o]], "families", 0) == TREES
+            k for k in new if getattr(self._known[self.names[k]], "families", 0) == TREES
         ]
         current = self.choice.value if self.choice.value in positions else positions[0]
         if tree_figures and self.names[current] in self._cards:
@@ -262,12 +253,6 @@ class Slot:
         if len(self.names) > 1:
             ui.display(self.choice, len(offered) > 1)
         self.show(on_screen=self._seen)
-
-    def _suits(self, name: str, families: Collection[str]) -> bool:
-        part = self._known[name]
-        if isinstance(part, FigureSpec):
-            return part.suits(families)
-        return LINEAR in families or not getattr(part, "linear", False)
 
     def show(self, *, on_screen: bool) -> None:
         """Show only the chosen part; tell the figures whether they are visible."""
@@ -286,10 +271,6 @@ class Slot:
                 part.shown = on_screen and name == current
                 if part.shown:
                     part.appeared()
-
-
-def _called(part: ViewPart | FigureSpec) -> str:
-    return getattr(part, "short", "") or getattr(part, "title", "")
 
 
 class View:

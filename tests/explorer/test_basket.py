@@ -51,9 +51,9 @@ def test_chosen_models_leave_only_with_a_statement(page):
         page.take_panel.bundle.fetch()
     panel.stated.value = True
     contents = page.aggregates.contents(panel.checked_draws())
-    models = json.loads(bundle._models_json(contents))
+    models = json.loads(bundle._models_json(contents.linear))
     assert len(models["coefficients"]) == 2 and "filtered" in models["chosen"][0]
-    assumed = json.loads(bundle._guarantee(contents))["models"]["assumptions"]
+    assumed = contents.models.guarantee.to_dict()["assumptions"]
     assert any("without regard to private rows" in one for one in assumed)
     page.state.selection = ()
     assert panel.which.value == "all"

@@ -42,7 +42,7 @@ def test_the_newest_model_that_can_be_read_is_shown_and_its_bundle_stands_alone(
     page.goal_panel.one.button.click()
     made = page.state.one_model
     assert page.state.page == "release" and made.mechanism == page.state.one_plan.mechanism
-    files = unzipped(page.one_panel.bundle.fetch().content)
+    files = unzipped(page.one_model_panel.bundle.fetch().content)
     assert json.loads(files["model.json"])["columns"] == list(page.rows.columns)
     assert b"objective_perturbation" in files["README.txt"] and "schema.toml" in files
     page.state.goal = "set"
@@ -94,7 +94,7 @@ def test_one_model_of_the_page_is_that_of_python_columns_and_all(explorer, tmp_p
     assert state.alert is None and models.scale is not None
     assert explorer.ledger.spent() == pytest.approx(2.0)
     assert "scaled" in explorer.numbers_panel.facts.value
-    plain = json.loads(bundle._models_json(explorer.aggregates.contents()))
+    plain = json.loads(bundle._models_json(explorer.aggregates.contents().linear))
     rows = 3 * explorer.rows.head(40)  # some are long
     assert plain["version"] == 2
     np.testing.assert_allclose(score.scores(plain, rows), models.scores(rows), atol=1e-12)

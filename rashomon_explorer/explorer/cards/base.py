@@ -6,10 +6,10 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from html import escape, unescape
-from typing import Any
+from typing import Any, NamedTuple
 
 import ipywidgets
 import plotly.graph_objects as go
@@ -50,8 +50,7 @@ _UPDATING = "Updating…"
 _OUTDATED = "rx-outdated"
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """Input of figures: traits of the state to follow, and why the input is missing."""
 
     traits: tuple[str, ...] = ()
@@ -167,8 +166,11 @@ class FigureCard:
         bar = [self._kinds, *groups, *widgets]
         parts = [self.view, self.menu, row(bar, "rx-bar")]
         self.widget = ui.own_layout(column(parts, "rx-card", "rx-figure"))
-        pickers = {k: one for k, one in self.controls.items() if hasattr(one, "options")}
-        self._first_options = {name: tuple(one.options) for name, one in pickers.items()}
+        self._first_options = {
+            name: tuple(control.options)
+            for name, control in self.controls.items()
+            if hasattr(control, "options")
+        }
         if spec.selects:
             _link_selection(self)
         self.state.observe(self._leave, [*EPOCH])
@@ -233,10 +235,6 @@ class FigureCard:
                     (option[1] if isinstance(option, tuple) else option for option in options), None
                 )
 
-    def inputs(self) -> registry.FigureCall | str:
-        """Call of the figure with its arguments, or a message; all its needs are there."""
-        return self.build() if self._inputs is None else self._inputs(self)
-
     def message(self, text: str, height: int = 360) -> registry.FigureCall:
         return message(self.spec.title, text, height)
 
@@ -272,31 +270,30 @@ class FigureCard:
     def _rows(self) -> dict[str, registry.Argument]:
         """Rows, targets and groups as they are now: by column, of the selected people, or all."""
         session, needs, selection = self.session, self.spec.needs, self.session.picked
-        rows, targets = session.rows, session.targets
+        rows, targets, Argument = session.rows, session.targets, registry.Argument
         if "groups" in needs:
-            return self._grouped_rows(rows, targets)
+            column, table, everyone = self.column, session.group_table, "explorer.selected.everyone"
+            all_people = selection.everyone.people
+            line = f"{everyone}.groups({column!r})"
+            return {
+                "X": Argument(f"{everyone}.rows", partial(taken, rows, all_people), rows),
+                "y": Argument(f"{everyone}.targets", partial(taken, targets, all_people), rows),
+                "groups": Argument(
+                    line, lambda: group_labels(table, column).iloc[all_people], (rows, column)
+                ),
+            }
         if "people" in needs:
-            positions, (_, row_line, target_line) = selection.people, selection.names
-            key = (rows, positions.tobytes())
-            y = registry.Argument(target_line, lambda: taken(targets, positions), key)
-            X = registry.Argument(row_line, lambda: taken(rows, positions), key)
-            return {"X": X, "y": y, "targets": y}
+            people, (_, row_line, target_line) = selection.people, selection.names
+            key = (rows, people.tobytes())
+            y = Argument(target_line, partial(taken, targets, people), key)
+            return {
+                "X": Argument(row_line, partial(taken, rows, people), key),
+                "y": y,
+                "targets": y,
+            }
         return {
-            "X": registry.Argument("explorer.rows", lambda: rows),
-            "y": registry.Argument("explorer.targets", lambda: targets),
-        }
-
-    def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, registry.Argument]:
-        session, column, table = self.session, self.column, self.session.group_table
-        positions, everyone = session.picked.everyone.people, "explorer.selected.everyone"
-        return {
-            "X": registry.Argument(f"{everyone}.rows", lambda: taken(rows, positions), rows),
-            "y": registry.Argument(f"{everyone}.targets", lambda: taken(targets, positions), rows),
-            "groups": registry.Argument(
-                f"{everyone}.groups({column!r})",
-                lambda: group_labels(table, column).iloc[positions],
-                (rows, column),
-            ),
+            "X": Argument("explorer.rows", lambda: rows),
+            "y": Argument("explorer.targets", lambda: targets),
         }
 
     def next_call(self) -> registry.FigureCall | None:
@@ -324,7 +321,7 @@ class FigureCard:
         if is_empty and spec.measure is not None and spec.code is None:
             plot = partial(empty_set_figure, spec.title, state.rashomon_set)
             return registry.FigureCall(plot, is_message=True)
-        call = self.inputs()
+        call = self.build() if self._inputs is None else self._inputs(self)
         if isinstance(call, str):
             return self.message(call)
         if is_empty:  # the plot function says so, and there is nothing to measure or tabulate
@@ -346,10 +343,9 @@ class FigureCard:
 
     def waiting(self) -> registry.FigureCall:
         """Message with the next step, while there are no models."""
-        state = self.state
-        return self.message(
-            NO_DATA if state.data is None else _LOOKING if state.spent else _PRESS_DRAW
-        )
+        if self.state.data is None:
+            return self.message(NO_DATA)
+        return self.message(_LOOKING if self.state.spent else _PRESS_DRAW)
 
     def _other_family(self) -> str:
         """Why the figure does not show the models on screen; empty if it does."""
@@ -363,15 +359,8 @@ class FigureCard:
         return _INSTEAD if trees else _NOT_LINEAR
 
     def redraw(self) -> None:
-        call, epoch = self._attempt(), self.epoch
-        if call is None:
-            return
-        try:
-            figure = call.figure()
-        except Exception as error:
-            self._show_error(error, epoch)
-        else:
-            self._show(call, figure, epoch)
+        if (call := self._attempt()) is not None:
+            self._finish(call, call.figure, self.epoch)
 
     async def redraw_in_background(self, outdated: Callable[[], bool] = lambda: False) -> None:
         """Compute the figure in a worker thread; show it where its view, table and set remain."""
@@ -389,13 +378,8 @@ class FigureCard:
                 self._kinds.value = _MEASURING
                 if not self.lines:  # no such figure is on screen yet
                     self.view.show(_message_figure(self.spec.title, "Measuring…"))
-        try:
-            figure = task.result()
-        except Exception as error:
-            if not outdated():
-                self._show_error(error, epoch)
-            return
-        self._show(call, figure, epoch)
+        if task.exception() is None or not outdated():
+            self._finish(call, task.result, epoch)
 
     def _attempt(self) -> registry.FigureCall | None:
         try:
@@ -403,9 +387,16 @@ class FigureCard:
         except Exception as error:
             return _failed(self.spec.title, error)
 
-    def _show_error(self, error: Exception, epoch: Epoch) -> None:
-        call = _failed(self.spec.title, error)
-        self._show(call, call.figure(), epoch)
+    def _finish(
+        self, call: registry.FigureCall, find: Callable[[], go.Figure], epoch: Epoch
+    ) -> None:
+        """Show a figure, or why it could not be drawn."""
+        try:
+            figure = find()
+        except Exception as error:
+            call = _failed(self.spec.title, error)
+            figure = call.figure()
+        self._show(call, figure, epoch)
 
     def _show(self, call: registry.FigureCall, figure: go.Figure, epoch: Epoch) -> None:
         """Send a figure to the browser; the only way there, and closed to one that is late."""
@@ -451,7 +442,8 @@ class FigureCard:
             ),
         }
         if spec.definition or html.figure_terms(spec):
-            hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
+            plain = unescape(re.sub(r"<[^>]+>", "", spec.definition))
+            hint = plain or f"What the numbers of “{spec.title}” are"
             entries["Definition"] = (hint, self._definition_html)
         return entries
 
@@ -524,10 +516,6 @@ def _ignore_result(task: "asyncio.Future[go.Figure]") -> None:
     """Let a figure that nobody waits for end without a warning."""
     if not task.cancelled():
         task.exception()
-
-
-def _plain(words: str) -> str:
-    return unescape(re.sub(r"<[^>]+>", "", words))
 
 
 def _failed(title: str, error: Exception) -> registry.FigureCall:

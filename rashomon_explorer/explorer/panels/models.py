@@ -1,4 +1,4 @@
-"""Panels of models, threshold and selection."""
+"""Table of models, and the threshold over stored draws."""
 
 import math
 import time
@@ -8,20 +8,16 @@ from typing import Any
 
 import ipywidgets
 import numpy as np
-import pandas as pd
 import traitlets
-from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, html, messages, selection
 from rashomon_explorer.explorer.background import BackgroundTask
-from rashomon_explorer.explorer.panels.card import Panel, quiet_button, row, styled
+from rashomon_explorer.explorer.panels.card import Panel, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, Epoch, ExplorerState, Favourites
 from rashomon_explorer.explorer.widgets import controls as ui
-from rashomon_explorer.plots.coefficients import coefficients_table
-from rashomon_explorer.plots.losses import losses_table
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.sets import CuratorSet, RashomonSet
 
@@ -143,9 +139,7 @@ class ModelsPanel(Panel):
         """Update the table; at most once a second during a draw."""
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
-        has_simplicity = isinstance(models, RashomonSet) or family.trees_in(models) is not None
-        self.menu.enable("Simplest", listed and has_simplicity)
-        for entry in ("Nearest", "Most different", "Side by side"):
+        for entry in ("Most different", "Side by side"):
             self.menu.enable(entry, listed and self._has_distances)
         if not listed:
             self._filled_for = None
@@ -215,61 +209,31 @@ class ModelsPanel(Panel):
 
         self._task.start(find, show)
 
-    def _among(self) -> NDArray[np.intp]:
-        models, state = self.state.rashomon_set, self.state
-        every = np.arange(models.n_draws)
-        inside = state.view == "curator" and state.inside_only and not math.isnan(models.least)
-        return every[np.asarray(models.losses <= models.least + models.psi)] if inside else every
-
     @property
     def _has_distances(self) -> bool:
         """Whether distances are known; between trees, they are differences in labels."""
         if isinstance(self.state.rashomon_set, RashomonSet):
             return True
-        rows = self.session.rows
-        return family.trees_in(self.state.rashomon_set) is not None and (
-            rows is not None and self.state.view == "curator"
-        )
-
-    def _places(self) -> tuple[FloatArray, FloatArray]:
-        """Position of each model, and of the best model; in the release, of their mean."""
-        models = self.state.rashomon_set
-        if isinstance(models, RashomonSet):
-            curator = self.state.view == "curator"
-            return models.coef, models.best if curator else models.coef.mean(axis=0)
-        labels = selection.answers(models, self.session.rows)
-        return labels[:-1], labels[-1]
-
-    def _nearest(self, among: NDArray[np.intp]) -> list[int]:
-        points, goal = self._places()
-        selected = self.state.selection
-        return selection.nearest(points, points[selected[0]] if selected else goal, among)
+        is_curator = self.session.rows is not None and self.state.view == "curator"
+        return is_curator and family.trees_in(self.state.rashomon_set) is not None
 
     def menu_entries(self) -> ui.MenuEntries:
-        simple = "Select the five models with the fewest large coefficients, or leaves"
-        near = "Select the five models nearest to the selected one, or to the best"
         different = "Select two models that are far apart"
         compare = "The first two selected models, or one and the best"
         return {
-            "Simplest": (simple, self._selecting(self._simplest)),
-            "Nearest": (near, self._selecting(self._nearest)),
-            "Most different": (different, self._selecting(self._apart)),
+            "Most different": (different, self.on("Selecting models", self._select_most_different)),
             "Side by side": (compare, lambda: self.compare()),
             **super().menu_entries(),
         }
 
-    def _simplest(self, among: NDArray[np.intp]) -> list[int]:
-        return selection.simplest(self.state.rashomon_set, among)
-
-    def _apart(self, among: NDArray[np.intp]) -> list[int]:
-        return selection.most_different(self._places()[0], among)
-
-    def _selecting(self, rule: Callable[[NDArray[np.intp]], list[int]]) -> Callable[[], object]:
-        def pick() -> None:
-            among = self._among()
-            self.state.selection = tuple(rule(among)) if len(among) else ()
-
-        return self.on("Selecting models", pick)
+    def _select_most_different(self) -> None:
+        models, state = self.state.rashomon_set, self.state
+        among = np.arange(models.n_draws)
+        if state.view == "curator" and state.inside_only and not math.isnan(models.least):
+            among = np.flatnonzero(models.losses <= models.least + models.psi)
+        linear = isinstance(models, RashomonSet)
+        points = models.coef if linear else selection.answers(models, self.session.rows)
+        state.selection = tuple(selection.most_different(points, among))
 
     def _on_selection(self, draws: list[int]) -> None:
         if tuple(draws) != tuple(sorted(self.state.selection)):
@@ -343,61 +307,3 @@ def _model_columns(models: Any, *, curator: bool) -> list[dict[str, Any]]:
         ui.table_column("large", "big coefficients", large, kind="count", meaning=meaning),
         ui.table_column("away", f"distance from\u00a0{of}", away, meaning=length, curator=curator),
     ]
-
-
-_MOST = 12
-_OTHERS = "These models have no common coefficients to compare."
-_NOTHING = "No models are selected: tick rows in the table, click a dot, or drag a box."
-
-
-class SelectionPanel(Panel):
-    """Table of the selected models, side by side."""
-
-    linear = True  # it lists coefficients
-    title = "Selected models"
-    short = "Selected models"
-    needs = ("selection", "rashomon_set", "view")
-
-    def __init__(self, state: ExplorerState) -> None:
-        self.table = ui.HTML()
-        self.clear = quiet_button("Clear the selection")
-        self.clear.on_click(lambda _: setattr(state, "selection", ()))
-        super().__init__(state, self.table, self.clear, kind="rx-selection")
-
-    def lines(self) -> tuple[str, ...]:
-        draws = f"[{', '.join(map(str, self.state.selection))}]"
-        public = f"explorer.rashomon_set.coef[{draws}]"
-        if self.state.view == "release":
-            return (public,)
-        return (public, f"explorer.rashomon_set.excess[{draws}]")
-
-    def refresh(self) -> None:
-        draws = self.state.selection[:_MOST]
-        models = self.state.rashomon_set
-        linear = isinstance(models, RashomonSet)
-        if self.state.has_no_guarantee:
-            self.table.value = f'<p class="rx-note">{UNPAID}</p>'
-            self.clear.disabled = not draws
-            return
-        if not draws or not linear or max(draws) >= models.n_draws:
-            self.table.value = f'<p class="rx-note">{_NOTHING if linear else _OTHERS}</p>'
-            self.clear.disabled = True
-            return
-        self.clear.disabled = False
-        frame = coefficients_table(models).iloc[list(draws)].T
-        names = [f"draw {draw}" for draw in draws]
-        if self.state.view == "curator":
-            losses = losses_table(models).iloc[list(draws)]
-            frame.loc["excess loss (curator)"] = losses["excess"]
-            names = [
-                name if inside else f"{name}, outside ψ"
-                for name, inside in zip(names, losses["within ψ"], strict=True)
-            ]
-            frame.insert(0, "best (curator)", [*models.best, 0.0])
-            names = ["best (curator)", *names]
-        frame.index.name, frame.columns = "coefficient", pd.Index(names)
-        n_selected = len(self.state.selection)
-        caption = plural(n_selected, "selected model")
-        if n_selected > _MOST:
-            caption = f"{_MOST} of {caption} shown"
-        self.table.value = html.table_html(frame, caption)
