@@ -47,11 +47,7 @@ def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
 
 
 class BackgroundTask:
-    """Slow work in a worker thread, or as a coroutine; the newest result counts.
-
-    Without an event loop, work of `start` is done at once. Otherwise an exception is passed to
-    ``failed``. ``changed`` is called when the work starts and when it ends.
-    """
+    """Slow work in a worker thread, or as a coroutine; the newest result counts."""
 
     def __init__(
         self,
@@ -59,15 +55,15 @@ class BackgroundTask:
         failed: Callable[[Exception], object] | None = None,
         changed: Callable[[], object] = lambda: None,
     ) -> None:
-        self._what = what
-        self.failed = self._log if failed is None else failed
+        log = partial(LOGGER.error, "%s failed", what)
+        self.failed = failed or (lambda error: log(exc_info=error))
         self._changed = changed
         self._newest = 0
         self.running = False
         self.task: asyncio.Task[None] | None = None
 
     def start(self, work: Callable[[], T], show: Callable[[T], object]) -> None:
-        """Pass the result of ``work`` to ``show``, unless a newer run supersedes it."""
+        """Pass the result of ``work`` to ``show`` unless superseded; at once without a loop."""
         if self.spawn(partial(asyncio.to_thread, work), show):
             return
         self._newest += 1
@@ -107,10 +103,7 @@ class BackgroundTask:
         show: Callable[[Any], object],
         withdraw: Callable[[], object] = lambda: None,
     ) -> Callable[[], None]:
-        """Show a result, or its error, again when ``needs`` change and the view is visible.
-
-        When view, table or set changes, ``withdraw`` is called and a result of before is dropped.
-        """
+        """Show a result, or its error, again when ``needs`` change and the view is visible."""
         outdated = True
 
         def show_current(epoch: Epoch, result: Any) -> None:
@@ -124,7 +117,7 @@ class BackgroundTask:
                 outdated = False
                 self.start(partial(self._attempt, find), partial(show_current, state.epoch))
 
-        def leave(_change: object) -> None:
+        def leave(_change: object) -> None:  # a result of another view, table or set is dropped
             withdraw()
             mark()
 
@@ -155,14 +148,10 @@ class BackgroundTask:
     def _attempt(self, find: Callable[[], Any]) -> Any:
         try:
             return find()
-        except DataError as error:  # its message is shown to the user
-            return error
         except Exception as error:
-            self._log(error)
+            if not isinstance(error, DataError):  # whose message is shown to the user
+                self.failed(error)
             return error
-
-    def _log(self, error: Exception) -> None:
-        LOGGER.error("%s failed", self._what, exc_info=error)
 
     def _set_running(self, running: bool) -> None:
         self.running = running

@@ -178,13 +178,12 @@ class DatasetController(ModelInputs):
             self._open(anew=changed_task or other_table)
         self.replan()
         n, columns = table_shape(data)
-        description = (
-            f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public"
-        )
-        if state.unconfirmed:  # the number of features may be data-dependent
-            description = f"{data.name}: {plural(n, 'row')}. Encoded by its"
+        size, kind = f"{data.name}: {plural(n, 'row')}", ""
+        if not state.unconfirmed:  # otherwise the number of features may be data-dependent
+            size, kind = f"{size}, {plural(columns, 'feature')}", "public "
         self.set_status(
-            f"{description} schema. No draw has read it, and moving a slider costs no privacy."
+            f"{size}. Encoded by its {kind}schema. No draw has read it, and moving a slider costs "
+            "no privacy."
         )
         release_freed_memory()
         if is_chunked and not data.bounds_learnt:
@@ -320,9 +319,7 @@ class DatasetController(ModelInputs):
         charged_paths = [self.home / name for name in other_ledgers if (self.home / name).exists()]
         if account.exists or not charged_paths:
             return account
-        return min(
-            map(self._read_account, charged_paths), key=lambda account_of_copy: account_of_copy.left
-        )
+        return min(map(self._read_account, charged_paths), key=lambda copied: copied.left)
 
     def _read_account(self, path: Path) -> Account:
         budget = self.state.planned_budget

@@ -82,7 +82,7 @@ class DrawJob:
 
     def run(self) -> "DrawJob":
         """Fit in the calling thread; return the job."""
-        watcher = _Watcher(self._publish, self._stop.is_set)
+        watcher = _Watcher(self)
         try:
             self.estimator.set_callbacks(watcher)
             try:
@@ -125,25 +125,22 @@ class DrawJob:
         """Ask the sampler to stop after the current draw or proposal."""
         self._stop.set()
 
-    def wait(self, timeout: float | None = None) -> bool:
-        if self._thread is not None:
-            self._thread.join(timeout)
-        return not self.running
-
     def _publish(self, partial: RashomonSet | None) -> None:
         self.beats += 1
         if partial is not None:
             self.latest = partial
 
+    def wait(self, timeout: float | None = None) -> bool:
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return not self.running
+
 
 class _Watcher:
     """scikit-learn callback that publishes each partial set and forwards the stop request."""
 
-    def __init__(
-        self, publish: Callable[[RashomonSet | None], None], is_stopped: Callable[[], bool]
-    ) -> None:
-        self._publish = publish
-        self._is_stopped = is_stopped
+    def __init__(self, job: DrawJob) -> None:
+        self._job = job
 
     def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing."""
@@ -154,12 +151,11 @@ class _Watcher:
         self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any = None
     ) -> bool:
         """Publish the draws so far; return True to stop the estimator."""
-        self._publish(getattr(fitted_estimator, "rashomon_set_", None))
-        return self._is_stopped()
+        self._job._publish(getattr(fitted_estimator, "rashomon_set_", None))
+        return self._job.stopped
 
 
 _TESTING = "Testing the exact sampler on simulated rows of this shape. Nothing is charged yet…"
-_TESTED = "The exact sampler was tested on simulated rows."
 
 
 class SetDraw(PaidAction[DrawJob]):
@@ -362,12 +358,12 @@ class SetDraw(PaidAction[DrawJob]):
             with suppress(Exception):  # raised again by `prepare`
                 self._reason(plan)
 
-        self._test.start(test, lambda _: self._after_test(offer))
+        def draw(_result: None) -> None:
+            self.state.phase = self._phase_before
+            self.session.set_status("The exact sampler was tested on simulated rows.")
+            messages.error_boundary(self.state, self.doing, self.start)(offer)
 
-    def _after_test(self, offer: str | None) -> None:
-        self.state.phase = self._phase_before
-        self.session.set_status(_TESTED)
-        messages.error_boundary(self.state, self.doing, self.start)(offer)
+        self._test.start(test, draw)
 
     def _reason(self, plan: Plan) -> str:
         with self._testing:

@@ -33,11 +33,12 @@ def draws_trees(state: ExplorerState) -> bool:
 
 
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
-    drawn = state.rashomon_set
-    families = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
-    return frozenset(
-        {str(state.family), *families, *([LINEAR] if state.exact_audit is not None else [])}
-    )
+    families = {str(state.family)}
+    if state.rashomon_set is not None:
+        families.add(TREES if trees_in(state.rashomon_set) is not None else LINEAR)
+    if state.exact_audit is not None:
+        families.add(LINEAR)
+    return frozenset(families)
 
 
 def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:
@@ -126,7 +127,11 @@ def class_in_words(state: ExplorerState) -> str:
     except DataError as error:
         return f"{questions}. These trees cannot be counted here: {error}."
     memory = in_memory(trees.memory(table_shape(state.data)[0]))
-    return f"{questions}, {_many(trees)}. They can be counted here, in at most {memory}."
+    if trees.size < 10**12:
+        count = plural(trees.size, "tree")
+    else:
+        count = f"about {trees.size:.1e} trees".replace("e+", " · 10^")
+    return f"{questions}, {count}. They can be counted here, in at most {memory}."
 
 
 def in_memory(size: int) -> str:
@@ -134,9 +139,3 @@ def in_memory(size: int) -> str:
     if mib < 1000:
         return f"{max(1, round(mib)):,} MiB"
     return f"{mib / 1024:.1f} GiB" if mib < 2**17 else f"{mib / 1024:,.0f} GiB"
-
-
-def _many(trees: TreeClass) -> str:
-    if trees.size < 10**12:
-        return plural(trees.size, "tree")
-    return f"about {trees.size:.1e} trees".replace("e+", " · 10^")

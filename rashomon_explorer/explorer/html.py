@@ -25,19 +25,14 @@ class FigureDefinition:
 
 
 _SET = "explorer.rashomon_set"
-_TABLE = "multiplicity_table"
-
-
-def _measure_definitions() -> dict[str, FigureDefinition]:
-    line = f"{_TABLE}({_SET}.inside(), explorer.rows)  # from rashomon_explorer.measures"
-    return {
-        name.replace("_", " "): FigureDefinition(measure.meaning, measure.formula, line)
-        for name, measure in MEASURES.items()
-    }
+_TABLE = f"multiplicity_table({_SET}.inside(), explorer.rows)  # from rashomon_explorer.measures"
 
 
 DEFINITIONS: Mapping[str, FigureDefinition] = {
-    **_measure_definitions(),
+    **{
+        name.replace("_", " "): FigureDefinition(measure.meaning, measure.formula, _TABLE)
+        for name, measure in MEASURES.items()
+    },
     "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
     "spent": FigureDefinition(
         "what the ledger was charged for the draws: the increase of its total ε, a bound on what "
@@ -205,13 +200,12 @@ def term(word: str, *, focusable: bool = False) -> str:
 
 
 def definitions_html(definitions: Mapping[str, FigureDefinition]) -> str:
-    return f'<dl class="rx-definitions">{"".join(_defined(*d) for d in definitions.items())}</dl>'
-
-
-def _defined(word: str, definition: FigureDefinition) -> str:
-    formula = f"<dd><i>{escape(definition.formula)}</i></dd>" if definition.formula else ""
-    line = f"<dd><code>{escape(definition.line)}</code></dd>" if definition.line else ""
-    return f"<dt>{escape(word)}</dt><dd>{escape(definition.meaning)}</dd>{formula}{line}"
+    listed = ""
+    for word, definition in definitions.items():
+        listed += f"<dt>{escape(word)}</dt><dd>{escape(definition.meaning)}</dd>"
+        listed += f"<dd><i>{escape(definition.formula)}</i></dd>" * bool(definition.formula)
+        listed += f"<dd><code>{escape(definition.line)}</code></dd>" * bool(definition.line)
+    return f'<dl class="rx-definitions">{listed}</dl>'
 
 
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:

@@ -26,18 +26,20 @@ def stale(state: ExplorerState) -> str:
     moved = [name for name in drawn if name in now and drawn[name] != now[name]]
     if state.rashomon_set is None or not moved:
         return ""
-    before, after = (", ".join(_setting(name, values) for name in moved) for values in (drawn, now))
+
+    def described(values: Mapping[str, Any]) -> str:
+        texts = []
+        for name in moved:
+            value = "any" if values[name] is None else values[name]  # no limit on the depth
+            text = value if isinstance(value, str) else number(value)
+            texts.append(f"{_SYMBOLS.get(name, name)} = {text}")
+        return ", ".join(texts)
+
+    before, after = described(drawn), described(now)
     return (
         f"The figures show draws made with {before}. The sliders are at {after}: the plan "
         f"follows them now, the figures after the next draw."
     )
-
-
-def _setting(name: str, values: Mapping[str, Any]) -> str:
-    value = values[name]
-    if value is None:  # no limit on the depth
-        return f"{_SYMBOLS.get(name, name)} = any"
-    return f"{_SYMBOLS.get(name, name)} = {value if isinstance(value, str) else number(value)}"
 
 
 _SYMBOLS = {

@@ -72,7 +72,8 @@ class Session(SavedSets):
         settings = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
-        self._drawn = _fitted_constants(last)
+        classes = {"n_classes": len(last.classes_)} if hasattr(last, "classes_") else {}
+        self._drawn = public_constants(last, last.plan_.n, last.n_features_in_, **classes)
         with state.hold_trait_notifications():
             state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
             for name in set(SETTINGS) & set(settings):
@@ -186,9 +187,3 @@ class Session(SavedSets):
         linear = isinstance(fitted.rashomon_set_, RashomonSet)
         self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
         self._keep()
-
-
-def _fitted_constants(fitted: Any) -> Constants | None:
-    rows: int = fitted.plan_.n
-    classes = {"n_classes": len(fitted.classes_)} if hasattr(fitted, "classes_") else {}
-    return public_constants(fitted, rows, fitted.n_features_in_, **classes)

@@ -92,17 +92,13 @@ def read_file(
         level = logging.ERROR if quarantine else logging.INFO
         messages.LOGGER.log(level, "%s could not be read", path, exc_info=error)
         if quarantine and isinstance(error, _NO_TEXT):
-            _quarantine(path)
+            try:
+                renamed = files.quarantine_file(path)
+                messages.LOGGER.error("%s is damaged; it is now called %s", path, renamed)
+            except OSError as cause:  # another page renamed it first, or the folder is read-only
+                message = "%s is damaged and could not be renamed"
+                messages.LOGGER.error(message, path, exc_info=cause)
         return None
-
-
-def _quarantine(path: Path) -> None:
-    try:
-        messages.LOGGER.error(
-            "%s is damaged; it is now called %s", path, files.quarantine_file(path)
-        )
-    except OSError as error:  # another page renamed it first, or the folder is read-only
-        messages.LOGGER.error("%s is damaged and could not be renamed", path, exc_info=error)
 
 
 _SETS, _MODELS, _GONE = ".sets", ".npz", ".deleted"
@@ -275,7 +271,7 @@ class SavedSets(DatasetController):
             if state.saved_sets and not state.unconfirmed:
                 self.open_saved(state.saved_sets[-1].number)
         except DataError as error:
-            messages.LOGGER.info("the last set was not shown again", exc_info=error)
+            messages.LOGGER.info("the newest set was not shown", exc_info=error)
         except OSError as error:
             failed.append(error)
         if failed:
@@ -299,9 +295,7 @@ class SavedSets(DatasetController):
         """Show a saved set with the settings of its draw; nothing is charged."""
         self.check_ready()
         state = self.state
-        entry = next(
-            (saved_set for saved_set in state.saved_sets if saved_set.number == number), None
-        )
+        entry = {saved.number: saved for saved in state.saved_sets}.get(number)
         if entry is None or self.set_store is None:
             raise DataError(f"there is no draw {number} of this table in {self.home}")
         try:
@@ -350,9 +344,7 @@ class SavedSets(DatasetController):
         """Delete a set permanently; its privacy cost stays spent."""
         if store := self.set_store:
             store.delete(number)
-            left = tuple(
-                saved_set for saved_set in self.state.saved_sets if saved_set.number != number
-            )
+            left = tuple(saved for saved in self.state.saved_sets if saved.number != number)
             self.state.saved_sets, _ = self._listed(left)
             if self.state.in_view == number:
                 self._clear()
@@ -364,26 +356,17 @@ class SavedSets(DatasetController):
         state = self.state
         if state.busy or state.data is None or self.set_store is None:
             return
-        new = frozenset(self.set_store.numbers()) - {
-            saved_set.number for saved_set in state.saved_sets
-        }
+        new = frozenset(self.set_store.numbers()) - {saved.number for saved in state.saved_sets}
         if not new or self._seen == (self.set_store.folder, new):  # damaged files are read once
             return
         errors = self._reload()
         if errors:  # may be temporary: try again next time
             raise errors[0]
-        self._seen = (
-            self.set_store.folder,
-            new - {saved_set.number for saved_set in state.saved_sets},
-        )
+        unread = new - {saved.number for saved in state.saved_sets}
+        self._seen = (self.set_store.folder, unread)
         on_screen = state.rashomon_set is not None or state.audit is not None
-        if state.saved_sets and not on_screen and not state.unconfirmed:
-            try:
-                self.open_saved(state.saved_sets[-1].number)
-            except DataError as error:
-                messages.LOGGER.info("the newest set was not shown", exc_info=error)
-            except OSError as error:
-                messages.report(state, messages.PAID_READ, error, messages.STILL_THERE)
+        if not on_screen:
+            self._show_last()
 
     def _reload(self) -> list[OSError]:
         """Read the folder again, because another page may have deleted the set on screen."""

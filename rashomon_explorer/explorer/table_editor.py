@@ -239,38 +239,27 @@ _MOST_SHOWN = 8
 
 def release_rows(table: TableEditor) -> list[dict[str, Any]]:
     """One form row per column for a release; a marked column shows only its name."""
-    return [
-        {**_line(column), "shape": "", "problem": "", "withheld": False}
-        if not column.learnt
-        else {**_line(IgnoredColumn(column.name)), "shape": "", "problem": "", "withheld": True}
-        for column in table.schema.columns
-    ]
+    rows = []
+    for column in table.schema.columns:
+        shown_column = IgnoredColumn(column.name) if column.learnt else column
+        rows.append({**_line(shown_column), "withheld": bool(column.learnt)})
+    return rows
 
 
 def form_rows(table: TableEditor, problems: dict[str, str]) -> list[dict[str, Any]]:
-    return [
-        {
-            **_line(column),
-            "shape": table.cached(column, partial(shape, table.frame[column.name], column)),
-            "problem": problems.get(column.name, ""),
-            "withheld": False,
-        }
-        for column in table.schema.columns
-    ]
+    rows = []
+    for column in table.schema.columns:
+        histogram = table.cached(column, partial(shape, table.frame[column.name], column))
+        problem = problems.get(column.name, "")
+        rows.append({**_line(column), "shape": histogram, "problem": problem})
+    return rows
 
 
 def _line(column: Column) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "name": column.name,
-        "kind": column.kind,
-        "role": column.role,
-        "missing": column.missing,
-        "learnt": list(column.learnt),
-        "unit": "",
-        "levels": "",
-    }
-    for end in ("low", "high", "typical_low", "typical_high"):
-        line[end] = ""
+    texts = ("unit", "levels", "low", "high", "typical_low", "typical_high", "shape", "problem")
+    named = ("name", "kind", "role", "missing")
+    line: dict[str, Any] = {name: getattr(column, name) for name in named}
+    line |= {"learnt": list(column.learnt), "withheld": False, **dict.fromkeys(texts, "")}
     if isinstance(column, Numeric):
         line["unit"] = column.unit
         line["low"], line["high"] = map(_short, column.bounds)
@@ -313,7 +302,14 @@ _MOST_CODES = 0.2  # share of the rows; columns with more distinct values identi
 
 
 def remarks(table: TableEditor) -> list[str]:
-    return [message for remark in _REMARKS for message in remark(table)]
+    target, messages = table.schema.target, []
+    if target is None:
+        messages.append("No target column: give one column the role “target”.")
+    if not table.schema.features:
+        messages.append("No feature columns: give at least one column the role “feature”.")
+    if target is not None:
+        messages += [*_named_like_the_target(table, target), *_too_good(table, target)]
+    return [*messages, *_dates(table)]
 
 
 def confirmations(schema: TableSchema) -> list[str]:
@@ -334,24 +330,7 @@ def confirmations(schema: TableSchema) -> list[str]:
     return messages
 
 
-def _target(table: TableEditor) -> list[str]:
-    if table.schema.target is None:
-        return ["No target column: give one column the role “target”."]
-    return []
-
-
-def _features(table: TableEditor) -> list[str]:
-    return (
-        []
-        if table.schema.features
-        else ["No feature columns: give at least one column the role “feature”."]
-    )
-
-
-def _named_like_the_target(table: TableEditor) -> list[str]:
-    target = table.schema.target
-    if target is None:
-        return []
+def _named_like_the_target(table: TableEditor, target: Column) -> list[str]:
     stem = target.name.lower()
     alike = [
         c.name
@@ -366,10 +345,7 @@ def _named_like_the_target(table: TableEditor) -> list[str]:
     ]
 
 
-def _too_good(table: TableEditor) -> list[str]:
-    target = table.schema.target
-    if target is None:
-        return []
+def _too_good(table: TableEditor, target: Column) -> list[str]:
     rows = table.frame.head(_MOST_ROWS)
     left = _errors_left(rows[target.name], isinstance(target, Numeric))
 
@@ -442,12 +418,3 @@ def _dates(table: TableEditor) -> list[str]:
         f"level, so {'they are' if many else 'it is'} left out. To use one, add a numeric column, "
         "such as days since a public date, and declare its bounds."
     ]
-
-
-_REMARKS: tuple[Callable[[TableEditor], list[str]], ...] = (
-    _target,
-    _features,
-    _named_like_the_target,
-    _too_good,
-    _dates,
-)

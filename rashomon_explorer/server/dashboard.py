@@ -50,13 +50,11 @@ class TokenMask(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         without_messages(record)
-        record.msg, record.args = self._masked(record.getMessage()), None
-        return True
-
-    def _masked(self, text: str) -> str:
+        text = record.getMessage()
         for token in self._written:
             text = text.replace(token, _MASK)
-        return _IN_ADDRESS.sub(rf"\1{_MASK}", text)
+        record.msg, record.args = _IN_ADDRESS.sub(rf"\1{_MASK}", text), None
+        return True
 
 
 def mask_tokens(token: str) -> None:
@@ -185,20 +183,19 @@ def serve(serving: Serving) -> None:
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
         home = scratch if serving.demo else str(serving.home)
         demo = {DEMO_VARIABLE: "1"} if serving.demo else {}
-        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: home}, **demo)
+        os.environ.update(
+            {  # these keep Jupyter and IPython from reading the user's configuration
+                "JUPYTER_PATH": str(asset_path("apps/jupyter")),
+                "JUPYTER_DATA_DIR": scratch,
+                "JUPYTER_CONFIG_DIR": scratch,
+                "IPYTHONDIR": scratch,
+                HOME_VARIABLE: home,
+                **demo,
+            }
+        )
         dashboard = Dashboard(serving, connection_dir_root=scratch)
         dashboard.initialize([])
         dashboard.start()
-
-
-def _surroundings(scratch: str) -> dict[str, str]:
-    """Environment that keeps Jupyter and IPython from reading the user's configuration."""
-    return {
-        "JUPYTER_PATH": str(asset_path("apps/jupyter")),
-        "JUPYTER_DATA_DIR": scratch,
-        "JUPYTER_CONFIG_DIR": scratch,
-        "IPYTHONDIR": scratch,
-    }
 
 
 def _stop_signals() -> list[signal.Signals]:

@@ -56,8 +56,11 @@ class BudgetGauge(card.Panel):
             ui.display(dial, account is not None and not fixed)
         warning = escape(self.state.same_rows) if self.state.view == "curator" else ""
         self.same_rows.value = warning and f'<p class="rx-band rx-none" role="alert">{warning}</p>'
-        where = "" if account is None else _where(account.path.name, fixed)
-        self.gauge.value = gauge_html(self.state) + where
+        self.gauge.value = gauge_html(self.state)
+        if account is not None:
+            prefix = "ledger" if fixed else "is created at the first draw:"
+            name = escape(account.path.name)
+            self.gauge.value += f'<p class="rx-note">{prefix} <code>{name}</code></p>'
 
 
 def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
@@ -70,11 +73,8 @@ def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
             f'<p class="rx-note">This ledger has no budget. Spent: {cost_text(account.spent)}.</p>'
         )
     free = state.spent or bool(state.uncharged)
-    after = account.spent if free or plan is None else account.after(plan.guarantee)
-    return _gauge(account.spent, after, account.budget, account.delta, short=short)
-
-
-def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bool) -> str:
+    spent, budget = account.spent, account.budget
+    after = spent if free or plan is None else account.after(plan.guarantee)
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
@@ -82,7 +82,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
     fits = "planned, over the budget" if over and not short else "planned"
     summary = f"ε = {spent_text} of {all_told} spent, {left} remaining"
-    in_all = f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'
+    in_all = f'<p class="rx-note">ε of {all_told} in all, at δ = {number(account.delta)}</p>'
     total_note = "" if short else in_all
     return (
         f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
@@ -96,11 +96,6 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
         f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
         f"</span></div>{total_note}"
     )
-
-
-def _where(name: str, fixed: bool) -> str:
-    prefix = "ledger" if fixed else "is created at the first draw:"
-    return f'<p class="rx-note">{prefix} <code>{escape(name)}</code></p>'
 
 
 _OTHER = 0

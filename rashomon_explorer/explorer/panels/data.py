@@ -58,7 +58,7 @@ class OpenMLPicker:
     def __init__(self, state: ExplorerState, fetched: Callable[[str, pd.DataFrame], None]) -> None:
         self.state = state
         self._found = fetched
-        self.task = BackgroundTask(_FETCHING, self._failed, self._lock)
+        self.task = BackgroundTask(_FETCHING, self._failed, self._started_or_ended)
         self.which = ui.Text(description="Name or number on OpenML", placeholder="credit-g, or 31")
         self.fetch = ui.Button(description="Fetch the table", button_style="primary")
         self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._fetch()))
@@ -74,7 +74,7 @@ class OpenMLPicker:
         self.state.message = "Nothing was fetched."
         report(self.state, _FETCHING, error)
 
-    def _lock(self) -> None:
+    def _started_or_ended(self) -> None:
         self.fetch.disabled = self.task.running
 
 

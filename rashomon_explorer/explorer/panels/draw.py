@@ -49,9 +49,10 @@ class SuggestionButtons:
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
         listed = [] if silent else next_improvements(state.plan)
-        improvement = next((one for one in listed if one.changes), None)
+        improvement = next((candidate for candidate in listed if candidate.changes), None)
         ui.display(self.widget, bool(listed))
-        self._before.value = "".join(escape(str(one)) for one in listed if not one.changes)
+        fixed = [str(candidate) for candidate in listed if not candidate.changes]
+        self._before.value = escape("".join(fixed))
         self._after.value, self.buttons = "", ()
         if improvement is not None:
             self._show(improvement)
@@ -59,21 +60,21 @@ class SuggestionButtons:
         ui.display(self._row, bool(self.buttons))
 
     def _show(self, improvement: Improvement) -> None:
-        settable = [change for change in improvement.changes if self._is_settable(change)]
-        others = " or ".join(
-            change.words for change in improvement.changes if change not in settable
-        )
+        settable = [
+            change
+            for change in improvement.changes
+            if (dial := self._dials.get(change.setting)) is not None
+            and change.setting in SETTINGS
+            and dial.low <= change.value <= dial.high
+        ]
+        more = [change.words for change in improvement.changes if change not in settable]
+        alternative = " or ".join(more)
         goal = f"For {improvement.goal} it takes"
         if improvement.approximate:
             goal = f"{_OF_A_PATH} it takes about"
-        self._before.value = escape(f"{goal}:" if settable else f"{goal} {others}.")
-        self._after.value = escape(f"or {others}") if settable and others else ""
+        self._before.value = escape(f"{goal}:" if settable else f"{goal} {alternative}.")
+        self._after.value = escape(f"or {alternative}") if settable and alternative else ""
         self.buttons = tuple(self._button(change, improvement) for change in settable)
-
-    def _is_settable(self, suggestion: Suggestion) -> bool:
-        dial = self._dials.get(suggestion.setting)
-        within = dial is not None and dial.low <= suggestion.value <= dial.high
-        return suggestion.setting in SETTINGS and within
 
     def _button(self, suggestion: Suggestion, improvement: Improvement) -> ipywidgets.Button:
         goal = "" if improvement.approximate else f" for {improvement.goal}"
@@ -353,7 +354,7 @@ class TuningPanel(PaidPanel):
         settings = card.row([self.bounds, self.many], "rx-bar")
         super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
         for control in (self.bounds, self.many):
-            control.observe(lambda _: self._replan(), "value")
+            control.observe(self._replan, "value")
 
     def lines(self) -> tuple[str, ...]:
         return (
@@ -367,7 +368,7 @@ class TuningPanel(PaidPanel):
         tuned = self.state.penalty_result
         self.result.value = "" if tuned is None else _tuned_html(tuned)
 
-    def _replan(self) -> None:
+    def _replan(self, _change: object) -> None:
         self.tuning.bounds, self.tuning.n_draws = self.bounds.value, self.many.value
         self.tuning.replan()
 

@@ -108,7 +108,7 @@ class ModelsPanel(Panel):
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
         bar = row([self.said, inside_only(state)], "rx-pickers")
         super().__init__(state, bar, self.table, kind="rx-models-card")
-        self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
+        self.table.observe(self._on_selection, "picked")
         self.table.observe(self.on("Saving stars and notes", self._edited), "edit")
         state.observe(lambda _: setattr(self.table, "picked", sorted(state.selection)), "selection")
         state.observe(lambda _: self._read(), ["in_view", "saved_sets"])
@@ -235,9 +235,9 @@ class ModelsPanel(Panel):
         points = models.coef if linear else selection.answers(models, self.session.rows)
         state.selection = tuple(selection.most_different(points, among))
 
-    def _on_selection(self, draws: list[int]) -> None:
-        if tuple(draws) != tuple(sorted(self.state.selection)):
-            self.state.selection = tuple(int(draw) for draw in draws)
+    def _on_selection(self, _change: object) -> None:
+        if self.table.picked != sorted(self.state.selection):
+            self.state.selection = tuple(int(draw) for draw in self.table.picked)
 
     def _edited(self) -> None:
         edit, state = self.table.edit, self.state

@@ -1,5 +1,6 @@
 """Panels about people."""
 
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -47,7 +48,9 @@ class PeopleHeadline:
         self.state.observe(lambda _: self._offer(), offered)
         needs = ["rashomon_set", "audit", "data", "selection", "people", "groups", "psi", "family"]
         self.task = BackgroundTask("the summary of people")
-        self.task.repeat(self.state, needs, "people", self.find, self._show, self._withdraw)
+        self.task.repeat(
+            self.state, needs, "people", self.find, self._show, partial(self._show, "")
+        )
         self._offer()
 
     def _offer(self) -> None:
@@ -91,9 +94,6 @@ class PeopleHeadline:
             trees = trees_in(models) is not None  # without a decomposition
             parts += [_enough(session)] if trees else [_width(session), _enough(session)]
         return "".join(f"<li>{part}</li>" for part in parts if part)
-
-    def _withdraw(self) -> None:
-        self._show("")
 
     def _show(self, result: Any) -> None:
         if isinstance(result, Exception):
@@ -256,7 +256,9 @@ class PeopleTable(Panel):
         super().__init__(session.state, self.said, self.table, kind="rx-people-table")
         needs = ["rashomon_set", "audit", "data", "selection", "groups", "group_column", "psi"]
         self.task = BackgroundTask("the table of people")
-        self.task.repeat(self.state, needs, "people", self._find, self._show, self._withdraw)
+        self.task.repeat(
+            self.state, needs, "people", self._find, self._show, partial(self._show, None)
+        )
         self.table.observe(self._on_selection, "picked")
 
     def lines(self) -> tuple[str, ...]:
@@ -276,9 +278,6 @@ class PeopleTable(Panel):
             for name in list(names)[:_MOST_COLUMNS]
         }
         return table.assign(**{f"_{name}": values for name, values in groups.items()})
-
-    def _withdraw(self) -> None:
-        self._show(None)
 
     def _show(self, table: Any) -> None:
         if not isinstance(table, pd.DataFrame):

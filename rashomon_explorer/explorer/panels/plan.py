@@ -66,18 +66,16 @@ def attack_on_all(account: Account, planned: Guarantee) -> float:
 
 
 def _listed(offers: pd.DataFrame) -> str:
-    rows = "".join(_option_row(str(option), offer) for option, offer in offers.iterrows())
+    rows = ""
+    for option, offer in offers.iterrows():
+        hint = escape(f"{offer['draw']}; {offer['draws within ψ']}; {offer['reason']}")
+        cells = f'<th scope="row">{escape(str(option))}</th><td>{escape(offer["within ψ"])}</td>'
+        rows += f'<tr title="{hint}">{cells}</tr>'
     return (
         f'<table class="rx-table rx-ways"><caption>{_WHAT}</caption><thead><tr>'
         '<th scope="col">mechanism</th><th scope="col">guaranteed hit rate</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
     )
-
-
-def _option_row(option: str, offer: "pd.Series[str]") -> str:
-    hint = escape(f"{offer['draw']}; {offer['draws within ψ']}; {offer['reason']}")
-    rate = escape(offer["within ψ"])
-    return f'<tr title="{hint}"><th scope="row">{escape(option)}</th><td>{rate}</td></tr>'
 
 
 _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."

@@ -151,24 +151,20 @@ def _rows(basket: Basket) -> list[dict[str, Any]]:
     priced = {} if plan is None else dict(zip(basket.names, plan.costs, strict=True))
 
     def listed(name: str, entry: Aggregate) -> dict[str, Any]:
-        why, cost = basket.why_not(name), priced.get(name)
+        why, cost, noise = basket.why_not(name), priced.get(name), ""
+        if cost is not None and not entry.unitless:  # for gaps, noise is added to sums over rows
+            noise = f"± {number(cost.noise.deviation, 2, 'up')}{' rows' * entry.in_rows}"
         return {
             "name": name,
             "group": entry.group,
             "title": entry.title,
             "definition": why or entry.query(basket.models).definition,
             "why": why,
-            "noise": "" if cost is None or entry.unitless else _noise(name, cost.noise.deviation),
+            "noise": noise,
             "share": "" if cost is None else percent(cost.share),
         }
 
     return [listed(name, entry) for name, entry in AGGREGATES.items()]
-
-
-def _noise(name: str, deviation: float) -> str:
-    """Noise as text; in rows for gaps, whose noise is added to sums over rows."""
-    noise = f"± {number(deviation, 2, 'up')}"
-    return f"{noise} rows" if AGGREGATES[name].in_rows else noise
 
 
 _HTML, _ZIP = "text/html", "application/zip"

@@ -30,10 +30,8 @@ def _shared(kind: Any, **traits: Any) -> Any:
 
 
 def display(widget: Any, visible: bool) -> None:
-    """Show or hide a widget; for the first time before it is on the page.
-
-    A view of anywidget follows changes of its layout, and does not follow another layout.
-    """
+    """Show or hide a widget; for the first time before it is on the page."""
+    # A view of anywidget follows changes of its layout, and does not follow another layout.
     value = None if visible else "none"
     if isinstance(widget, AnyWidget) and not widget.sizes_itself:
         own_layout(widget)
@@ -69,15 +67,15 @@ class AnyWidget(Shared, anywidget.AnyWidget):
     """Widget with a script of its own."""
 
 
-def _sharing(kind: type[ipywidgets.Widget]) -> Any:
+def sharing(kind: type[ipywidgets.Widget]) -> Any:
     return type(kind.__name__, (Shared, kind), {"__doc__": kind.__doc__})
 
 
-Box, HBox, VBox = map(_sharing, (ipywidgets.Box, ipywidgets.HBox, ipywidgets.VBox))
-HTML, Text, Textarea = map(_sharing, (ipywidgets.HTML, ipywidgets.Text, ipywidgets.Textarea))
-Button, Checkbox = map(_sharing, (ipywidgets.Button, ipywidgets.Checkbox))
-ToggleButton, ToggleButtons = map(_sharing, (ipywidgets.ToggleButton, ipywidgets.ToggleButtons))
-Dropdown = _sharing(ipywidgets.Dropdown)
+Box, HBox, VBox = map(sharing, (ipywidgets.Box, ipywidgets.HBox, ipywidgets.VBox))
+HTML, Text, Textarea = map(sharing, (ipywidgets.HTML, ipywidgets.Text, ipywidgets.Textarea))
+Button, Checkbox = map(sharing, (ipywidgets.Button, ipywidgets.Checkbox))
+ToggleButton, ToggleButtons = map(sharing, (ipywidgets.ToggleButton, ipywidgets.ToggleButtons))
+Dropdown = sharing(ipywidgets.Dropdown)
 
 
 def script(*names: str) -> str:

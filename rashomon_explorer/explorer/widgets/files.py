@@ -41,11 +41,7 @@ Making = Callable[[], FileInTransit | ToPicture]
 
 
 class Download(ui.AnyWidget):
-    """Button that makes a file and sends it to the browser.
-
-    ``epoch`` returns what the file is made for, such as the view: a file that is ready when this is
-    something else is not sent.
-    """
+    """Button that makes a file and sends it to the browser, if its ``epoch`` is still the same."""
 
     _esm = ui.script("plotly_library.js", "pictures.js", "download.js")
     label = traitlets.Unicode("Save").tag(sync=True)
@@ -72,7 +68,7 @@ class Download(ui.AnyWidget):
         super().__init__(label=label, hint=hint, primary=primary, bundle=shared_bundle())
         self._epoch = epoch
         self._prepare = prepare
-        self._task = BackgroundTask(label, failed, self._lock)
+        self._task = BackgroundTask(label, failed, self._started_or_ended)
         self._pictures: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self.on_msg(self._receive)
 
@@ -94,7 +90,7 @@ class Download(ui.AnyWidget):
             if not self._task.spawn(partial(self._make, make), hand_over):
                 hand_over(_finished(make(), {}))
 
-    def _lock(self) -> None:
+    def _started_or_ended(self) -> None:
         self.making = self._task.running
 
     async def _make(self, make: Making) -> FileInTransit:
