@@ -42,7 +42,6 @@ class Account:
 
     @property
     def guarantees(self) -> list[Guarantee]:
-        """Guarantees of all charges that are not voided."""
         return [entry.guarantee for entry in self.charges if entry.counts]
 
     @property
@@ -62,7 +61,6 @@ class Account:
         return self.spending.plus(guarantee).epsilon()
 
     def adds(self, guarantee: Guarantee) -> float:
-        """Increase of the ledger's total ε if `guarantee` is charged: its privacy cost."""
         after = self.after(guarantee)
         return max(0.0, after - self.spent) if math.isfinite(after) else math.inf
 
@@ -162,7 +160,6 @@ class Cost:
 
     @property
     def adds(self) -> float:
-        """Increase of the ledger's total ε if the plan is charged."""
         return self.account.adds(self.plan.guarantee)
 
     @property
@@ -175,7 +172,6 @@ class Cost:
 
     @property
     def left_after(self) -> float:
-        """Budget that remains if the plan is charged; negative if it is exceeded."""
         return self.account.budget - self.account.after(self.plan.guarantee)
 
     def explained(self, requested: float) -> str:

@@ -55,13 +55,11 @@ class ExactAnswers:
 
     @property
     def problem(self) -> Any:
-        """Problem that the models on screen minimise, with its certified minimum."""
         if (audit := self.state.exact_audit) is not None:
             return audit.problem
         return self._find("problem", self._make_problem)
 
     def coefficient_ranges(self) -> pd.DataFrame:
-        """Exact range of every coefficient over the set."""
         return self._find(
             ("coefficients", self.psi), lambda: exact_coefficient_ranges(self.problem, self.psi)
         )
@@ -100,8 +98,6 @@ class ExactAnswers:
         return self._find(("proved people", self.psi, positions.tobytes()), find)
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
-        """Certified range of the set's reliance on some features."""
-
         def find() -> pd.DataFrame:
             models = self.state.rashomon_set
             columns = list(models.feature_names[:-1])
@@ -127,7 +123,6 @@ class ExactAnswers:
         return {"exact": ends, "flip": self.flip_psi(position) if "flips" in row else None}
 
     def flip_psi(self, position: int) -> FlipPsi:
-        """Least ψ at which a person's label flips."""
         row = taken(self._screen.rows, np.array([position]))
 
         def find() -> FlipPsi:
@@ -203,7 +198,6 @@ class TreeAnswers:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Names of the possible splits; public."""
         questions, schema = family.tree_questions(self.state.data), self.state.data.schema
         return replace(questions, names=family.names_in_words(questions.names, schema)).in_words
 
@@ -230,7 +224,6 @@ class TreeAnswers:
         return self._find("flips", find)
 
     def features(self) -> pd.DataFrame:
-        """Least ψ of a tree with, and of one without, each question; shares within ψ."""
         psi = float(self.state.psi)
 
         def find() -> pd.DataFrame:
@@ -247,7 +240,6 @@ class TreeAnswers:
         return table.rename_axis("tree")
 
     def fairest(self, column: str, label: int | None = None) -> PredictorSet:
-        """Return the best tree, and the tree within ψ with the smallest gap."""
         tree = self._front(column, label).tree(-1)
         return self._as_predictor_set(tree, self._counted_people)
 
@@ -301,19 +293,16 @@ class TreeAnswers:
         return len(self.state.data.classes) - 1 if label is None else label
 
     def flipping(self, person: int) -> PredictorSet:
-        """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
         row = int(table_rows(self.state.data).positions[person])
         return self._as_predictor_set(trees.best_tree_predicting(self.counted, row, code))
 
     def asking(self, question: str) -> PredictorSet:
-        """Return the best tree, and the best tree that asks a question."""
         return self._as_predictor_set(
             trees.best_using(self.counted, self.questions.index(question))
         )
 
     def without(self, question: str) -> PredictorSet:
-        """Return the best tree, and the best tree that does not ask a question."""
         return self._as_predictor_set(
             trees.best_avoiding(self.counted, self.questions.index(question))
         )

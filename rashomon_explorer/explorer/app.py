@@ -99,7 +99,6 @@ class Shell:
                 view.offer(families)
 
     def bring(self, name: str) -> None:
-        """Switch to the view that contains a panel or figure, and show it."""
         for page, view in self.views.items():
             if view.bring(name):
                 self.state.page = page
@@ -150,7 +149,6 @@ class SessionView:
 
     @property
     def budget(self) -> tuple[float, float]:
-        """Budget (ε, δ) of the data set, which is fixed at its first draw."""
         account = self.state.account
         return self.state.planned_budget if account is None else (account.budget, account.delta)
 
@@ -352,7 +350,6 @@ class Explorer(SessionView):
         display(self.widget)
 
     def _show_chains(self) -> None:
-        """Show the chains of a running draw in the view Set, and its losses afterwards."""
         running = bool(self.state.chains) and self.state.spent
         if running != self._shows_chains and self.state.page == "set":
             self._shows_chains = running
@@ -429,7 +426,6 @@ _KNOWN = (
 
 
 def coerce_input(source: Any, data: Any = None) -> Callable[[Session], None]:
-    """Return the function that shows the input in a session; raise TypeError if there is none."""
     last = source[-1] if isinstance(source, Pipeline) else source
     if isinstance(last, Bunch):
         return lambda session: session.choose(source)
@@ -484,14 +480,12 @@ def as_data(data: Any, declared: Mapping[str, Any], estimator: Any = None) -> An
 
 
 def is_external_model(source: Any) -> bool:
-    """Whether it is an audit, a linear scikit-learn model, or a pipeline that ends in one."""
     if isinstance(source, Audit):
         return source.kind == "exact"
     return isinstance(source[-1] if isinstance(source, Pipeline) else source, _LINEAR)
 
 
 def _pair(data: Any) -> tuple[Any, Any]:
-    """Rows and targets of fitted models; raise an error if they are missing."""
     if isinstance(data, Bunch):
         return data.X, data.y
     if isinstance(data, tuple) and len(data) == 2:

@@ -94,7 +94,6 @@ _PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 
 
 def readme(contents: Contents, *, pictures: bool = False) -> str:
-    """Return the README; ``pictures`` states that figures are included as PNG and SVG."""
     models, listed = contents.models, _TREES if contents.has_trees else _LINEAR
     files = _FILES.format(pictures=_PICTURES if pictures else "")
     kind = "Sparse trees" if contents.has_trees else "Models"
@@ -239,7 +238,6 @@ def figures(contents: Contents) -> dict[str, go.Figure]:
 
 
 def in_light(figure: go.Figure) -> go.Figure:
-    """Return a figure in the light theme, independent of the page's theme."""
     return go.Figure(figure).update_layout(
         template=templates()["light"], paper_bgcolor="white", plot_bgcolor="white"
     )

@@ -83,7 +83,6 @@ def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str
 
 
 def note_table(ledger: Path, rows: Any) -> None:
-    """Record that rows (before scaling) are about to be charged to a ledger."""
     _ask_registry(ledger, lambda registry: registry.note(ledger.name, rows), None)
 
 
@@ -123,7 +122,6 @@ class DatasetController(ModelInputs):
 
     @property
     def ledger(self) -> Ledger | None:
-        """The data set's ledger, or None before its first draw."""
         account = self.state.account
         return Ledger.open(account.path) if account is not None and account.exists else None
 
@@ -280,7 +278,6 @@ class DatasetController(ModelInputs):
 
     @batch_updates
     def replan(self) -> Plan | None:
-        """Plan the current settings; reads no row."""
         state = self.state
         if state.data is None:
             return None
@@ -353,7 +350,6 @@ class DatasetController(ModelInputs):
             raise DataError("a draw is running: wait for it or press Stop")
 
     def check_ready(self) -> None:
-        """Raise a DataError during a draw or without a data set."""
         self._check_free()
         self.data_or_error()
 

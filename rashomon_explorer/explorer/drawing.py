@@ -81,7 +81,6 @@ class DrawJob:
         self._thread.start()
 
     def run(self) -> "DrawJob":
-        """Fit in the calling thread; return the job."""
         watcher = _Watcher(self)
         try:
             self.estimator.set_callbacks(watcher)
@@ -150,7 +149,6 @@ class _Watcher:
     def on_fit_task_end(
         self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any = None
     ) -> bool:
-        """Publish the draws so far; return True to stop the estimator."""
         self._job._publish(getattr(fitted_estimator, "rashomon_set_", None))
         return self._job.stopped
 
@@ -343,7 +341,6 @@ class SetDraw(PaidAction[DrawJob]):
         return mechanism_traits(self.state.mechanism).may_give_up and is_tried(plan)
 
     def _test_and_start(self, offer: str | None) -> None:
-        """Test the sampler on simulated rows in a worker thread, then start the draw."""
         if self.state.uncharged:
             self.check(offer)
         else:

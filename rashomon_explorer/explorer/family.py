@@ -54,7 +54,6 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
 
 
 def tree_questions(data: Bunch) -> ThresholdQuestions:
-    """Return the possible splits of trees on the rows of a data set; public."""
     return schema_questions(feature_schema(data.schema), None)
 
 
@@ -78,7 +77,6 @@ def trees_in(models: Any) -> tuple[Node, ...] | None:
 
 
 def spent_delta(guarantee: Guarantee) -> float:
-    """δ of a set's guarantee, for any kind of models."""
     return guarantee.requested[1] if guarantee.requested else 0.0
 
 
@@ -92,7 +90,6 @@ def with_class_labels(models: Models, data: Bunch | None) -> Models:
 
 
 def with_readable_names(models: Models, schema: TableSchema | None) -> Models:
-    """Give a set of trees readable column names; return other models unchanged."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or schema is None:
         return models
     predictors = models.models
@@ -120,7 +117,6 @@ def check_enumerable(state: ExplorerState) -> TreeClass:
 
 
 def class_in_words(state: ExplorerState) -> str:
-    """Describe the number of trees in the class, and whether they can be counted."""
     questions = plural(len(tree_questions(state.data)), "question")
     try:
         trees = check_enumerable(state)

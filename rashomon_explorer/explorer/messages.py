@@ -16,7 +16,6 @@ from rashomon_explorer.plots.text import cost_text, number
 
 
 def receipt(result: str, adds: float, account: Account) -> str:
-    """Status line after a charge: the result, its privacy cost and the remaining budget."""
     return f"{result} for {cost_text(adds)}. Remaining: ε = {left_text(account.left)}."
 
 
@@ -54,7 +53,6 @@ _SYMBOLS = {
 
 
 def same_rows(other_ledgers: tuple[str, ...], ledger: str) -> str:
-    """Warn that the rows of a table were also charged to other ledgers."""
     if not other_ledgers:
         return ""
     message = f"The same rows were charged to {', '.join(other_ledgers)} before. "
@@ -89,7 +87,6 @@ class OfferChangedError(Exception):
 
 
 def log_failures_to(path: Path) -> None:
-    """Log unexpected errors to a file, created at the first error."""
     log_paths = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
     if str(path.resolve()) not in log_paths:
         handler = _PrivateFile(path.resolve(), delay=True, encoding="utf-8")
@@ -111,8 +108,6 @@ class _PrivateFile(logging.FileHandler):
 def error_boundary(
     state: ExplorerState, what: str, action: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Wrap a callback so that an exception is shown as the page's alert."""
-
     @functools.wraps(action)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -125,7 +120,6 @@ def error_boundary(
 
 
 def report(state: ExplorerState, what: str, error: BaseException, kept: str = Alert.kept) -> None:
-    """Show an exception on the page; log its type and traceback."""
     if isinstance(error, OfferChangedError):  # no failure
         state.message = str(error)
         return

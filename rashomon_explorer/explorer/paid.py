@@ -98,11 +98,9 @@ class PaidAction(ABC, Generic[T]):
 
     @property
     def requested(self) -> float:
-        """The ε that is set for it, which the ledger's rule may count as another one."""
         return float(self.state.epsilon)
 
     def settings(self) -> tuple[object, ...]:
-        """Return the settings of what is sold, which texts of plans round."""
         return (self.state.draw_settings(),)
 
     @property
@@ -133,7 +131,6 @@ class PaidAction(ABC, Generic[T]):
         )
 
     def start(self, offer: str | None = None) -> None:
-        """Charge the ledger and show the result; without an offer, the current one is taken."""
         if not self.task.running:
             work = self.order(offer)
             self.state.alert = None
@@ -198,7 +195,6 @@ class PaidResult:
 
     @property
     def spent(self) -> str:
-        """What the ledger was charged for the result, as text."""
         return cost_text(self.adds)
 
     def to_text(self) -> str:
@@ -531,5 +527,4 @@ class PenaltyTuning(SavedAction[Tuned]):
 
 
 def guarantee_text(plan: TuningPlan) -> str:
-    """Describe the bound on a draw's validation loss."""
     return f"{at_most(plan.excess_bound)} above the least validation loss on average"

@@ -89,7 +89,6 @@ class Aggregate(NamedTuple):
         return self.name == "coefficients"
 
     def query(self, models: Paid) -> Query:
-        """Query for these models; raise a ValueError if it does not apply to them."""
         find = _OF_MODELS.get(self.name)
         return get_query(self.name) if find is None else find(models)
 
@@ -156,7 +155,6 @@ class Basket:
         return plan_release(self.models, self.n_rows, **settings) if self.names else None
 
     def cost_text(self, account: Account) -> str:
-        """Increase of the ledger's total ε caused by this release, as text."""
         return cost_text(0.0 if self.plan is None else account.adds(self.plan.guarantee))
 
     def why_not(self, name: str) -> str:
@@ -262,7 +260,6 @@ class Contents:
 
     @property
     def delta(self) -> float:
-        """δ of the models' guarantee."""
         return family.spent_delta(self.models.guarantee)
 
     @property
@@ -351,7 +348,6 @@ class AggregateRelease(PaidAction[Purchase]):
         draws: tuple[int, ...] | None = None,
         group: str = "",
     ) -> Basket:
-        """Return a basket for the set on screen; reads no row."""
         state, models = self.state, self.models(draws)
         if state.data is None or self.session.rows is None:
             raise DataError("aggregates need the rows: choose the data set under Data")
@@ -373,7 +369,6 @@ class AggregateRelease(PaidAction[Purchase]):
         )
 
     def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
-        """Return the releasable content of the set on screen, with its released aggregates."""
         state = self.state
         data = state.data
         usable = data is not None and not data.bounds_learnt

@@ -211,14 +211,12 @@ class CurrentSelection:
 
     @property
     def table(self) -> pd.DataFrame:
-        """These rows with the table's own columns, before encoding."""
         rows = self._screen.rows if self.encode is None else self.state.data.frame
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
         return taken(table, self.people)
 
     @property
     def encode(self) -> Callable[[Any], Any] | None:
-        """Function that encodes such a table for the models; None if rows are not encoded."""
         encoder = self._screen.encoder
         if encoder is None:
             return None
@@ -251,7 +249,6 @@ class CurrentSelection:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that can define groups, computed once per table."""
         data = self.state.data
         if self.state.view == "release":
             return () if data is None else tuple(map(str, data.sensitive.columns))
@@ -262,14 +259,12 @@ class CurrentSelection:
 
     @property
     def everything(self) -> bool:
-        """Whether the selection contains all models and all rows."""
         rows = self._screen.rows
         all_rows = rows is None or len(self.people) == len(rows)
         return all_rows and not self.state.selection
 
     @property
     def words(self) -> str:
-        """Description of the selection, with counts; empty if it contains everything."""
         rows, models, parts = self._screen.rows, self.state.rashomon_set, []
         if rows is not None and self._screen.sample_words:
             parts.append(self._screen.sample_words)
@@ -431,13 +426,11 @@ class WhatIf:
 
     @property
     def person(self) -> int | None:
-        """Position of the person selected last; None for the made-up person of a release."""
         people = self.state.people
         return int(people[-1]) if people and self.state.view != "release" else None
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """Features with their values, in the units of the table where a schema describes them."""
         if self.why_not or self.state.rashomon_set is None:
             return ()
         columns = {} if self._schema is None else {c.name: c for c in self._schema.features}
@@ -448,12 +441,10 @@ class WhatIf:
 
     @property
     def before(self) -> FloatArray:
-        """The person in the encoding of the models (1, n_features)."""
         return self._encoded(self._values())
 
     @property
     def after(self) -> FloatArray:
-        """The person with the changes in the encoding of the models (1, n_features)."""
         values = self._values()
         return self._encoded({name: self._edited(name, values[name]) for name in values})
 
@@ -489,7 +480,6 @@ class WhatIf:
         return schema if units and list(rows.columns) == list(names) else None
 
     def _values(self) -> dict[str, Any]:
-        """Cells of the person by feature."""
         rows, schema, person = self._screen.rows, self._schema, self.person
         if schema is None:
             table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))

@@ -25,7 +25,6 @@ from rashomon_explorer.sets import RashomonSet
 
 
 def default_home() -> Path:
-    """Return the folder of the ledgers: where the command was started, or the current one."""
     home = Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
     return Path(mkdtemp(prefix="demo-", dir=home)) if is_demo() else home
 
@@ -54,7 +53,6 @@ class Session(SavedSets):
 
     @property
     def constants(self) -> Constants | None:
-        """Public constants of the draws on screen; of the current settings before a draw."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
 
     @batch_updates
@@ -106,7 +104,6 @@ class Session(SavedSets):
 
     @batch_updates
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
-        """Show an imported set, with or without rows in the encoding of its models."""
         if data is None:
             self.forget()
             self.rows = rows
@@ -183,7 +180,6 @@ class Session(SavedSets):
         return validated, None
 
     def keep_draw(self, fitted: Any) -> None:
-        """Take over the estimator of a finished draw, and save its set."""
         linear = isinstance(fitted.rashomon_set_, RashomonSet)
         self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
         self._keep()

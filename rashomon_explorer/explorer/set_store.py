@@ -137,7 +137,6 @@ class SetStore:
         self.folder = ledger.with_suffix(_SETS)
 
     def all(self, failed: Failed = log_unread) -> tuple[StoredSet, ...]:
-        """List all sets that have a file of models, oldest first."""
         files.tighten(self.folder)
         try:
             numbers = self.numbers()
@@ -153,7 +152,6 @@ class SetStore:
     def keep(
         self, models: CuratorSet, settings: dict[str, Any], adds: float | None = None
     ) -> StoredSet:
-        """Save a set: its models for the curator only, and a note with public numbers."""
         files.make_folder(self.folder)
         # The number of a deleted set is not reused: another page may still refer to it.
         first = 1 + max((number for number, _ in self._files()), default=0)
@@ -197,11 +195,9 @@ class SetStore:
             deleted.touch(mode=0o600)
 
     def favourites(self, number: int) -> Favourites:
-        """Read the stars and notes on a set's models; empty if the file is damaged."""
         return read_file(self._favourites(number), Favourites.from_text) or Favourites()
 
     def keep_favourites(self, number: int, favourites: Favourites) -> None:
-        """Write the stars and notes on a set's models."""
         favourites.write(self._favourites(number))
 
     def _described(self, number: int, failed: Failed) -> StoredSet | None:
@@ -279,7 +275,6 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def confirm(self, schema: TableSchema) -> None:
-        """Set a schema with fewer unconfirmed values; the rows are unchanged."""
         waiting = self.state.unconfirmed
         self.redeclare(schema)
         if waiting and not self.state.unconfirmed and self.state.rashomon_set is None:
@@ -287,12 +282,10 @@ class SavedSets(DatasetController):
 
     @property
     def set_store(self) -> SetStore | None:
-        """Store of the sets of this table; None without a table."""
         return None if self._ledger_path is None else SetStore(self._ledger_path)
 
     @batch_updates
     def open_saved(self, number: int) -> None:
-        """Show a saved set with the settings of its draw; nothing is charged."""
         self.check_ready()
         state = self.state
         entry = {saved.number: saved for saved in state.saved_sets}.get(number)

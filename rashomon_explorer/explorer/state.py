@@ -27,7 +27,6 @@ class Favourites:
         return Favourites(tuple(sorted(starred)), self.notes)
 
     def noted(self, draw: int, words: str) -> "Favourites":
-        """Return a copy with a note on a draw; an empty note removes it."""
         notes = {**self.notes, draw: words.strip()}
         return Favourites(self.starred, {k: note for k, note in notes.items() if note})
 
@@ -192,7 +191,6 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def planned_budget(self) -> tuple[float, float]:
-        """Budget (ε, δ) of a ledger that does not exist yet."""
         return self.budget_epsilon, self.budget_delta
 
     @property
@@ -245,7 +243,6 @@ class ExplorerState(traitlets.HasTraits):
         return {name: getattr(self, name) for name in SETTINGS}
 
     def draw_settings(self) -> dict[str, Any]:
-        """Return the settings of a draw, including the thresholds of trees."""
         settings = self.settings()
         schema = getattr(self.data, "schema", None)
         return {**settings, "thresholds": _thresholds(schema)} if self.family == TREES else settings

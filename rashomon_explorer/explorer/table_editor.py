@@ -73,11 +73,9 @@ class TableEditor:
         return self._with(after)
 
     def confirmed(self, *columns: str) -> "TableEditor":
-        """Confirm the data-dependent values of some columns; by default, of all."""
         return replace(self, schema=self.schema.confirm(*(columns or self.schema)))
 
     def with_schema(self, declared: TableSchema) -> "TableEditor":
-        """Replace the proposed schema by that of a data dictionary or schema file."""
         if strange := [name for name in declared if name not in set(self.schema)]:
             raise DataError(
                 f"the dictionary declares {quoted(strange)}, which the table does not have; it has "

@@ -87,7 +87,6 @@ _MOST_CELLS, _MOST_UNPACKED = 20_000_000, 400_000_000
 
 
 def _check_unpacked(name: str, size: int, cells: int = 0) -> None:
-    """Raise a DataError if a small file unpacks to more than the page holds."""
     if size <= _MOST_UNPACKED and cells <= _MOST_CELLS:
         return
     counted = f" and {cells:,} cells" if cells else ""
@@ -99,7 +98,6 @@ def _check_unpacked(name: str, size: int, cells: int = 0) -> None:
 
 
 def _parquet(content: bytes, name: str) -> pd.DataFrame:
-    """Read a Parquet file whose footer states a size that fits."""
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(io.BytesIO(content))
@@ -146,7 +144,6 @@ READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
 
 
 def read_table(name: str, content: bytes, decimal: str | None = None) -> pd.DataFrame:
-    """Read an uploaded table; text files have numbers with this decimal mark, or show theirs."""
     reader = READERS.get(PurePath(name).suffix.lower())
     if reader is None:
         raise DataError(f"{name} is none of {', '.join(READERS)}: save the table as one of them")
@@ -171,7 +168,6 @@ def save_schema(ledger: Path, schema: TableSchema) -> None:
 
 
 def saved_schema(ledger: Path) -> TableSchema | None:
-    """Return the schema saved beside a ledger; None if there is none that can be read."""
     path = ledger.with_suffix(".sets") / _SCHEMA
     try:
         return TableSchema.from_toml(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -181,7 +177,6 @@ def saved_schema(ledger: Path) -> TableSchema | None:
 
 
 def own_tables(home: Path) -> list[str]:
-    """Names of the tables of one's own that have a ledger and a saved schema."""
     ledgers = (folder.parent.with_suffix(".ledger") for folder in home.glob(f"*.sets/{_SCHEMA}"))
     return sorted(ledger.stem for ledger in ledgers if ledger.exists())
 
@@ -192,7 +187,6 @@ def last_table(home: Path) -> str:
 
 
 def text_dataset(path: Path, target: str, schema: str | os.PathLike[str] | None) -> Bunch:
-    """Return the page's data set of a CSV file, with its schema or a proposed one, unconfirmed."""
     frame = read_table(path.name, path.read_bytes())
     frame.attrs.clear()
     if schema is None:

@@ -121,7 +121,6 @@ class UnencodedColumns:
 
 
 def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
-    """Raise a DataError unless linear models take these columns."""
     names = getattr(models, "feature_names", None) if isinstance(models, RashomonSet) else None
     if names is None or list(names[:-1]) == [str(name) for name in rows]:
         return
@@ -182,7 +181,6 @@ def _word(value: Any) -> str:
 
 
 def _quarters(edges: Sequence[float]) -> list[str]:
-    """Name four groups of about equal size."""
     ends = [number(float(edge)) for edge in edges]
     middle = [f"{low} to {high}" for low, high in pairwise(ends)]
     return [f"up to {ends[0]}", *middle, f"over {ends[-1]}"]
@@ -368,7 +366,6 @@ def table_rows(data: Bunch | None) -> Any:
 
 
 def table_shape(data: Bunch) -> tuple[int, int]:
-    """Return the number of rows, in memory or chunked, and of feature columns."""
     return table_rows(data).n, int(data.X.shape[1])
 
 

@@ -32,12 +32,10 @@ class Renderer:
         self.wait_until_idle = self._task.wait_until_idle
 
     def add(self, card: FigureCard) -> None:
-        """Add a card and mark it as out of date."""
         self.cards = (*self.cards, card)
         self.mark([card])
 
     def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
-        """Mark some cards, or all of them, as out of date."""
         self._dirty.update(self.cards if cards is None else cards)
         if self._holds or self._task.running or self._task.spawn(self._run):
             return
@@ -48,7 +46,6 @@ class Renderer:
 
     @contextmanager
     def batched(self) -> Iterator[None]:
-        """Delay redraws inside the context, and redraw once at its end."""
         self._holds += 1
         try:
             yield
@@ -230,7 +227,6 @@ class Slot:
         self.show(on_screen=False)
 
     def offer(self, families: Collection[str]) -> None:
-        """Offer the figures that apply to models of these families."""
         before = [k for _, k in self.choice.options]
         suits = {
             name: not isinstance(part, FigureSpec) or part.suits(families)
@@ -255,7 +251,6 @@ class Slot:
         self.show(on_screen=self._seen)
 
     def show(self, *, on_screen: bool) -> None:
-        """Show only the chosen part; tell the figures whether they are visible."""
         self._seen = on_screen
         current = self.names[self.choice.value]
         if on_screen and current not in self._here:
@@ -302,7 +297,6 @@ class View:
         self.widget.add_class(f"rx-view-{plan.name}")
 
     def show(self, *, on_screen: bool) -> None:
-        """Redraw the figures if the view is visible; otherwise leave them unchanged."""
         if on_screen and not self.widget.children:
             self.widget.children = self.content
         for slot in self.slots:
@@ -313,7 +307,6 @@ class View:
             slot.offer(families)
 
     def bring(self, name: str) -> bool:
-        """Show a figure or panel in its slot; return False if the view does not contain it."""
         for slot, names in zip(self.slots, self.names, strict=True):
             if name in names:
                 if names.index(name) in dict(slot.choice.options).values():

@@ -109,7 +109,6 @@ class Dashboard(Voila):
         self._serving = serving
 
     def init_settings(self) -> dict[str, Any]:
-        """Set the allowed host names and the limit on open pages."""
         headers = self.tornado_settings["headers"]
         policy = headers["Content-Security-Policy"]
         ancestors = " ".join(["frame-ancestors 'self'", *self._serving.frame_ancestors])
@@ -120,7 +119,6 @@ class Dashboard(Voila):
         return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
-        """Return handlers that limit pages, serve compressed scripts, and reject bad paths."""
         files = [
             (url_path_join(self.base_url, re.escape(name)), PackedFile, {"packed": packed})
             for name, packed in self._files().items()
@@ -132,7 +130,6 @@ class Dashboard(Voila):
         ]
 
     def start(self) -> None:
-        """Serve until interrupted, then stop the kernels."""
         threading.Thread(target=self._pack, daemon=True).start()
         IOLoop.current().add_callback(self._announce)
         super().start()
@@ -175,7 +172,6 @@ class Dashboard(Voila):
 
 
 def serve(serving: Serving) -> None:
-    """Start the dashboard and serve until Ctrl-C."""
     # Tornado's warnings, such as late messages of ended kernels, do not help users.
     logging.getLogger("tornado").setLevel(logging.ERROR)
     mask_tokens(serving.token)

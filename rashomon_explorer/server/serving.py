@@ -114,7 +114,6 @@ class LimitedPages(TornadoVoilaHandler):
     """Handler of the page; limits the number of open pages."""
 
     async def get(self, path: str | None = None) -> None:
-        """Send the page, or an error page if too many are open."""
         if self.current_user is not None and "token" in self.request.query_arguments:
             # The visitor has a cookie from here on. A token in the address could be copied, and
             # would be passed to the kernel.
@@ -165,12 +164,10 @@ class PatientKernels(AsyncMappingKernelManager):
         return kernel_id
 
     def pages(self, waiting: list[Task[Any]]) -> list[str]:
-        """Ids of the kernels assigned to a page: not started by a task in ``waiting``."""
         starting_tasks = {name: by() for name, by in self._started_by.items() if by is not None}
         return [name for name in self.list_kernel_ids() if starting_tasks.get(name) not in waiting]
 
     async def begun(self, waiting: list[Task[Any]]) -> None:
-        """Wait until the first spare kernel has started or failed."""
         while waiting and not self._started_by and not any(task.done() for task in waiting):
             await sleep(_MOMENT)
 
@@ -213,13 +210,11 @@ Packed = tuple[bytes, str]  # compressed content of a file, and its ETag
 
 @cache
 def packed_plotly() -> Packed:
-    """Return the compressed plotly library; cached, because compression is slow."""
     return _packed(plotly_module())
 
 
 @cache
 def packed_parts(folders: tuple[str, ...]) -> Packed:
-    """Return Voilà's scripts from these folders as one compressed file."""
     return _packed(joined_parts(folders))
 
 
@@ -236,7 +231,6 @@ class PackedFile(JupyterHandler):
 
     @authenticated
     def get(self) -> None:
-        """Send the file, or status 304 if the browser's copy is current."""
         packed, etag = self._made()
         self.set_header("Content-Type", "text/javascript; charset=utf-8")
         self.set_header("Cache-Control", "private, no-cache")

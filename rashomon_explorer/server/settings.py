@@ -35,12 +35,10 @@ class Serving:
 
     @property
     def query(self) -> str:
-        """Query string of the printed address: the token, if it is printed."""
         return f"?token={self.token}" if self.token and self.told else ""
 
 
 def is_loopback(ip: str) -> bool:
-    """Whether the address can be reached from this machine only."""
     return ip_address(ip).is_loopback
 
 
@@ -48,7 +46,6 @@ SHORTEST_TOKEN = 24  # fewest characters of a token that protects an address oth
 
 
 def token_problem(token: str, any_host: bool) -> str:
-    """Why a fixed token cannot be used; on this machine alone any token can."""
     if not any_host or len(token) >= SHORTEST_TOKEN:
         return ""
     return (

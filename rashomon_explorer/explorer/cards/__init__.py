@@ -60,8 +60,6 @@ INPUTS: Mapping[str, Inputs] = {
 
 
 def _redrawing(kind: Any, css: str = "", **traits: Any) -> Control:
-    """Control of a kind of widget that redraws the figure."""
-
     def make(card: FigureCard, label: str) -> ipywidgets.Widget:
         widget = styled(kind(description=label, **traits), *([css] if css else []))
         widget.observe(lambda _: card.changed(), "value")

@@ -241,7 +241,6 @@ class FigureCard:
     def build(
         self, arguments: Mapping[str, Any] | None = None, **changes: Any
     ) -> registry.FigureCall:
-        """Call of the figure with the page's arguments and these."""
         spec, figure_arguments = self.spec, {**self._arguments(), **(arguments or {})}
         if self.state.view == "release" and "models" in spec.needs:
             plot = spec.release_plot or spec.plot
@@ -336,13 +335,11 @@ class FigureCard:
         return (models is None or not models.n_draws) and not is_external
 
     def missing(self) -> str:
-        """Why an input of the figure is missing; empty if all are there."""
         return next(
             filter(None, (NEEDS[name].why_not(self.session) for name in self.spec.needs)), ""
         )
 
     def waiting(self) -> registry.FigureCall:
-        """Message with the next step, while there are no models."""
         if self.state.data is None:
             return self.message(NO_DATA)
         return self.message(_LOOKING if self.state.spent else _PRESS_DRAW)
@@ -390,7 +387,6 @@ class FigureCard:
     def _finish(
         self, call: registry.FigureCall, find: Callable[[], go.Figure], epoch: Epoch
     ) -> None:
-        """Show a figure, or why it could not be drawn."""
         try:
             figure = find()
         except Exception as error:
@@ -488,13 +484,11 @@ class FigureCard:
 
     @property
     def column(self) -> str:
-        """The column of groups that is chosen for the whole page; the first one by default."""
         columns = self.session.picked.columns
         column = self.state.group_column
         return column if column in columns else columns[0] if columns else ""
 
     def _column_picker(self) -> ipywidgets.Dropdown:
-        """Return the list of columns that define groups; one choice for every figure."""
         self.by = ui.Dropdown(description="by", options=[])
 
         def choose(_: object) -> None:
@@ -551,7 +545,6 @@ _SELECTED = {"models": "selection", "people": "people", "groups": "groups"}
 
 
 def _link_selection(card: FigureCard) -> None:
-    """Let clicks and box selections in a figure select models or people."""
     state, trait = card.state, _SELECTED[card.spec.selects]
 
     def existing(ids: Iterable[Any]) -> tuple[Any, ...]:

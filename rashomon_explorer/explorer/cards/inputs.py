@@ -85,7 +85,6 @@ def exact(card: FigureCard) -> FigureCall | str:
 
 
 def _audit_note(shown_audit: Audit) -> str:
-    """Return the unit of the effects and the share of people with a conflicting prediction."""
     unit = "per standard deviation or level"
     if shown_audit.task == "regression":
         return unit
@@ -146,7 +145,6 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
 
 
 def penalties(card: FigureCard) -> FigureCall | str:
-    """Losses of every penalty; in a release only the drawn penalties."""
     state, result, search = card.state, card.state.penalty_result, card.state.search
     if state.view == "release":
         if result is None:
@@ -219,7 +217,6 @@ def clear_axes(card: FigureCard) -> None:
 
 
 def cloud(card: FigureCard) -> FigureCall:
-    """Chosen axes; by default the two that vary most."""
     models, axes = card.state.rashomon_set, {"x": "across", "y": "up"}
     if tuple(card.controls["across"].options) != tuple(models.parameter_names):
         for label, axis in zip(axes.values(), coefficients.default_axes(models), strict=True):
@@ -380,7 +377,6 @@ _GTU = guarantees.GTU.removeprefix("GTU: ")
 
 
 def bounds(card: FigureCard) -> FigureCall | str:
-    """Plan or draws, and the list of their guarantees below the figure."""
     state, models = card.state, card.state.rashomon_set
     if "drawn" not in card.spec.needs or models is None or not models.n_draws:
         models = None
@@ -471,7 +467,6 @@ def plan(card: FigureCard) -> FigureCall:
 
 
 def follow_handle(card: FigureCard) -> None:
-    """Set privacy cost and draws where the plan is dragged to, or a point is clicked."""
     state, view = card.state, card.view
 
     def set_plan(epsilon: float, draws: int) -> None:

@@ -124,7 +124,6 @@ _BURDENS: Mapping[str, tuple[str, ...]] = {
 
 
 def burden(card: FigureCard) -> FigureCall:
-    """Multiplicity of everyone by the selected models; exact ambiguity of those who are listed."""
     session, column, models = card.session, card.column, card.state.rashomon_set
     measure = card.offer("of", _BURDENS[models.task])
     everyone = session.picked.everyone
@@ -172,8 +171,6 @@ def decomposition(card: FigureCard) -> FigureCall | str:
 
 
 def exact_answer(argument: str, line: str, find: Callable[[Any], Any]) -> Inputs:
-    """Return the inputs of a figure of one table of exact results on trees."""
-
     def inputs(card: FigureCard) -> FigureCall:
         answers, state = card.session.tree_answers, card.state
         table = Argument(f"explorer.tree_answers.{line}", lambda: find(answers))

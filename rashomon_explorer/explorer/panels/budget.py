@@ -64,7 +64,6 @@ class BudgetGauge(card.Panel):
 
 
 def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
-    """Return the gauge of a state's account as HTML; `short` omits the line of the budget."""
     account, plan = state.account, state.plan
     if account is None or (state.data is None and state.rashomon_set is None):
         return '<p class="rx-note">Each data set has its own budget.</p>'

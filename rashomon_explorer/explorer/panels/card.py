@@ -14,7 +14,6 @@ from rashomon_explorer.plots.text import plural
 
 
 def region(*kinds: str) -> ipywidgets.HTML:
-    """Return an HTML region with CSS classes, hidden while it is empty."""
     html = styled(ui.HTML(), *kinds)
     ui.display(html, False)
     html.observe(lambda _: ui.display(html, bool(html.value)), "value")
@@ -28,17 +27,14 @@ def styled(widget: Any, *kinds: str) -> Any:
 
 
 def row(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.HBox:
-    """Return widgets side by side, with CSS classes."""
     return styled(ui.HBox(tuple(children)), *kinds)
 
 
 def column(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.VBox:
-    """Return widgets below each other, with CSS classes."""
     return styled(ui.VBox(tuple(children)), *kinds)
 
 
 def quiet_button(label: str, hint: str = "", *, toggles: bool = False) -> Any:
-    """Return a button without a frame; ``toggles`` makes it stay pressed."""
     kind = ui.ToggleButton if toggles else ui.Button
     return styled(kind(description=label, tooltip=hint or None), "rx-quiet")
 
@@ -46,7 +42,6 @@ def quiet_button(label: str, hint: str = "", *, toggles: bool = False) -> Any:
 def slider(
     label: str, unit: str, hint: str, scale: tuple[float, float], value: float, *kinds: str
 ) -> ui.Slider:
-    """Return a slider of a scale; ``kinds`` are its true traits, of log, zero and integer."""
     low, high = scale
     traits = dict.fromkeys(kinds, True)
     return ui.Slider(label=label, unit=unit, help=hint, low=low, high=high, value=value, **traits)
@@ -73,7 +68,6 @@ class Panel:
         return column([row([heading], "rx-head"), self.menu, *children], "rx-card")
 
     def menu_entries(self) -> ui.MenuEntries:
-        """Return hint and text of each entry of the panel's menu, by name."""
         return {"Python": ("Python that shows the same", lambda: code_block(self.lines()))}
 
     def update(self) -> None:

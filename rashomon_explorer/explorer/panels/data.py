@@ -176,7 +176,6 @@ class DataPanel(Panel):
         self.schema.propose(name, frame)
 
     def _audit(self, offer: str) -> None:
-        """Fit a linear model with a cross-validated penalty to the table, and show its audit."""
         if self.state.busy or self._auditing.running:
             return
         data, number = self.session.data_or_error(), self.state.table_number
@@ -227,7 +226,6 @@ class DataPanel(Panel):
             self.schema.edit(TableEditor.from_dataset(data))
 
     def refresh(self) -> None:
-        """Describe the data set, and lock the choice during a draw."""
         self.name.disabled = self.positive.disabled = self.state.busy
         data = self.state.data
         in_memory = data is not None and not table_rows(data).is_chunked
@@ -381,7 +379,6 @@ class SchemaPanel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the form, the remarks and the file; the release hides data-dependent values."""
         table = self.table
         ui.display(self._details, table is not None)
         if self.table is None:
@@ -505,7 +502,6 @@ class SchemaPanel:
             self.state.alert = None
 
     def load(self) -> None:
-        """Load the table with its current schema as the data set on screen."""
         if self.table is None:
             raise DataError("there is no table yet: choose a file, or one of the data sets")
         positive = self.positive_label

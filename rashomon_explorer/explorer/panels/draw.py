@@ -177,11 +177,9 @@ class PaidPanel(card.Panel):
             self.price.value = f"{note}{self.price.value}"
 
     def alternatives(self) -> str:
-        """Describe what else can be done about a weak guarantee."""
         return ""
 
     def price_texts(self, quote: paid.Quote) -> tuple[str, str]:
-        """Return privacy cost and guarantee: a short text for phones, and a sentence."""
         cost = quote.cost
         if self.state.unconfirmed_reason:
             return "Not shown in the release", f"{escape(self.state.unconfirmed_reason)}."
@@ -261,7 +259,6 @@ class DrawPanel(PaidPanel):
         return " The suggestions above improve the guarantee." if suggested else ""
 
     def price_texts(self, quote: paid.Quote) -> tuple[str, str]:
-        """See `PaidPanel.price_texts`; during a draw, that its cost is reserved."""
         if not self.state.spent or self.state.uncharged:
             return super().price_texts(quote)
         checks = self.state.phase == "reserved" and table_rows(self.state.data).is_chunked
@@ -331,7 +328,6 @@ class GoalPanel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the panel of the goal; one tree is a set of one draw."""
         linear = self.state.family == LINEAR
         is_one_model = linear and self.state.goal == "one"
         ui.display(self.goal, linear)

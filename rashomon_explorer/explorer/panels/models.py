@@ -136,7 +136,6 @@ class ModelsPanel(Panel):
         )
 
     def refresh(self) -> None:
-        """Update the table; at most once a second during a draw."""
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
         for entry in ("Most different", "Side by side"):
@@ -188,7 +187,6 @@ class ModelsPanel(Panel):
         return (id(getattr(models, "plan", models)), id(models.guarantee), models.n_draws)
 
     def _measure(self) -> None:
-        """Compute the accuracy of each model in the background."""
         models, session = self.state.rashomon_set, self.session
         rows, targets, key = session.rows, session.targets, self._key()
         needed = self.state.view == "curator" and models.task == "classification"
@@ -211,7 +209,6 @@ class ModelsPanel(Panel):
 
     @property
     def _has_distances(self) -> bool:
-        """Whether distances are known; between trees, they are differences in labels."""
         if isinstance(self.state.rashomon_set, RashomonSet):
             return True
         is_curator = self.session.rows is not None and self.state.view == "curator"

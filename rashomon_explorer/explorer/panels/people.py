@@ -84,7 +84,6 @@ class PeopleHeadline:
             self.state.groups = () if everyone else ((self.column.value, self.group.value),)
 
     def find(self) -> str:
-        """Describe label flips, the decomposition, and whether the draws suffice."""
         state, session = self.state, self.session
         models = state.rashomon_set
         if state.view == "release" or session.rows is None or (models or state.audit) is None:
@@ -105,7 +104,6 @@ class PeopleHeadline:
 
 
 def _tree_flip_share(session: Any) -> str:
-    """Share of people whose label some tree within ψ flips; empty for linear models."""
     if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
         return ""
     flips = session.tree_answers.flips()["psi"].to_numpy()
@@ -164,7 +162,6 @@ def _width(session: Any) -> str:
 
 
 def _enough(session: Any) -> str:
-    """Whether the draws suffice to estimate the disagreement, as text."""
     models = session.state.rashomon_set
     if session.state.selection:
         return ""

@@ -34,7 +34,6 @@ _HUGE = 700.0  # ε at which a pair proves nothing, and e^ε overflows
 
 
 def risk_fact(state: ExplorerState) -> str:
-    """Show the power of the best attack on the planned draw; empty without a guarantee."""
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""
@@ -178,7 +177,6 @@ class PlanPanel(Panel):
 
 
 def _lead(plan: Plan) -> str:
-    """Show the guaranteed hit rate, or the excess-loss bound if there is none."""
     rows = f"for any {plan.n:,} rows"
     if plan.hit_rate is not None:
         share = f"share of draws within ψ, {rows}"
@@ -265,7 +263,6 @@ class NumbersPanel(Panel):
         )
 
     def refresh(self) -> None:
-        """Update the numbers, and warn if the sliders differ from the settings of the draws."""
         models, text = self.state.rashomon_set, messages.stale(self.state)
         self.stale.value = f'<p class="rx-band rx-curator">{escape(text)}</p>' if text else ""
         if models is None or not models.n_draws:
@@ -301,7 +298,6 @@ class NumbersPanel(Panel):
 
 
 def set_cost(state: ExplorerState) -> str:
-    """Charge of the ledger for the set on screen, as text; without a charge, the set's own ε."""
     guarantee = state.rashomon_set.guarantee
     own_epsilon = guarantee.epsilon(family.spent_delta(guarantee))
     return cost_text(own_epsilon if state.charged is None else state.charged)

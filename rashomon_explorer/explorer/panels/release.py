@@ -68,7 +68,6 @@ class BasketPanel(PaidPanel):
 
     @property
     def draws(self) -> tuple[int, ...] | None:
-        """Selected models that are to be released; None for all."""
         return tuple(self.state.selection) if self.which.value == _SELECTED else None
 
     @property
@@ -86,7 +85,6 @@ class BasketPanel(PaidPanel):
         )
 
     def basket(self) -> Basket:
-        """Return the basket of the ticked aggregates; raise an error if none can be released."""
         draws, ticked = self.checked_draws(), dict(self.table.ticked)
         return self.aggregates.basket(
             tuple(name for name in AGGREGATES if name in ticked),
@@ -97,7 +95,6 @@ class BasketPanel(PaidPanel):
         )
 
     def checked_draws(self) -> tuple[int, ...] | None:
-        """Return the models to release, None for all; selected ones need the ticked statement."""
         if self.draws is not None and not self.stated.value:
             raise CuratorOnlyError(_UNSTATED)
         return self.draws

@@ -96,7 +96,6 @@ def dials() -> dict[str, ui.Slider]:
 
 
 def follow(dial: ui.Slider, state: ExplorerState, name: str) -> None:
-    """Link a slider and a setting both ways; the upper end of an open setting is no limit."""
     is_open = bool(state.traits()[name].allow_none)
 
     def to_dial(value: Any) -> float:
@@ -141,7 +140,6 @@ class MechanismPicker:
         self.update()
 
     def update(self) -> None:
-        """Describe the selected mechanism and why it is used or unavailable."""
         words = self._text()
         self.why.value = f"<p>{escape(words)}</p>" if words else ""
 
@@ -249,12 +247,10 @@ _FAMILIES = {"linear models": LINEAR, "sparse trees": TREES}
 
 
 def losses_for(task: str) -> tuple[str, ...]:
-    """Names of the losses of a task that the estimators fit."""
     return tuple(name for name in _FITTED if get_loss(name).task == task)
 
 
 def linear_lines(state: ExplorerState) -> tuple[str, ...]:
-    """Python that makes the estimator of linear models of these settings."""
     regression = state.data is not None and state.data.task == "regression"
     kind = "RashomonRegressor" if regression else "RashomonClassifier"
     names = (*_MAIN, *_MORE, "mechanism")
@@ -270,7 +266,6 @@ def linear_lines(state: ExplorerState) -> tuple[str, ...]:
 
 
 def tree_lines(state: ExplorerState) -> tuple[str, ...]:
-    """Python that makes the estimator of trees of these settings."""
     names = (*TREE_SETTINGS, "n_draws")
     settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
     return (
@@ -328,7 +323,6 @@ class ModelPanel(card.Panel):
         return LINES[str(self.state.family)](self.state)
 
     def refresh(self) -> None:
-        """Show the controls of the family, and lock all of them during a draw."""
         data, busy = self.state.data, self.state.busy
         for family, controls in self._of.items():
             for control in controls:

@@ -73,7 +73,6 @@ class Download(ui.AnyWidget):
         self.on_msg(self._receive)
 
     def fetch(self) -> FileInTransit:
-        """Make the file in the kernel, without a browser and without pictures."""
         return _finished(self._prepare()(), {})
 
     def _receive(self, _widget: object, content: dict[str, Any], buffers: Sequence[Any]) -> None:
@@ -101,7 +100,6 @@ class Download(ui.AnyWidget):
         return await asyncio.to_thread(result.finish, pictures)
 
     async def _drawn(self, figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
-        """Let the browser draw figures; omit those that it cannot draw."""
         self._pictures = asyncio.Queue()
         self.send({"type": "draw", "figures": {n: f.to_dict() for n, f in figures.items()}})
         pictures: dict[str, bytes] = {}
@@ -149,7 +147,6 @@ class FilePicker(ui.AnyWidget):
         super().__init__(label=label, accept=accept)
 
     def choose(self, name: str, content: bytes) -> None:
-        """Do what choosing a file in the browser does."""
         with self.hold_trait_notifications():
             self.name, self.size = name, len(content)
             self.content = content if len(content) <= self.most_bytes else b""

@@ -61,7 +61,6 @@ def piece(before: Any, after: Any) -> Any:
 
 
 def size(figure: Any) -> int:
-    """Count characters and numbers of a figure or patch, roughly."""
     if isinstance(figure, str):
         return len(figure)
     if isinstance(figure, dict):
@@ -70,7 +69,6 @@ def size(figure: Any) -> int:
 
 
 def _shared(before: Any, after: Any) -> int:
-    """Length of the common beginning, by bisection."""
     low, high = 0, min(len(before), len(after))
     while low < high:
         middle = (low + high + 1) // 2
@@ -179,7 +177,6 @@ class PlotlyView(ui.AnyWidget):
             self.send_state(["figure", "rev"])
 
     async def drawn(self, rev: int | None = None, timeout: float = 1.0) -> bool:
-        """Wait until a browser has drawn a figure; return whether it has."""
         rev = self.rev if rev is None else rev
         if self._drawn_rev >= rev:
             return True
