@@ -249,7 +249,9 @@ class Explorer(SessionView):
         specs = [spec for name, spec in FIGURES.items() if name != "exact" or is_external]
         self.cards = FigureRegistry(self.session, specs)
         self.renderers = self.cards.renderers
-        self._opened: tuple[str, ...] = ()  # the table that was the last one, if that one is shown
+        self._last_table: tuple[
+            str, ...
+        ] = ()  # the table that was the last one, if that one is shown
         self.session.together = self._hold_redraws
         self.shell = self._page()
         self.widget = self.shell.widget
@@ -259,7 +261,7 @@ class Explorer(SessionView):
             elif failed is not None:
                 messages.report(self.state, "Opening the table", failed)
             else:
-                self._opened = (last_table(self.session.home),)
+                self._last_table = (last_table(self.session.home),)
                 self._reopen()
             if self.state.rashomon_set is not None or is_external_model(first):
                 self.state.page = "set"
@@ -285,7 +287,7 @@ class Explorer(SessionView):
         self.model_panel = ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = PlanPanel(self.state)
-        self.budget_panel = BudgetGauge(self.state, self.plan_panel.others)
+        self.budget_panel = BudgetGauge(self.state, self.plan_panel.mechanisms)
         self.draw_panel = DrawPanel(self.drawing, self.model_panel.dials)
         self.numbers_panel = NumbersPanel(self.state)
         self.models_panel = ModelsPanel(self.session)
@@ -320,7 +322,7 @@ class Explorer(SessionView):
             above=[
                 self.alert_panel.widget,
                 self.kernel_watch,
-                self.draw_panel.said,
+                self.draw_panel.phone_status,
                 self.numbers_panel.stale,
             ],
         )
@@ -396,8 +398,8 @@ class Explorer(SessionView):
     def _show_last_table(self) -> None:
         """Show the table that was charged last since this page was made ready for a browser."""
         last = last_table(self.session.home)
-        if self._opened and last != self._opened[0]:
-            self._opened = (last,)
+        if self._last_table and last != self._last_table[0]:
+            self._last_table = (last,)
             with self._hold_redraws():
                 self._reopen()
 

@@ -109,9 +109,9 @@ class DatasetController(ModelInputs):
         self._chunk_encoder: Any = None  # encoder of chunked rows, if it is not the page's own
         self._comparison = BackgroundTask("comparing the rows with other ledgers")
         self._encoded: Any = None
-        self._opened: Mapping[str, Any] = {}
+        self._defaults: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
-        self._known: set[Path] = set()  # ledgers that existed: a missing one is an error
+        self._ledgers_seen: set[Path] = set()  # ledgers that existed: a missing one is an error
         self._planned: tuple[Any, ...] = ()
         state.observe(lambda _: self._follow_settings(), [*SETTINGS])
         reread = error_boundary(state, LEDGER_READ, lambda _: self.refresh_account())
@@ -223,7 +223,7 @@ class DatasetController(ModelInputs):
         """Set defaults of a new data set, unless the user changed a setting of the last one."""
         state = self.state
         if not anew and any(
-            getattr(state, name) != setting for name, setting in self._opened.items()
+            getattr(state, name) != setting for name, setting in self._defaults.items()
         ):
             return
 
@@ -231,8 +231,8 @@ class DatasetController(ModelInputs):
             estimator = linear_estimator(state, self._to_charge).set_params(**settings)
             return cast(Plan, estimator.plan(*table_shape(state.data)))
 
-        self._opened = default_settings(state.data.task, planned)
-        for name, value in self._opened.items():
+        self._defaults = default_settings(state.data.task, planned)
+        for name, value in self._defaults.items():
             setattr(state, name, value)
 
     @property
@@ -320,9 +320,9 @@ class DatasetController(ModelInputs):
 
     def _read_account(self, path: Path) -> Account:
         budget = self.state.planned_budget
-        account = read_account(path, budget, known=path in self._known or was_noted(path))
+        account = read_account(path, budget, known=path in self._ledgers_seen or was_noted(path))
         if account.exists:
-            self._known.add(path)
+            self._ledgers_seen.add(path)
         return account
 
     def ledger_to_charge(self) -> Path | None:

@@ -87,7 +87,7 @@ class Session(SavedSets):
             self._ledger_path = Path(
                 getattr(settings["ledger"], "path", settings["ledger"])
             ).absolute()
-            self._known.add(self._ledger_path)
+            self._ledgers_seen.add(self._ledger_path)
             if data is not None and not table_rows.table_rows(data).is_chunked:
                 other_ledgers = other_charged_ledgers(
                     self._ledger_path, lambda: data.X, lambda: self._encoded

@@ -285,7 +285,7 @@ class ChunkedTable(TableRows):
         declared = list(data.schema.classes or ())
         coded = None if data.classes is None or list(data.classes) == declared else data.classes[-1]
         self._coded = TargetCoding(data.schema, data.target_bounds, coded)
-        self._known: dict[Any, Any] = {}
+        self._results: dict[Any, Any] = {}
         self._lock = Lock()
 
     @property
@@ -354,9 +354,9 @@ class ChunkedTable(TableRows):
 
     def _once(self, key: Any, find: Callable[[], Any]) -> Any:
         with self._lock:
-            if key not in self._known:
-                self._known[key] = find()
-            return self._known[key]
+            if key not in self._results:
+                self._results[key] = find()
+            return self._results[key]
 
 
 def table_rows(data: Bunch | None) -> Any:

@@ -207,8 +207,8 @@ class Slot:
         self.names = tuple(names)
         self._here: dict[str, ViewPart] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
-        self._known: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
-        parts_here = [self._known[name] for name in names]
+        self._parts: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
+        parts_here = [self._parts[name] for name in names]
         titles = [getattr(part, "short", "") or getattr(part, "title", "") for part in parts_here]
         self._titles = [(title, position) for position, title in enumerate(titles)]
         self.choice = ui.Dropdown(description="Figure shown here", options=self._titles, value=0)
@@ -230,7 +230,7 @@ class Slot:
         before = [k for _, k in self.choice.options]
         suits = {
             name: not isinstance(part, FigureSpec) or part.suits(families)
-            for name, part in self._known.items()
+            for name, part in self._parts.items()
         }
         offered = [option for option in self._titles if suits[self.names[option[1]]]]
         positions = [k for _, k in offered]
@@ -238,7 +238,7 @@ class Slot:
             return
         new = [k for k in positions if k not in before]
         tree_figures = [
-            k for k in new if getattr(self._known[self.names[k]], "families", 0) == TREES
+            k for k in new if getattr(self._parts[self.names[k]], "families", 0) == TREES
         ]
         current = self.choice.value if self.choice.value in positions else positions[0]
         if tree_figures and self.names[current] in self._cards:
@@ -257,7 +257,7 @@ class Slot:
             self._here[current] = self._cards.placed(current)
             self.widget.children = (*self.widget.children, self._here[current].widget)
         if self.fold is not None:
-            called = getattr(self._known[current], "title", "")
+            called = getattr(self._parts[current], "title", "")
             self.fold.words, self.fold.label = called, f"{called}: show or hide"
         for name, part in self._here.items():
             if len(self.names) > 1:

@@ -16,6 +16,7 @@ from rashomon_explorer.data import (
 )
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer import dataset as opening
+from rashomon_explorer.explorer.panels.settings import losses_for
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,13 +43,36 @@ def cancer():
     return load_dataset("breast_cancer")
 
 
+@pytest.fixture(scope="module")
+def page_of_the_module(tmp_path_factory):
+    """One page for all tests of a module: use `explorer`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "FIRST_DATA", "")
+        return Explorer(home=tmp_path_factory.mktemp("home"))
+
+
 @pytest.fixture
-def explorer(tmp_path, monkeypatch):
-    """An explorer whose data set was put away."""
+def explorer(page_of_the_module, tmp_path, monkeypatch):
+    """The module's page as it opens: in an empty folder, without a table, with its first settings.
+
+    A page has hundreds of widgets, and to make them takes longer than most tests.
+    """
     monkeypatch.setattr(app, "FIRST_DATA", "")
-    explorer = Explorer(home=tmp_path)
-    explorer.session.forget()
-    return explorer
+    page = page_of_the_module
+    page.session.home = tmp_path
+    page.session._ledgers_seen.clear()
+    page.drawing._infeasible.clear()
+    page.model_panel.loss.options = losses_for("classification")
+    with page.session.together(), page.state.hold_trait_notifications():
+        for name, trait in page.state.traits().items():
+            if name not in ("data", "table_number", "set_number"):
+                setattr(page.state, name, trait.default(page.state))
+    page.session.forget()
+    page.data_panel.name.value = ""
+    page.data_panel.schema.edit(None)
+    page.basket_panel.epsilon.value, page.basket_panel.table.ticked = 0.5, {}
+    page.tuning_panel.bounds.index = page.tuning_panel.many.index = 0
+    return page
 
 
 @pytest.fixture

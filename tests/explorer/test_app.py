@@ -113,7 +113,7 @@ def test_an_unexpected_error_is_words_on_the_page_and_a_trace_in_the_log(monkeyp
 def test_a_figure_that_fails_says_so_in_its_place(loans, monkeypatch, caplog):
     card = loans.cards["losses"]
     with monkeypatch.context() as patch:
-        patch.setattr(type(card), "inputs", lambda _: 1 / 0)
+        patch.setattr(type(card), "build", lambda *_: 1 / 0)
         card.redraw()
     (words,) = card.view.figure["layout"]["annotations"]
     assert words["text"] == "This figure could not be drawn:<br>division by zero"

@@ -27,8 +27,8 @@ from tests.explorer.pages import PEOPLE, chunked_page, drawn, evaluated, held_pa
 from tests.report.conftest import numbers_of
 
 SITUATIONS = [
-    *("no data", "no draws", "many models", "trees", "chunked"),
-    *(pytest.param(name, marks=pytest.mark.law) for name in ("empty set", "one model")),
+    *("no data", "no draws", "many models", "trees"),
+    *(pytest.param(name, marks=pytest.mark.law) for name in ("chunked", "empty set", "one model")),
 ]
 SUMMARIES = {"people", "person", "budget", "importance_distribution", "decomposition", "rules"}
 """Figures whose tables summarise what is drawn: they have other numbers."""
@@ -143,7 +143,7 @@ def test_every_row_is_counted_once_within_the_declared_bounds():
     assert levels.to_dict() == {"own": 2, "rent": 0, "anything else": 1, "missing": 1}
 
 
-@pytest.mark.parametrize("name", ["importance", "people", "importance_cloud", "profile"])
+@pytest.mark.parametrize("name", ["people", "profile"])
 def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(loans, name):
     """It is computed in another thread, while the selection may change."""
     card = loans.cards[name]

@@ -103,7 +103,7 @@ def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
     picker = explorer.bar.sets
     picker.menu.value = True
     picker.delete.click()
-    assert "ε = 2 stays spent" in picker.question.said.html
+    assert "ε = 2 stays spent" in picker.question.text.html
     picker.question.no.click()
     assert not picker.question.open
     picker.delete.click()

@@ -175,7 +175,7 @@ def test_past_the_budget_nothing_is_read_and_nothing_is_spent(page, action):
 def test_a_weak_guarantee_is_confirmed_and_aggregates_always_are(page, action):
     page.state.epsilon, panel, charges = 0.05, action.panel(page), len(_charges(page))
     panel.button.click()
-    assert panel.question.open and "cannot be undone" in panel.question.said.html
+    assert panel.question.open and "cannot be undone" in panel.question.text.html
     panel.question.no.click()
     assert not panel.question.open and len(_charges(page)) == charges
 

@@ -305,8 +305,8 @@ def _look_at_all(page):
     for view in PAGES:
         page.state.page = view
     for card in page.cards.values():
+        card.redraw()
         for entry in card.menu.names:
             card.menu.chosen = entry
-            card.redraw()
             shown.append(card.menu.html)
     return shown

@@ -74,7 +74,9 @@ def test_every_model_has_a_row_with_its_numbers(page):
     assert _column(page, "inside").sum() == round(12 * page.rashomon_set.hit_rate)
     page.state.view = "release"
     assert [c["name"] for c in panel.table.columns] == ["large", "away"]
-    assert not any(c["curator"] for c in panel.table.columns) and "curator" not in panel.said.html
+    assert (
+        not any(c["curator"] for c in panel.table.columns) and "curator" not in panel.summary.html
+    )
 
 
 def test_rules_and_ticks_select_models_for_every_figure(page):

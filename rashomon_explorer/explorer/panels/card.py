@@ -90,11 +90,11 @@ class Question:
 
     def __init__(self, go_on: Callable[[str], object], label: str = "Draw anyway") -> None:
         self._go_on = go_on
-        self.said = ui.LiveText(role="alert", kind="rx-question-words")
+        self.text = ui.LiveText(role="alert", kind="rx-question-words")
         self.yes = ui.OfferButton(self._confirmed, description=label, kind="rx-quiet")
         self.no = quiet_button("Cancel")
         self.no.on_click(lambda _: self.close())
-        self.widget = column([self.said, ui.HBox([self.yes, self.no])], "rx-ask")
+        self.widget = column([self.text, ui.HBox([self.yes, self.no])], "rx-ask")
         self.close()
 
     @property
@@ -103,12 +103,12 @@ class Question:
 
     def ask(self, question: str, label: str, offer: str) -> None:
         """Show a question about an offer, with the label of the button that agrees."""
-        self.said.html, self.yes.description = escape(question), label
+        self.text.html, self.yes.description = escape(question), label
         self.yes.offer = offer
         ui.display(self.widget, True)
 
     def close(self) -> None:
-        self.said.html = ""
+        self.text.html = ""
         ui.display(self.widget, False)
 
     def _confirmed(self, offer: str) -> None:

@@ -219,7 +219,7 @@ class DrawPanel(PaidPanel):
         self.stop = card.styled(ui.Button(description="Stop", disabled=True), "rx-stop")
         self.progress = card.region("rx-progress")
         self.status = ui.LiveText(role="status", kind="rx-status")
-        self.said = card.region("rx-said")  # for phones, above the view
+        self.phone_status = card.region("rx-said")  # for phones, above the view
         self.suggestions = SuggestionButtons(action.state, dials or {})
         look = messages.error_boundary(action.state, "Drawing without a charge", self._look)
         self.look = ui.OfferButton(look, tooltip=_FREE, kind="rx-quiet")
@@ -284,7 +284,9 @@ class DrawPanel(PaidPanel):
 
     def _show_message(self, _change: object) -> None:
         detail = self.state.detail if self.state.view == "curator" else ""
-        self.status.html = self.said.value = escape(f"{self.state.message} {detail}".strip())
+        self.status.html = self.phone_status.value = escape(
+            f"{self.state.message} {detail}".strip()
+        )
 
 
 _GOALS = [("The set", "set"), ("One model", "one")]

@@ -99,14 +99,14 @@ class ModelsPanel(Panel):
         self.session = session
         self.state = state = session.state
         self.table = ui.ModelTable()
-        self.said = ui.LiveText(role="status", kind="rx-note")
+        self.summary = ui.LiveText(role="status", kind="rx-note")
         self._task = BackgroundTask("the accuracy of the models")
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
         self._filled_for: Epoch | None = None
         self.compare: Callable[[], object] = lambda: None
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
-        bar = row([self.said, inside_only(state)], "rx-pickers")
+        bar = row([self.summary, inside_only(state)], "rx-pickers")
         super().__init__(state, bar, self.table, kind="rx-models-card")
         self.table.observe(self._on_selection, "picked")
         self.table.observe(self.on("Saving stars and notes", self._edited), "edit")
@@ -143,7 +143,7 @@ class ModelsPanel(Panel):
         if not listed:
             self._filled_for = None
             self.table.fill(0, [])
-            self.said.html = (
+            self.summary.html = (
                 UNPAID if state.has_no_guarantee else "No models yet. Press <b>Draw</b>."
             )
             return
@@ -159,7 +159,7 @@ class ModelsPanel(Panel):
         models, curator = self.state.rashomon_set, self.state.view == "curator"
         columns = _row_columns(models, self._known_accuracy()) if curator else []
         self.table.fill(models.n_draws, [*columns, *_model_columns(models, curator=curator)])
-        self.said.html = self._words()
+        self.summary.html = self._words()
 
     def _words(self) -> str:
         models = self.state.rashomon_set

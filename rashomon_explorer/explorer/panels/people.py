@@ -249,8 +249,8 @@ class PeopleTable(Panel):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.table = ui.RowTable(label="People", hint="Search people: 17, flips, sex…")
-        self.said = region()
-        super().__init__(session.state, self.said, self.table, kind="rx-people-table")
+        self.notice = region()
+        super().__init__(session.state, self.notice, self.table, kind="rx-people-table")
         needs = ["rashomon_set", "audit", "data", "selection", "groups", "group_column", "psi"]
         self.task = BackgroundTask("the table of people")
         self.task.repeat(
@@ -281,7 +281,7 @@ class PeopleTable(Panel):
             with self.table.hold_sync():
                 self.table.rows, self.table.columns, self.table.note = [], [], ""
             self.refresh()
-            self.said.value = _why_not(table, self.state)
+            self.notice.value = _why_not(table, self.state)
             return
         cells = _cells(table)
         texts, keys = (zip(*column, strict=True) for column in zip(*cells.values(), strict=True))
@@ -296,7 +296,7 @@ class PeopleTable(Panel):
             everyone = self.session.sample_words or f"{len(self.session.rows):,} people"
             self.table.note = f"{len(table):,} of {everyone}"
         kinds = [EXACT] * ("flips" in table or "exact_low" in table)
-        self.said.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in table))
+        self.notice.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in table))
         self.refresh()
 
     def refresh(self) -> None:

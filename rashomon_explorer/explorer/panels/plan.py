@@ -90,7 +90,7 @@ class PlanPanel(Panel):
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ui.HTML(), "rx-plan")
         self._listed: Plan | None = None
-        self.others = region()
+        self.mechanisms = region()
         super().__init__(state, self.facts)
 
     def menu_entries(self) -> ui.MenuEntries:
@@ -112,7 +112,7 @@ class PlanPanel(Panel):
     def refresh(self) -> None:
         plan = self.state.plan
         if plan is None or plan is not self._listed:
-            self._listed, self.others.value = plan, self._list()
+            self._listed, self.mechanisms.value = plan, self._list()
         if plan is None:
             reason = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
