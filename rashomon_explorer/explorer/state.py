@@ -63,22 +63,13 @@ SPENT = ("reserved", "drawing")
 BUSY = (SIMULATING, *SPENT)
 LINEAR, TREES = FAMILIES = ("linear", "trees")
 BUDGET = ("budget_epsilon", "budget_delta")
-SETTINGS = (
-    "family",
-    "psi",
-    "radius",
-    "ridge",
-    "epsilon",
-    "delta",
-    "n_draws",
-    "loss",
-    "mechanism",
-    "max_leaves",
-    "max_depth",
-    "leaf_penalty",
-)
 OPEN = ("radius", "ridge", "n_draws")
 """Settings that can be chosen automatically from public numbers."""
+
+SETTINGS = (
+    *("family", "psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss", "mechanism"),
+    *("max_leaves", "max_depth", "leaf_penalty"),
+)
 
 
 def _or_auto(number: traitlets.TraitType[Any, Any]) -> traitlets.Union:

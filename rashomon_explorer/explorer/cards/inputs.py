@@ -31,13 +31,13 @@ from rashomon_explorer.privacy.ledger.totals import counted_guarantees
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.linear import groups_by_name
 
+_RANGES = "explorer.exact.coefficient_ranges()"
+
 
 def exact_ranges(card: FigureCard) -> FigureCall:
-    find = card.session.exact.coefficient_ranges
-    exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
-    if _has_draws(card):
-        return card.build(exact)
-    return card.build(exact, plot=plot_exact_ranges, marks=("exact",))
+    exact = {"exact": Argument(_RANGES, card.session.exact.coefficient_ranges)}
+    changes = {} if _has_draws(card) else {"plot": plot_exact_ranges, "marks": ("exact",)}
+    return card.build(exact, **changes)
 
 
 def ranges(card: FigureCard) -> FigureCall | str:
@@ -51,10 +51,10 @@ def ranges(card: FigureCard) -> FigureCall | str:
             messages.LOGGER.info("no exact ranges for these rows", exc_info=error)
             return None
 
-    exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
     if _has_draws(card):
-        return card.build(exact)
-    return card.build({**exact, "models": None}, code=plot_exact_ranges, marks=("exact",))
+        return card.build({"exact": Argument(_RANGES, find)})
+    arguments = {"exact": Argument(_RANGES, find), "models": None}
+    return card.build(arguments, code=plot_exact_ranges, marks=("exact",))
 
 
 def _has_draws(card: FigureCard) -> bool:

@@ -21,7 +21,6 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.account import ledger_path
 from rashomon_explorer.explorer.background import BackgroundTask
-from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels.card import Panel, column, quiet_button, region, row
 from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.session import Session, is_demo, refuse_in_demo
@@ -61,7 +60,7 @@ class OpenMLPicker:
         self.task = BackgroundTask(_FETCHING, self._failed, self._started_or_ended)
         self.which = ui.Text(description="Name or number on OpenML", placeholder="credit-g, or 31")
         self.fetch = ui.Button(description="Fetch the table", button_style="primary")
-        self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._fetch()))
+        self.fetch.on_click(messages.error_boundary(state, _FETCHING, lambda _: self._fetch()))
         self.widget = column([self.which, self.fetch], "rx-schema")
 
     def _fetch(self) -> None:
@@ -72,7 +71,7 @@ class OpenMLPicker:
 
     def _failed(self, error: Exception) -> None:
         self.state.message = "Nothing was fetched."
-        report(self.state, _FETCHING, error)
+        messages.report(self.state, _FETCHING, error)
 
     def _started_or_ended(self) -> None:
         self.fetch.disabled = self.task.running
@@ -81,7 +80,6 @@ class OpenMLPicker:
 OWN_FILE = "your own table…"
 OPENML = "a table of OpenML…"
 _NOTHING = ""
-_OTHERS = ((OPENML, OPENML), (OWN_FILE, OWN_FILE))
 
 
 class DataPanel(Panel):
@@ -100,7 +98,7 @@ class DataPanel(Panel):
         self.about = region()
         self.schema = SchemaPanel(session)
         self.audit = ui.OfferButton(
-            error_boundary(self.state, _AUDITING, self._audit),
+            messages.error_boundary(self.state, _AUDITING, self._audit),
             description="Fit and audit a model (free, not private)",
             tooltip=_AUDIT,
         )
@@ -202,7 +200,7 @@ class DataPanel(Panel):
 
     def _not_audited(self, error: Exception) -> None:
         self.state.message = "Nothing was audited."
-        report(self.state, _AUDITING, error)
+        messages.report(self.state, _AUDITING, error)
 
     def _on_positive_label(self) -> None:
         if not self._updating and self.positive.value is not None:
@@ -265,22 +263,14 @@ def _is_own(name: str) -> bool:
 
 
 def _all_choices(session: Session) -> list[tuple[str, str]]:
-    return [("choose…", _NOTHING), *_choices(), *_own_tables(session)]
-
-
-def _own_tables(session: Session) -> list[tuple[str, str]]:
-    """Tables of one's own that were charged before; their files are not kept."""
-    if is_demo():
-        return []
-    return [(f"{name}: give the file again", _AGAIN + name) for name in own_tables(session.home)]
-
-
-def _choices() -> list[tuple[str, str]]:
     """Tables to choose from; in a demo those that need neither a network nor a file."""
-    entries = read_catalog().values()
+    entries, first = read_catalog().values(), ("choose…", _NOTHING)
     shipped = [(f"{e.name} ({e.rows:,} rows)", e.name) for e in entries if e.offline]
+    if is_demo():
+        return [first, *shipped]
     fetched = [(f"{e.name} (needs the network)", e.name) for e in entries if not e.offline]
-    return shipped if is_demo() else [*shipped, *fetched, *_OTHERS]
+    charged = [(f"{n}: give the file again", _AGAIN + n) for n in own_tables(session.home)]
+    return [first, *shipped, *fetched, (OPENML, OPENML), (OWN_FILE, OWN_FILE), *charged]
 
 
 _ALL = "all classes"

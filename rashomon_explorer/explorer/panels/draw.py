@@ -100,14 +100,8 @@ class PaidPanel(card.Panel):
     """Button of a paid action with its privacy cost, and a confirmation where it is needed."""
 
     needs: ClassVar[tuple[str, ...]] = (
-        "phase",
-        "plan",
-        "no_plan",
-        "data",
-        "account",
-        "view",
-        "loading",
-        "table_number",
+        *("phase", "plan", "no_plan", "data"),
+        *("account", "view", "loading", "table_number"),
     )
 
     def __init__(

@@ -41,19 +41,16 @@ def risk_fact(state: ExplorerState) -> str:
     accepted = text.percent(FALSE_ALARMS)
     note = (
         f"at a false-positive rate of {accepted}, the best attack finds at most {power} of "
-        f"members; guessing finds {accepted}{_with_the_rest(state)}"
+        f"members; guessing finds {accepted}"
     )
+    cost = draw_cost(state)
+    if cost is not None and not state.spent and cost.account.spent > 0:
+        success = attack_on_all(cost.account, plan.guarantee)
+        bound = "no useful bound is known"
+        if success <= _NOTHING:
+            bound = f"at most {text.percent(success, 'up')} (a loose bound)"
+        note += f"; with all previous charges, {bound}"
     return fact("Attack risk", f"≤ {power}", note)
-
-
-def _with_the_rest(state: ExplorerState) -> str:
-    offer = draw_cost(state)
-    if offer is None or state.spent or not offer.account.spent > 0:
-        return ""
-    success = attack_on_all(offer.account, offer.plan.guarantee)
-    if success > _NOTHING:
-        return "; with all previous charges, no useful bound is known"
-    return f"; with all previous charges, at most {text.percent(success, 'up')} (a loose bound)"
 
 
 def attack_on_all(account: Account, planned: Guarantee) -> float:
@@ -129,7 +126,11 @@ class PlanPanel(Panel):
 
     def _explain(self) -> str:
         plan = self.state.plan
-        lines = [] if plan is None else [*explain(plan).splitlines(), *_feasibility_text(plan)]
+        lines = [] if plan is None else explain(plan).splitlines()
+        # The feasibility check on simulated rows takes a moment.
+        check = None if plan is None or plan.of_trees else preflight(plan)
+        if check is not None:
+            lines.append(f"{check.in_words} {feasibility_suggestions(plan)}".rstrip())
         return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     def _list(self) -> str:
@@ -200,16 +201,7 @@ def _law(plan: Plan) -> list[str]:
 _SCALED = "the privacy cost includes centres and spreads; coefficients are in these units"
 
 
-def _feasibility_text(plan: Plan) -> list[str]:
-    """Return the result of the feasibility check on simulated rows; takes a moment."""
-    feasibility = None if plan.of_trees else preflight(plan)
-    return (
-        []
-        if feasibility is None
-        else [f"{feasibility.in_words} {feasibility_suggestions(plan)}".rstrip()]
-    )
-
-
+_SHOWN = ("selection", "view", "phase", "drawn_settings", "data")
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
 
 
@@ -217,16 +209,7 @@ class NumbersPanel(Panel):
     """Draws, hit rate, best loss and privacy cost, and the switch between the two views."""
 
     title = "Explore"
-    needs = (
-        "rashomon_set",
-        "selection",
-        "charged",
-        "view",
-        "phase",
-        "drawn_settings",
-        "data",
-        *SETTINGS,
-    )
+    needs = ("rashomon_set", "charged", *_SHOWN, *SETTINGS)
 
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ui.HTML(), "rx-numbers")

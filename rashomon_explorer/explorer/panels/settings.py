@@ -12,7 +12,6 @@ from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, draws_trees
 from rashomon_explorer.explorer.panels import card
-from rashomon_explorer.explorer.panels.card import column
 from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.plan import excess_fact
 from rashomon_explorer.explorer.selection import predicted
@@ -348,8 +347,8 @@ class Rail:
         self._settings = model.widget
         self.model.observe(lambda _: self._open(), "unfolded")
         self._open()
-        steps = column([self.data, self.model, self._settings, self.plan], "rx-steps")
-        self.widget = column([steps, draw.widget], "rx-rail")
+        steps = card.column([self.data, self.model, self._settings, self.plan], "rx-steps")
+        self.widget = card.column([steps, draw.widget], "rx-rail")
         state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
 
