@@ -62,6 +62,8 @@ def explorer(page_of_the_module, tmp_path, monkeypatch):
     page.session.home = tmp_path
     page.session._ledgers_seen.clear()
     page.drawing._infeasible.clear()
+    page.state.phase = "empty"
+    page.session.forget()
     page.model_panel.loss.options = losses_for("classification")
     with page.session.together(), page.state.hold_trait_notifications():
         for name, trait in page.state.traits().items():

@@ -132,7 +132,7 @@ def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
     ):
         panel.file.choose(name, content)
         assert told in explorer.state.alert.reason and panel.table is None
-    panel.file.most_bytes = 10
+    monkeypatch.setattr(panel.file, "most_bytes", 10)
     panel.file.choose("big.csv", b"a,b\n" * 10)
     assert "at most" in explorer.state.alert.reason
 
