@@ -238,7 +238,7 @@ class SampledChunks:
         return pd.DataFrame(frame).assign(**{self.target: targets}).reset_index(drop=True)
 
 
-class TableRows:
+class PageTable:
     """All rows of a data set in memory."""
 
     is_chunked = False
@@ -274,7 +274,7 @@ class TableRows:
         return self._data.frame, self._data.y
 
 
-class ChunkedTable(TableRows):
+class ChunkedTable(PageTable):
     """All rows of a chunked table, with the declarations of its data set."""
 
     is_chunked = True
@@ -360,9 +360,9 @@ class ChunkedTable(TableRows):
 
 
 def table_rows(data: Bunch | None) -> Any:
-    """Return all rows of a data set: a `ChunkedTable`, or `TableRows` in memory."""
+    """Return all rows of a data set: a `ChunkedTable`, or `PageTable` in memory."""
     chunked = None if data is None else data.get("chunked")
-    return TableRows(data) if chunked is None else chunked
+    return PageTable(data) if chunked is None else chunked
 
 
 def table_shape(data: Bunch) -> tuple[int, int]:
