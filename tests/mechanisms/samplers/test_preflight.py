@@ -34,8 +34,7 @@ def _plan(n, p, psi=0.02, **settings):
 def foretold(monkeypatch, **changed):
     """Let every trial find this, and suggestions be short."""
     found = replace(preflight(_plan(500, 18)), **changed)
-    for room in (beforehand, feasibility):
-        monkeypatch.setattr(room, "preflight", lambda planned, **_: found)
+    monkeypatch.setattr(feasibility, "preflight", lambda planned, **_: found)
     monkeypatch.setattr(feasibility, "_tried_on", lambda *_: found)
     monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
 
