@@ -196,7 +196,6 @@ measures.ambiguity(labels), measures.disagreement(labels), multiplicity.cohen_ka
 measures.rashomon_capacity(labels), multiplicity.score_std(labels)
 measures.fairness_gaps(labels, y, groups), measures.frontier([0.1, 0.2], losses=[0.3, 0.2])
 measures.importance_spread(labels, list("abcd"))
-measures.disagreement_decomposition(labels, inside=np.array([True, True]))
 measures.ConfidenceSequence().update(labels.mean(axis=1))
 """
 _ALL_OF_PRIVACY = """

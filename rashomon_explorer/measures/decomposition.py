@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,16 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
+from rashomon_explorer.mechanisms.registry import mechanism_traits
+from rashomon_explorer.mechanisms.sparse_trees import hit_rate_within
 from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-
-if TYPE_CHECKING:
-    from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.rows.columns import read_column
+from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
+from rashomon_explorer.trees import CountedTrees, label_shares
+from rashomon_explorer.trees.private import planned_class
 
 __all__ = ["DisagreementDecomposition", "Estimate", "disagreement_decomposition"]
 
@@ -32,24 +36,11 @@ MEASURES = {"disagreement": "disagreement", "score_variance": "variance of the s
 _KNOWN = 10**9  # degrees of freedom of an exact value
 _FEW = 5  # smallest number of draws whose variance is used
 _CURATOR = "Curator: computed from private rows, not private"
-_ASSUMED = "the draws are assumed independent, and those inside uniform on the set"
 _ROUNDING = 1e-9  # a minimum differs with the summation order of threads
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number and its confidence interval.
-
-    Parameters
-    ----------
-    value, low, high : float
-        NaN and infinite ends if unknown.
-
-    Examples
-    --------
-    >>> print(Estimate(0.031, 0.028, 0.034))
-    0.031 [0.028, 0.034]
-    """
+class Estimate(NamedTuple):
+    """A number and its confidence interval; NaN and infinite ends if unknown."""
 
     value: float
     low: float
@@ -66,13 +57,12 @@ class Estimate:
 
 @inputs.by_index
 def disagreement_decomposition(
-    models: Any,
-    X: ArrayLike | None = None,
+    models: CuratorSet,
+    X: Any,
     *,
     measure: str = "disagreement",
     reference: CountedTrees | None = None,
-    inside: ArrayLike | None = None,
-    groups: ArrayLike | pd.Series | None = None,
+    groups: ArrayLike | pd.Series | str | None = None,
     confidence: float = 0.95,
 ) -> DisagreementDecomposition:
     """Decompose a measure of private draws into model-set width and mechanism noise.
@@ -92,19 +82,17 @@ def disagreement_decomposition(
 
     Parameters
     ----------
-    models : RashomonSet, PredictorSet, or array-like of shape (n_draws, n_rows[, n_classes])
-        All draws of a fit by ``mechanism="exact"`` or ``"finite_grid"``; all private trees of a
-        fit; or the labels or scores of independent draws whose hits are uniform.
-    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
-        Rows for a set. Chunked rows are read once and not kept.
+    models : RashomonSet or PredictorSet
+        All draws of a fit by ``mechanism="exact"`` or ``"finite_grid"``, or all private trees of a
+        fit.
+    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection
+        Chunked rows are read once and not kept.
     measure : {"disagreement", "score_variance"}, default="disagreement"
         Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (summed over several classes).
     reference : CountedTrees, optional
         All trees of the class of the draws, ``RashomonTreeClassifier(...).counted(X, y)``: the
         width is then exact. Needed if the law of the trees is constant only up to a threshold
         below ψ. X must be some of the table's own rows, in memory.
-    inside : array-like of bool, shape (n_draws,), optional
-        For arrays: whether each draw lies in the Rashomon set.
     groups : array-like of shape (n_rows,), or str, optional
         Group of each row, for a decomposition per group; for chunked rows the name of a column.
         A group of its own for each person decomposes by person.
@@ -126,10 +114,13 @@ def disagreement_decomposition(
 
     Examples
     --------
-    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
-    >>> split = disagreement_decomposition(labels, inside=[True] * 40 + [False] * 20)
-    >>> print(split.share_of_noise)
-    0.537 [0.327, 0.748]
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 0, 0, 1] * 50
+    >>> settings = {"mechanism": "exact", "psi": 0.05, "epsilon": 20.0, "n_draws": 60}
+    >>> models = RashomonClassifier(**settings, random_state=0).fit(X, y).rashomon_set_
+    >>> split = disagreement_decomposition(models, X)
+    >>> split.width.low <= split.width.value <= split.width.high
+    True
     """
     check_inner_share(confidence=confidence)
     if measure not in MEASURES:
@@ -137,48 +128,54 @@ def disagreement_decomposition(
             f"measure must be one of {sorted(MEASURES)}, since only means over pairs of models "
             f"can be decomposed; got {measure!r}"
         )
-    if isinstance(models, np.ndarray | list | tuple):
-        draws = _draws_of_arrays(models, X, measure, inside, groups)
+    if isinstance(models, ReleasedSet | ReleasedTrees):
+        raise CuratorOnlyError(
+            "the decomposition depends on which draws lie inside the set, hence on private rows: "
+            "it is not available for a release; use the curator's set"
+        )
+    models, X = inputs.set_and_rows(models, X)
+    if not isinstance(models, CuratorSet):
+        raise TypeError(
+            f"models must be a RashomonSet or a set of private trees, got {type(models).__name__}"
+        )
+    if X is None:
+        raise ValueError("X is required: the rows on which the models are compared")
+    draws = _checked_draws(models, reference, measure)
+    exact = None
+    if is_chunked(X):
+        if reference is not None:
+            raise ValueError("reference is for rows in memory: pass a sample of the rows as X")
+        chunks = as_chunked_rows(X)
+        groups = read_column(chunks, groups) if isinstance(groups, str) else groups
+        codes, names = _group_codes(groups, chunks.n)
+        chunk = partial(_chunk_sums, models, measure)
+        sums = inputs.sum_chunks(chunks, chunk, chunks.rows, group=codes)
     else:
-        draws = _draws_of_set(models, X, measure, inside, reference, groups)
-    lines = [_split(draws, part, confidence) for part in draws.parts]
-    index = pd.Index([ALL_ROWS, *(part.name for part in draws.parts[1:])], dtype=object)
-    table = pd.DataFrame(lines, index=index.rename("group")).astype({"rows": int})
-    table.attrs["view"] = _CURATOR
+        if reference is not None:
+            exact = _counted_width(inputs.fitted_set(reference), models, X, measure)
+        values = _predictions(models, measure, X)
+        codes, names = _group_codes(groups, values.shape[1])
+        sums = group_sums(measure, values, codes)
     hits, n_draws = int(draws.inside.sum()), len(draws.inside)
     return DisagreementDecomposition(
         measure=measure,
         confidence=confidence,
-        table=table,
-        hit_rate=_hit_interval(hits, n_draws, confidence),
+        table=decomposition_table(draws, sums, codes, names, confidence, exact),
+        hit_rate=hit_interval(hits, n_draws, confidence),
         n_draws=n_draws,
         n_hits=hits,
-        n_counted=draws.n_counted,
-        guaranteed=draws.guaranteed,
-        assumed=draws.assumed,
+        n_counted=0 if reference is None else reference.size(float(models.psi)),
+        guaranteed=models.guarantee.holds,
     )
 
 
-class _Part(NamedTuple):
-    """Mean differences of pairs of draws on a group's rows."""
+class Draws(NamedTuple):
+    """What is known about independent draws and their law."""
 
-    name: Any
-    n_rows: int
-    means: FloatArray  # (n_draws, n_draws)
-    width: float | None  # exact width; None if it is to be estimated
-
-
-class _Draws(NamedTuple):
-    """Independent draws, and what is known about their law."""
-
-    parts: list[_Part]  # all rows first
     inside: Mask  # (n_draws,)
     largest_difference: float  # upper bound on the difference of two models on a row
     uniform: bool = True  # whether draws inside are uniform on the Rashomon set
-    guaranteed: bool = False  # whether the draws are known to carry a privacy guarantee
     least_hit_rate: float = 0.0  # guaranteed before the rows were read
-    n_counted: int = 0  # number of counted trees
-    assumed: str = ""  # assumption on the draws that the code cannot check
 
 
 def pair_sums(measure: str, values: NDArray[Any]) -> FloatArray:
@@ -200,164 +197,63 @@ def pair_sums(measure: str, values: NDArray[Any]) -> FloatArray:
     return np.asarray(np.maximum(squares[:, None] + squares - 2 * products, 0) / 2)
 
 
-def _grouped_sums(
-    measure: str, values: NDArray[Any], codes: NDArray[Any] | None
-) -> dict[int | None, FloatArray]:
-    """Pair sums over all rows (None) and over the rows of each group."""
-    sums: dict[int | None, FloatArray] = {None: pair_sums(measure, values)}
-    if codes is not None:
-        for code in np.unique(codes).tolist():
-            sums[code] = pair_sums(measure, values[:, codes == code])
-    return sums
+def group_sums(measure: str, values: NDArray[Any], codes: NDArray[Any]) -> dict[int, FloatArray]:
+    """Pair sums over the rows of each group that occurs."""
+    return {
+        code: pair_sums(measure, values[:, codes == code]) for code in np.unique(codes).tolist()
+    }
 
 
-def _parts(
-    sums: dict[int | None, FloatArray],
-    codes: NDArray[Any] | None,
-    names: list[Any],
-    n_rows: int,
-    exact: FloatArray | None = None,
-) -> list[_Part]:
-    """Mean differences on all rows and on those of each group."""
-    parts = []
-    for code, name in [(None, None), *enumerate(names)]:
-        member = np.ones(n_rows, dtype=bool)
-        if codes is not None and code is not None:
-            member = codes == code
-        count = int(member.sum())
-        means = sums[code] / count if count else np.full_like(sums[None], np.nan)
-        width = None if exact is None or not count else float(exact[member].mean())
-        parts.append(_Part(name, count, means, width))
-    return parts
-
-
-def _draws_of_arrays(
-    models: Any, X: Any, measure: str, inside: ArrayLike | None, groups: Any
-) -> _Draws:
-    """Independent draws from their labels or scores."""
-    if X is not None:
-        raise ValueError("X is only for sets: arrays of labels or scores have their own rows")
-    values = np.asarray(models)
-    kind = "labels" if measure == "disagreement" else "scores"
-    if values.ndim < 2 or 0 in values.shape:
-        raise ValueError(
-            f"models must be a RashomonSet or {kind} of shape (n_models, n_rows), both at least "
-            f"1, got shape {values.shape}"
-        )
-    hits = np.asarray(inside)
-    if inside is None or hits.shape != (len(values),) or hits.dtype != bool:
-        raise ValueError(
-            f"inside must be True or False for each of the {len(values)} draws: whether it lies "
-            "in the Rashomon set"
-        )
-    _check_hits(hits)
-    n_rows = values.shape[1]
-    codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
-    parts = _parts(_grouped_sums(measure, values, codes), codes, names, n_rows)
-    return _Draws(parts, hits, _largest_difference(measure, values), assumed=_ASSUMED)
-
-
-def _draws_of_set(
-    models: Any, X: Any, measure: str, inside: Any, reference: Any, groups: Any
-) -> _Draws:
-    """Draws of a fit, and their exact width if all trees are counted."""
-    from rashomon_explorer.sets import CuratorSet, ReleasedSet, ReleasedTrees
-
-    if isinstance(models, ReleasedSet | ReleasedTrees):
-        raise CuratorOnlyError(
-            "the decomposition depends on which draws lie inside the set, hence on private rows: "
-            "it is not available for a release; use the curator's set"
-        )
-    models, X = inputs.set_and_rows(models, X)
-    if not isinstance(models, CuratorSet):
-        return _draws_of_arrays(models, X, measure, inside, groups)
-    if inside is not None:
-        raise ValueError("inside is for arrays: a set has this information already")
-    if X is None:
-        raise ValueError("X is required: the rows on which the models are compared")
-    uniform, least_hit_rate = _check_law(models, reference)
-    predict = partial(_predictions, models, measure)
-    exact, n_counted = None, 0
-    if is_chunked(X):
-        if reference is not None:
-            raise ValueError("reference is for rows in memory: pass a sample of the rows as X")
-        chunks = as_chunked_rows(X)
-        n_rows = chunks.n
-        groups = read_column(chunks, groups) if isinstance(groups, str) else groups
-        codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
-        column = np.zeros(n_rows, dtype=np.int8) if codes is None else codes
-        work = partial(_chunk_sums, predict, measure, codes is not None)
-        sums = inputs.sum_chunks(chunks, work, chunks.rows, group=column)
-        sample = predict(np.array(next(chunks.chunks(0, 1))[0]))
-    else:
-        sample = predict(X)
-        n_rows = sample.shape[1]
-        codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
-        sums = _grouped_sums(measure, sample, codes)
-        if reference is not None:
-            exact = _counted_width(inputs.fitted_set(reference), models, X, measure)
-            n_counted = reference.size(float(models.psi))
-    return _Draws(
-        _parts(sums, codes, names, n_rows, exact),
-        np.asarray(models.losses <= models.least + models.psi),
-        # No bound is known here for the scores of a regression.
-        math.inf if models.task != "classification" else _largest_difference(measure, sample),
-        uniform=uniform,
-        guaranteed=models.guarantee.holds,
-        least_hit_rate=least_hit_rate,
-        n_counted=n_counted,
-    )
+def _chunk_sums(models: Any, measure: str, rows: FloatArray, columns: Any) -> dict[int, FloatArray]:
+    return group_sums(measure, _predictions(models, measure, rows), columns["group"])
 
 
 def _predictions(models: Any, measure: str, rows: Any) -> NDArray[Any]:
     return np.asarray(models.labels(rows) if measure == "disagreement" else models.scores(rows))
 
 
-def _chunk_sums(
-    predict: Any, measure: str, grouped: bool, rows: FloatArray, columns: Any
-) -> dict[int | None, FloatArray]:
-    return _grouped_sums(measure, predict(rows), columns["group"] if grouped else None)
+def _group_codes(groups: Any, n_rows: int) -> tuple[NDArray[Any], list[Any]]:
+    """Group index of each row and the groups' names; without groups a single unnamed one."""
+    return (np.zeros(n_rows, np.int8), []) if groups is None else inputs.group_codes(groups, n_rows)
 
 
-def _largest_difference(measure: str, values: NDArray[Any]) -> float:
-    """Largest possible difference of two models on a row; infinite if unknown."""
-    if measure == "disagreement":
-        return 1.0
-    scores = np.asarray(values, dtype=float)
-    if scores.min() < 0 or scores.max() > 1:
-        return math.inf
-    return 0.5 if scores.ndim == 2 else 1.0
+def decomposition_table(
+    draws: Draws,
+    sums: dict[int, FloatArray],
+    codes: NDArray[Any],
+    names: list[Any],
+    confidence: float,
+    exact: FloatArray | None = None,
+) -> pd.DataFrame:
+    """Table of all rows and of each group, from pair sums and the exact width (n_rows,)."""
+    parts = [(np.sum(list(sums.values()), axis=0), np.ones(len(codes), dtype=bool))]
+    parts += [(sums.get(code), codes == code) for code in range(len(names))]
+    lines: list[dict[str, float]] = []
+    for total, member in parts:
+        n_rows = int(member.sum())
+        lines.append({"rows": n_rows})
+        if n_rows:
+            width = None if exact is None else float(exact[member].mean())
+            for name, estimate in decompose_pairs(draws, total / n_rows, confidence, width).items():
+                ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+                lines[-1] |= {name: estimate.value, **ends}
+    index = pd.Index([ALL_ROWS, *names], dtype=object, name="group")
+    table = pd.DataFrame(lines, index=index).astype({"rows": int})
+    table.attrs["view"] = _CURATOR
+    return table
 
 
-def _check_law(models: Any, reference: Any) -> tuple[bool, float]:
-    """Whether draws inside are uniform on the set, and the guaranteed hit rate; or raise."""
-    from rashomon_explorer.mechanisms.registry import mechanism_traits
-    from rashomon_explorer.mechanisms.sparse_trees import hit_rate_within
-    from rashomon_explorer.sets import RashomonSet
-    from rashomon_explorer.sets.models.trees import DecisionTrees
-
-    remedy = "raise epsilon or psi"
-    why = "draws of this mechanism are not proved to be uniform inside"
+def _checked_draws(models: Any, reference: Any, measure: str) -> Draws:
+    """Law of the draws; raise unless they are independent, complete and known inside."""
     if isinstance(models, RashomonSet):
         traits = mechanism_traits(models.mechanism)
         independent, uniform = traits.independent, bool(traits.uniform_on)
         least_hit_rate = models.plan.hit_rate_bound if traits.planned_law else 0.0
-        remedy += ", or draw with mechanism='exact'"
+        why = "draws of this mechanism are not proved to be uniform inside"
+        remedy = "raise epsilon or psi, or draw with mechanism='exact'"
     else:
         independent = isinstance(models.models, DecisionTrees) and models.independent
-        planned: Any = models.planned
-        uniform = bool(models.uniform or (planned is not None and models.psi <= planned.law_psi))
-        least_hit_rate = 1.0 if models.uniform else 0.0
-        remedy = "pass reference=RashomonTreeClassifier(...).counted(X, y)"
-        if planned is None:
-            why = "the law of these trees is unknown"
-        else:
-            least_hit_rate = hit_rate_within(planned, models.psi)
-            why = (
-                f"drawn trees are equally likely only up to an excess loss of s = "
-                f"{planned.law_psi:.4g}, and the set extends to ψ = {models.psi:.4g}"
-            )
-            remedy += f", or decompose for the trees up to s, models.rethreshold({planned.law_psi})"
+        uniform, least_hit_rate, why, remedy = _tree_law(models)
     if not independent:
         raise ValueError(
             "these models depend on each other or on no mechanism: pass the independent draws of "
@@ -371,28 +267,39 @@ def _check_law(models: Any, reference: Any) -> tuple[bool, float]:
     if reference is None and not uniform:
         raise ValueError(f"{why}, so that their width is not that of the set: {remedy}")
     inside = np.asarray(models.losses <= models.least + models.psi)
-    _check_hits(inside, remedy, needed=2 if reference is None else 0)
-    return uniform, least_hit_rate
-
-
-def _check_hits(inside: Mask, remedy: str = "raise epsilon or psi", needed: int = 2) -> None:
-    """Raise unless there are two draws, and as many inside as needed."""
     if len(inside) < 2:
         raise ValueError(f"models must be at least 2 draws, got {len(inside)}")
     hits = int(inside.sum())
-    if hits < needed:
+    if hits < 2 and reference is None:
         number = "only one" if hits else "none"
         raise ValueError(
             f"{number} of the {len(inside)} draws is in the Rashomon set, too few to estimate "
             f"the model-set width: {remedy}"
         )
+    largest_difference = 1.0
+    if models.task != "classification":
+        largest_difference = math.inf  # no bound is known here
+    elif measure == "score_variance" and models.n_classes <= 2:
+        largest_difference = 0.5
+    return Draws(inside, largest_difference, uniform, least_hit_rate)
+
+
+def _tree_law(models: Any) -> tuple[bool, float, str, str]:
+    """Whether trees inside are equally likely, the guaranteed hit rate, and an error's words."""
+    planned, remedy = models.planned, "pass reference=RashomonTreeClassifier(...).counted(X, y)"
+    if planned is None:
+        return models.uniform, float(models.uniform), "the law of these trees is unknown", remedy
+    why = (
+        f"drawn trees are equally likely only up to an excess loss of s = {planned.law_psi:.4g}, "
+        f"and the set extends to ψ = {models.psi:.4g}"
+    )
+    remedy += f", or decompose for the trees up to s, models.rethreshold({planned.law_psi})"
+    uniform = models.uniform or models.psi <= planned.law_psi
+    return bool(uniform), hit_rate_within(planned, models.psi), why, remedy
 
 
 def _counted_width(counted: Any, drawn: Any, X: ArrayLike, measure: str) -> FloatArray:
     """Measure, for each row, of two trees drawn uniformly from all within ψ."""
-    from rashomon_explorer.sets.models.trees import DecisionTrees
-    from rashomon_explorer.trees import CountedTrees, label_shares
-
     trees = getattr(drawn, "models", None)
     if not isinstance(counted, CountedTrees) or not isinstance(trees, DecisionTrees):
         raise ValueError(
@@ -408,8 +315,6 @@ def _counted_width(counted: Any, drawn: Any, X: ArrayLike, measure: str) -> Floa
 
 def _check_same_class(counted: Any, drawn: Any) -> None:
     """Raise if counted trees are of another class or table than the drawn ones."""
-    from rashomon_explorer.trees.private import planned_class
-
     planned, differences = drawn.planned, list[str]()
     if planned is None or not planned.request.questions:
         if drawn.complexity().max(initial=0) > counted.trees.most_leaves:
@@ -422,7 +327,8 @@ def _check_same_class(counted: Any, drawn: Any) -> None:
         if planned.request.leaf_penalty != counted.leaf_penalty:
             penalties = f"{counted.leaf_penalty:g}, the draws' {planned.request.leaf_penalty:g}"
             differences.append(f"its leaf_penalty is {penalties}")
-        if not np.array_equal(_costs(planned.request.costs), _costs(counted.rows.costs)):
+        costs = (planned.request.costs, counted.rows.costs)
+        if not np.array_equal(*(() if matrix is None else matrix for matrix in costs)):
             differences.append("its costs differ")
     if abs(drawn.least - counted.least) > _ROUNDING:
         differences.append(f"its least is {counted.least!r}, the draws' {drawn.least!r}")
@@ -432,10 +338,6 @@ def _check_same_class(counted: Any, drawn: Any) -> None:
             "Use RashomonTreeClassifier(...).counted(X, y) with the settings, rows and targets of "
             "the draws"
         )
-
-
-def _costs(costs: ArrayLike | None) -> NDArray[Any]:
-    return np.zeros(0) if costs is None else np.asarray(costs)
 
 
 def pair_mean(means: FloatArray, member: Mask) -> FloatArray:
@@ -449,29 +351,28 @@ def pair_mean(means: FloatArray, member: Mask) -> FloatArray:
     return np.divide(sums, pairs, out=np.full_like(sums, np.nan), where=pairs > 0)
 
 
-def _split(draws: _Draws, part: _Part, confidence: float) -> dict[str, float]:
-    """Value and interval ends of every estimate on one group's rows."""
-    if not part.n_rows:
-        return {"rows": 0}
+def decompose_pairs(
+    draws: Draws, means: FloatArray, confidence: float, exact: float | None = None
+) -> dict[str, Estimate]:
+    """Total, width, noise and its share, from mean differences (n_draws, n_draws) of pairs."""
     hits, misses = int(draws.inside.sum()), int((~draws.inside).sum())
-    means, exact = part.means, part.width is not None
-    if part.width is not None and draws.uniform:  # pairs inside have this expectation
-        means = np.where(np.outer(draws.inside, draws.inside), part.width, means)
+    if exact is not None and draws.uniform:  # pairs inside have this expectation
+        means = np.where(np.outer(draws.inside, draws.inside), exact, means)
     total = pair_mean(means, np.ones(len(means), dtype=bool))
     between_hits = pair_mean(means, draws.inside)
-    width = np.full_like(total, part.width) if exact else between_hits
+    width = between_hits if exact is None else np.full_like(total, exact)
     noise = total - width
     freedom = hits - 1 if hits >= _FEW else 0
-    freedom = _KNOWN if exact else freedom
+    freedom = freedom if exact is None else _KNOWN
+    largest = draws.largest_difference
 
     def width_interval(level: float) -> Estimate:
-        if part.width is not None:
-            return Estimate(part.width, part.width, part.width)
-        return jackknife(width, level, freedom).clipped(0, draws.largest_difference)
+        if exact is not None:
+            return Estimate(exact, exact, exact)
+        return jackknife(width, level, freedom).clipped(0, largest)
 
     # The misses skew the distribution of the total, so their number sets its degrees of freedom.
     of_total = jackknife(total, confidence, max(misses, _FEW) - 1)
-    of_width = width_interval(confidence)
     if misses >= _FEW:
         common = min(misses - 1, freedom)
         of_noise = jackknife(noise, confidence, common)
@@ -483,29 +384,28 @@ def _split(draws: _Draws, part: _Part, confidence: float) -> dict[str, float]:
         outer = width_interval(level)
         inner, hit_excess = outer, Estimate(0.0, 0.0, 0.0)
         if not draws.uniform:
-            inner = jackknife(between_hits, level, hits - 1).clipped(0, draws.largest_difference)
+            inner = jackknife(between_hits, level, hits - 1).clipped(0, largest)
             hit_excess = jackknife(between_hits - width, level, min(hits - 1, freedom))
-        of_hits = _hit_interval(hits, hits + misses, level)
+        # A pair with a model outside may have any difference.
+        of_hits = hit_interval(hits, hits + misses, level)
         missing = 1 - max(of_hits.low, draws.least_hit_rate) ** 2
-        of_noise = _widest(float(noise[0]), missing, inner, hit_excess, draws.largest_difference)
+        low, high = hit_excess.low, hit_excess.high
+        if missing > 0:
+            low, high = low - missing * inner.high, high + missing * (largest - inner.low)
+        of_noise = Estimate(float(noise[0]), low, high)
         of_share = Estimate(
             _fraction(of_noise.value, outer.value, math.nan),
-            _fraction(of_noise.low, outer.low, -math.inf),
-            _fraction(of_noise.high, outer.low, 1.0),
+            _fraction(low, outer.low, -math.inf),
+            _fraction(high, outer.low, 1.0),
         )
-        low, high = outer.low + of_noise.low, outer.high + of_noise.high
-        of_total = Estimate(of_total.value, min(of_total.low, low), max(of_total.high, high))
-    estimates = {
-        "total": of_total.clipped(0, draws.largest_difference),
-        "width": of_width,
-        "noise": of_noise.clipped(-draws.largest_difference, draws.largest_difference),
+        ends = min(of_total.low, outer.low + low), max(of_total.high, outer.high + high)
+        of_total = Estimate(of_total.value, *ends)
+    return {
+        "total": of_total.clipped(0, largest),
+        "width": width_interval(confidence),
+        "noise": of_noise.clipped(-largest, largest),
         "share_of_noise": of_share.clipped(-math.inf, 1),
     }
-    line: dict[str, float] = {"rows": part.n_rows}
-    for name, estimate in estimates.items():
-        line[name] = estimate.value
-        line |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    return line
 
 
 def jackknife(
@@ -525,19 +425,9 @@ def jackknife(
     return Estimate(value, value + (shift - t) * error, value + (shift + t) * error)
 
 
-def _hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
+def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
     """Share of independent draws that hit, with the interval of Clopper and Pearson (1934)."""
     return Estimate(hits / n_draws, *binomial_interval(hits, n_draws, confidence))
-
-
-def _widest(
-    value: float, missing: float, inner: Estimate, hit_excess: Estimate, largest_difference: float
-) -> Estimate:
-    """Worst-case interval in which pairs with a model outside may have any value."""
-    if missing <= 0:
-        return Estimate(value, hit_excess.low, hit_excess.high)
-    high = hit_excess.high + missing * (largest_difference - inner.low)
-    return Estimate(value, hit_excess.low - missing * inner.high, high)
 
 
 def _fraction(noise: float, width: float, otherwise: float) -> float:
@@ -568,16 +458,8 @@ class DisagreementDecomposition:
     n_draws, n_hits, n_counted : int
         Numbers of draws, of draws inside, and of the counted trees that make the width exact.
     guaranteed : bool
-        Whether the draws are known to carry a privacy guarantee; False for arrays.
-    assumed : str
-        Assumption made for arrays, whose law is unknown.
-
-    See Also
-    --------
-    disagreement_decomposition : Computes the decomposition.
+        Whether the draws are known to carry a privacy guarantee.
     """
-
-    view: ClassVar[str] = _CURATOR
 
     measure: str
     confidence: float
@@ -587,7 +469,6 @@ class DisagreementDecomposition:
     n_hits: int
     n_counted: int
     guaranteed: bool
-    assumed: str = ""
 
     def _overall(self, name: str) -> Estimate:
         line = self.table.iloc[0]
@@ -615,26 +496,17 @@ class DisagreementDecomposition:
 
     def __str__(self) -> str:
         """Return the result in words."""
-        name = MEASURES[self.measure]
+        name, share = MEASURES[self.measure], self.share_of_noise
         missed = f"{_percent(1 - self.hit_rate.value)} of the draws missed the set"
-        share, total = self.share_of_noise, f"{self.total.value:.3g}"
         if math.isnan(share.value):
             return f"The draws show no {name}, so there is nothing to decompose; {missed}."
-        ends = f"[{_percent(share.low)}, {_percent(share.high)}]"
-        if share.value < 0:
-            text = (
-                f"The {name} of the model set ({self.width.value:.3g}) exceeds that of these "
-                f"draws ({total}): mechanism noise is {_percent(share.value)} {ends}"
-            )
-        else:
-            text = (
-                f"{_percent(1 - share.value)} of the {name} among these draws ({total}) is "
-                f"model-set width; {_percent(share.value)} {ends} is mechanism noise"
-            )
         if self.n_counted:
             missed += f". The width is that of all {self.n_counted:,} trees within ψ"
-        assumed = f" Assumed: {self.assumed}." if self.assumed else ""
-        return f"{text}: {missed}.{assumed}"
+        return (
+            f"{_percent(1 - share.value)} of the {name} among these draws ({self.total.value:.3g}) "
+            f"is model-set width; {_percent(share.value)} [{_percent(share.low)}, "
+            f"{_percent(share.high)}] is mechanism noise: {missed}."
+        )
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,7 @@
 """Bad input of measures: the message says what was wrong and what was expected."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer import measures as m
 from rashomon_explorer.measures import importance, multiplicity, ranges
 from rashomon_explorer.measures.reliance.pair_losses import switched_mean
@@ -29,8 +31,10 @@ CUT = Problem(X, Y, domain=Intersection(Ball(10.0), Ball(9.0)))
 SET = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
 MODEL = LogisticRegression().fit(X, Y)
 FITTED = lambda model, y: m.penalised_problem(model.fit(X, y), X, y)  # noqa: E731
-SPLIT = partial(m.disagreement_decomposition, [[0, 1], [1, 1], [0, 0], [1, 0]])
-MASK = [True, True, True, False]
+SPLIT = m.disagreement_decomposition
+PRIVATE = RashomonClassifier(mechanism="exact", psi=0.3, n_draws=4, epsilon=50.0, random_state=0)
+PRIVATE = PRIVATE.fit(X, Y).rashomon_set_
+FAR = np.full(4, 9.0)
 GAPS = partial(m.fairness_gaps, [[1, 0, 1, 0]], [1, 0, 1, 0])
 FOUR, SIDES = [0, 1, 0, 1], list("aabb")
 UNUSED = pd.Series(pd.Categorical(SIDES, categories=list("abc")), name="sex")
@@ -161,20 +165,17 @@ RANGES = [
     (lambda: FITTED(Ridge(positive=True, solver="lbfgs"), Y), "positive=False"),
 ]
 DECOMPOSITION = [
-    (lambda: SPLIT(), "inside must be True or False for each of the 4 draws"),
-    (lambda: SPLIT(inside=[False] * 4), "none of the 4 draws is .*raise epsilon"),
-    (lambda: SPLIT(inside=[True] + [False] * 3), "only one of the 4 draws is.*raise epsilon"),
-    (lambda: SPLIT([[0]], inside=MASK), "X is only for sets"),
-    (lambda: SPLIT(inside=MASK, measure="ambiguity"), "measure must be one of.*got 'ambiguity'"),
-    (lambda: SPLIT(inside=MASK, groups=["a"]), "one group for each of 2 rows"),
-    (lambda: m.disagreement_decomposition([[0, 1]], inside=[True]), "must be at least 2 draws"),
-    (lambda: m.disagreement_decomposition([], inside=[]), "must be a RashomonSet or labels"),
-    (lambda: m.disagreement_decomposition(SET, [[0, 1]]), "depend on each other"),
+    (lambda: SPLIT(SET, X, measure="ambiguity"), "measure must be one of.*got 'ambiguity'"),
+    (lambda: SPLIT(SET, [[0, 1]]), "depend on each other"),
+    (lambda: SPLIT(PRIVATE, X, groups=["a"]), "one group for each of 40 rows"),
+    (lambda: SPLIT(replace(PRIVATE, losses=FAR), X), "none of the 4 draws is .*raise epsilon"),
+    (lambda: SPLIT(replace(PRIVATE, losses=FAR * [0, 1, 1, 1]), X), "only one of the 4 draws"),
 ]
 KINDS = [
     (lambda: m.ambiguity(SET), r"got a PredictorSet: use models\.labels\(X\)"),
     (lambda: m.rashomon_capacity(SET), r"got a PredictorSet: use models\.scores\(X\)"),
     (lambda: TABLE(measures=["delta_ambiguity"]), "needs tolerance="),
+    (lambda: SPLIT([[0, 1]], X), "a set of private trees, got list"),
     (lambda: m.multiplicity_table(np.zeros((2, 2))), "must be a set of models, got ndarray"),
     (lambda: m.fairness_audit(pd.DataFrame(), X, Y, Y), "or PredictorSet, got DataFrame"),
     (lambda: m.exact_flips(SQUARED, 0.1, X), "need a classification loss"),

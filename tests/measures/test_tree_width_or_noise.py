@@ -9,6 +9,7 @@ from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import disagreement_decomposition as decompose
 from rashomon_explorer.mechanisms.sparse_trees import energy_cap
+from tests.measures.test_decomposition import decompose as decompose_draws
 from tests.trees.listed import errors_of, leaves_of, whole_class
 
 N, PENALTY, PSI = 90, 0.01, 0.205
@@ -82,7 +83,7 @@ def test_the_width_of_all_trees_is_counted_and_not_estimated(
     # The control: draws inside are not taken to be uniform where they are not.
     hits = models.excess <= PSI
     values = models.labels(X) if half == 1 else models.scores(X)
-    naive = decompose(values, inside=hits, measure=measure, confidence=SURE).width
+    naive = decompose_draws(values, inside=hits, measure=measure, confidence=SURE).width
     assert not naive.low <= exact["width"] / half <= naive.high
 
 

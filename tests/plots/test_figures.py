@@ -20,6 +20,7 @@ from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
 from rashomon_explorer.sets import from_estimators
+from tests.measures.test_decomposition import decompose
 from tests.plots.conftest import title_of, trace_of
 from tests.release.cases import models_of
 
@@ -248,7 +249,7 @@ MASK = [True] * 40 + [False] * 20
 
 
 def test_width_and_noise_stand_on_each_other_with_their_intervals():
-    found = measures.disagreement_decomposition(LABELS, inside=MASK, groups=["a", "b"])
+    found = decompose(LABELS, inside=MASK, groups=["a", "b"])
     figure = plots.plot_decomposition(found)
     own, noise = trace_of(figure, "the set"), trace_of(figure, "the mechanism")
     assert list(figure.layout.yaxis.ticktext) == ["b (1)", "a (1)", "all rows"]
