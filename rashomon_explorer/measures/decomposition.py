@@ -327,8 +327,7 @@ def _check_same_class(counted: Any, drawn: Any) -> None:
         if planned.request.leaf_penalty != counted.leaf_penalty:
             penalties = f"{counted.leaf_penalty:g}, the draws' {planned.request.leaf_penalty:g}"
             differences.append(f"its leaf_penalty is {penalties}")
-        costs = (planned.request.costs, counted.rows.costs)
-        if not np.array_equal(*(() if matrix is None else matrix for matrix in costs)):
+        if not _are_equal(planned.request.costs, counted.rows.costs):
             differences.append("its costs differ")
     if abs(drawn.least - counted.least) > _ROUNDING:
         differences.append(f"its least is {counted.least!r}, the draws' {drawn.least!r}")
@@ -338,6 +337,10 @@ def _check_same_class(counted: Any, drawn: Any) -> None:
             "Use RashomonTreeClassifier(...).counted(X, y) with the settings, rows and targets of "
             "the draws"
         )
+
+
+def _are_equal(costs: ArrayLike | None, other: ArrayLike | None) -> bool:
+    return np.array_equal([] if costs is None else costs, [] if other is None else other)
 
 
 def pair_mean(means: FloatArray, member: Mask) -> FloatArray:

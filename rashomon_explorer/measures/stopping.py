@@ -1,12 +1,10 @@
 """Stopping rule for the number of draws, based on confidence sequences."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from rashomon_explorer._utils.arrays import FloatArray
@@ -114,20 +112,16 @@ class ConfidenceSequence:
                 f"{np.array2string(values, threshold=5)}"
             )
         unit = (values - lowest) / (highest - lowest)
-        stakes = self._stakes(unit)
-        for start in range(0, len(unit), _AT_ONCE):
-            self._bet(unit[start : start + _AT_ONCE], stakes[start : start + _AT_ONCE])
-
-    def _stakes(self, unit: FloatArray) -> FloatArray:
-        """λ_i = √(2·log(2/α)/(i·σ̂²_{i−1}·log(i + 1))) for each term, from the earlier terms."""
         stakes = np.empty(len(unit))
         scale = 2 * math.log(2 / (1 - self.confidence))
+        # λ_i = √(2·log(2/α)/(i·σ̂²_{i−1}·log(i + 1))), from the earlier terms.
         for index, term in enumerate(unit.tolist()):
             i = self.n_terms + 1
             stakes[index] = math.sqrt(scale / (self._squares * math.log(i + 1)))
             self.n_terms, self._sum = i, self._sum + term
             self._squares += (term - (0.5 + self._sum) / (i + 1)) ** 2
-        return stakes
+        for start in range(0, len(unit), _AT_ONCE):
+            self._bet(unit[start : start + _AT_ONCE], stakes[start : start + _AT_ONCE])
 
     def _bet(self, unit: FloatArray, stakes: FloatArray) -> None:
         limit = math.log(2 / (1 - self.confidence))
@@ -165,24 +159,20 @@ _FEWEST = 4  # states per chain; with fewer ArviZ returns no effective sample si
 
 
 def chain_interval(
-    terms: FloatArray,
-    n_chains: int,
-    models_a_term: int,
-    confidence: float,
-    bounds: tuple[float, float],
+    terms: FloatArray, n_chains: int, confidence: float, largest: float
 ) -> tuple[float, float, float, float]:
-    """Mean, interval ends and effective sample size for states of interleaved chains."""
+    """Mean, interval ends and effective sample size of terms in [0, largest] of pairs of chains."""
     check_inner_share(confidence=confidence)
-    if n_chains < models_a_term or n_chains % models_a_term:
+    if n_chains % 2 or not n_chains:
         raise ValueError(
-            f"n_chains must be an even number for a measure of pairs, got {n_chains}: the models "
-            "of a pair must come from two chains"
+            f"n_chains must be an even number, got {n_chains}: the models of a pair must come from "
+            "two chains"
         )
-    columns = n_chains // models_a_term
+    columns = n_chains // 2
     length = len(terms) // columns
     if length < _FEWEST * (1 + (columns == 1)):
         raise ValueError(
-            f"{len(terms) * models_a_term} states of {n_chains} chains are too few to estimate "
+            f"{2 * len(terms)} states of {n_chains} chains are too few to estimate "
             f"their dependence: at least {_FEWEST} of each chain are needed; draw more, "
             "or pass n_chains= if there were fewer chains"
         )
@@ -190,10 +180,10 @@ def chain_interval(
     effective = effective_size(truncated.reshape(length, columns).T)
     mean = float(truncated.mean())
     if not effective > 1:
-        return mean, *bounds, effective
+        return mean, 0.0, largest, effective
     reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * float(truncated.std(ddof=1))
     half = reach / math.sqrt(effective)
-    return mean, max(bounds[0], mean - half), min(bounds[1], mean + half), effective
+    return mean, max(0.0, mean - half), min(largest, mean + half), effective
 
 
 def effective_size(chains: FloatArray) -> float:
@@ -242,15 +232,14 @@ def enough_draws(
     *,
     half_width: float = 0.01,
     confidence: float = 0.95,
-    baseline: ArrayLike | None = None,
     mechanism: str = "exact",
     n_chains: int | None = None,
 ) -> Enough:
     """Whether the models drawn so far determine a measure to ± ``half_width``.
 
     The result is valid under optional stopping (:class:`ConfidenceSequence`): each measure is the
-    mean of independent bounded terms, one per model or one per *disjoint* pair of models, (1, 2),
-    (3, 4), …. Overlapping pairs would give a narrower interval, but they are dependent.
+    mean of independent bounded terms, one per *disjoint* pair of models, (1, 2), (3, 4), ….
+    Overlapping pairs would give a narrower interval, but they are dependent.
     Draws of the samplers ``"exact"``, ``"finite_grid"`` and an estimator's ``"langevin"`` are
     independent. So are those of them that lie inside the Rashomon set, in the order of drawing;
     sorted draws are not. States of chains (``"hit_and_run"``, ``"mala"``) are dependent: their
@@ -258,7 +247,7 @@ def enough_draws(
 
     Parameters
     ----------
-    measure : {"disagreement", "self_consistency", "obscurity", "score_variance"}
+    measure : {"disagreement", "score_variance"}
         The score variance is of probabilities of one class. Extremes over the set (ambiguity,
         discrepancy, ranges, capacity) are not means: no number of draws bounds them from above.
         The exact ranges over the set do.
@@ -266,8 +255,6 @@ def enough_draws(
         Labels, or probabilities for the score variance, in the order of drawing.
     half_width : float, default=0.01
     confidence : float, default=0.95
-    baseline : array-like of shape (n_rows,), optional
-        Labels of the reference model for the obscurity; it must not be one of the draws.
     mechanism : str, default="exact"
         Name of the mechanism that drew the models (``rashomon_set_.mechanism``).
     n_chains : int, optional
@@ -276,9 +263,8 @@ def enough_draws(
     Raises
     ------
     ValueError
-        If the measure is an extreme, the mechanism is unknown, the obscurity has no baseline,
-        there are fewer than two models, chains are too few or too short, or a number is out of
-        range.
+        If the measure is an extreme, the mechanism is unknown, there are fewer than two models,
+        chains are too few or too short, or a number is out of range.
     ImportError
         For chains, if ArviZ is not installed (the extra ``diagnostics``).
 
@@ -288,22 +274,27 @@ def enough_draws(
     >>> print(enough_draws("disagreement", labels))
     disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws: enough
     """
-    chains = _check(measure, half_width, mechanism, n_chains)
-    compute, bounds, models_a_term = _TERMS[measure]
-    terms = compute(values, baseline)
-    stopped_at = effective = None
-    if chains is not None:
-        value, low, high, effective = chain_interval(
-            terms, chains, models_a_term, confidence, bounds
+    if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
+        raise ValueError(
+            f"the {measure} is an extreme over the set: draws bound it from below only; "
+            "use exact ranges over the set for the other side"
         )
+    if measure not in _LARGEST:
+        raise ValueError(f"measure must be one of {sorted(_LARGEST)}, got {measure!r}")
+    check_positive(half_width=half_width)
+    chains = _checked_chains(mechanism, n_chains)
+    terms, largest = _pair_terms(measure, values), _LARGEST[measure]
+    stopped_at = effective = None
+    if chains:
+        value, low, high, effective = chain_interval(terms, chains, confidence, largest)
         if (high - low) / 2 <= half_width:
-            stopped_at = len(terms) * models_a_term
+            stopped_at = 2 * len(terms)
     else:
-        sequence = ConfidenceSequence(confidence, bounds)
+        sequence = ConfidenceSequence(confidence, (0.0, largest))
         for index, term in enumerate(terms.tolist(), start=1):
             sequence.update(term)
             if stopped_at is None and sequence.half_width <= half_width:
-                stopped_at = index * models_a_term
+                stopped_at = 2 * index
         value, low, high = sequence.mean, sequence.low, sequence.high
     return Enough(
         measure=measure,
@@ -313,21 +304,15 @@ def enough_draws(
         value=value,
         half_width=half_width,
         confidence=confidence,
-        n_draws=len(terms) * models_a_term,
+        n_draws=2 * len(terms),
         stopped_at=stopped_at,
         effective=effective,
     )
 
 
-def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None) -> int | None:
-    """Raise if no interval exists; return the number of chains, None for independent draws."""
-    if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
-        raise ValueError(
-            f"the {measure} is an extreme over the set: draws bound it from below only; "
-            "use exact ranges over the set for the other side"
-        )
-    if measure not in _TERMS:
-        raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
+def _checked_chains(mechanism: str, n_chains: int | None) -> int:
+    """Return the number of chains, 0 for independent draws; raise if the dependence is unknown."""
+    # Local import: confidence sequences of numbers load no mechanism.
     from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 
     traits = mechanism_traits(mechanism)
@@ -337,47 +322,28 @@ def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None
             f"the dependence between draws of the mechanism {mechanism!r} is unknown: use one of "
             f"{allowed}, or pass n_chains= for states of chains"
         )
-    check_positive(half_width=half_width)
-    return (traits.n_chains or None) if n_chains is None else n_chains
+    return traits.n_chains if n_chains is None else n_chains
 
 
-def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+_LARGEST = {"disagreement": 1.0, "score_variance": 0.5}
+"""Largest term of each measure."""
+
+
+def _pair_terms(measure: str, values: ArrayLike) -> FloatArray:
+    """Term of each disjoint pair: its share of differing labels, or ½ of squared differences."""
+    if measure == "disagreement":
+        models = Predictions.from_labels(values).values
+    else:
+        models = as_models_by_rows(values, "scores")
+        if models.min() < 0 or models.max() > 1:
+            raise ValueError(
+                "scores must be probabilities in [0, 1], which bounds the terms, got "
+                f"[{models.min():g}, {models.max():g}]"
+            )
     if len(models) < 2:
         raise ValueError(f"at least two models are needed for a pair, got {len(models)}")
     even = len(models) // 2 * 2
-    return models[0:even:2], models[1:even:2]
-
-
-def _differing(values: ArrayLike, _: Any) -> FloatArray:
-    first, second = _pairs(Predictions.from_labels(values).values)
-    return np.asarray((first != second).mean(axis=1))
-
-
-def _from_baseline(values: ArrayLike, baseline: ArrayLike | None) -> FloatArray:
-    if baseline is None or np.ndim(baseline) == 0:
-        raise ValueError(
-            "baseline must be the labels of a model that is not one of the draws, such as the "
-            f"certified best model: with a draw the terms are dependent; got {baseline!r}"
-        )
-    labels = Predictions.from_labels(values, baseline)
-    return np.asarray((labels.values != labels.reference).mean(axis=1))
-
-
-def _half_squares(values: ArrayLike, _: Any) -> FloatArray:
-    scores = as_models_by_rows(values, "scores")
-    if scores.min() < 0 or scores.max() > 1:
-        raise ValueError(
-            "scores must be probabilities in [0, 1], which bounds the terms, got "
-            f"[{scores.min():g}, {scores.max():g}]"
-        )
-    first, second = _pairs(scores)
+    first, second = models[0:even:2], models[1:even:2]
+    if measure == "disagreement":
+        return np.asarray((first != second).mean(axis=1))
     return np.asarray(((first - second) ** 2).mean(axis=1) / 2)
-
-
-# Function of values and baseline to the terms, bounds of a term, and its number of models.
-_TERMS: dict[str, tuple[Callable[..., FloatArray], tuple[float, float], int]] = {
-    "disagreement": (_differing, (0.0, 1.0), 2),
-    "self_consistency": (lambda values, _: 1 - _differing(values, _), (0.0, 1.0), 2),
-    "obscurity": (_from_baseline, (0.0, 1.0), 1),
-    "score_variance": (_half_squares, (0.0, 0.5), 2),
-}

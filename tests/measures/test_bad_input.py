@@ -81,7 +81,6 @@ LABELS_AND_SCORES = [
     (lambda: m.enough_draws("disagreement", [[0]] * 4, mechanism="any"), "dependence between"),
     (lambda: m.enough_draws("disagreement", [[0]] * 40, n_chains=5), "must be an even number"),
     (lambda: m.enough_draws("disagreement", [[0, 1]]), "at least two models .* got 1"),
-    (lambda: m.enough_draws("obscurity", [[0]] * 4, baseline=0), "not one of the draws"),
     (lambda: m.enough_draws("score_variance", [[0.0], [2.0]]), "which bounds the terms"),
     (lambda: m.ConfidenceSequence(bounds=(1, 0)), "bounds must be finite and increasing"),
     (lambda: m.ConfidenceSequence().update([0.1, NAN]), r"terms must be numbers in \[0, 1\]"),

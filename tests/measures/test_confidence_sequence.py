@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 
 from rashomon_explorer.measures import ConfidenceSequence, disagreement, enough_draws
-from rashomon_explorer.measures.multiplicity import obscurity, score_variance
+from rashomon_explorer.measures.multiplicity import score_variance
 from rashomon_explorer.measures.stopping import capital
 
 LAWS = {
@@ -101,16 +101,10 @@ def test_stopping_finds_the_disagreement_of_the_law():
     again = enough_draws("disagreement", labels[: found.stopped_at])
     assert again.enough and again.stopped_at == found.stopped_at == again.n_draws
     assert not enough_draws("disagreement", labels[: found.stopped_at - 2]).enough
-    other = enough_draws("self_consistency", labels)
-    assert other.low == pytest.approx(1 - found.high, abs=1e-9)
 
 
-def test_the_other_means_are_those_of_the_measures():
-    rng = np.random.default_rng(6)
-    labels, baseline = rng.random((600, 30)) < 0.1, np.zeros(30, dtype=bool)
-    found = enough_draws("obscurity", labels, baseline=baseline)
-    assert found.value == pytest.approx(obscurity(labels, baseline))
-    scores = rng.random((2000, 30))
+def test_the_variance_is_that_of_the_measure():
+    scores = np.random.default_rng(6).random((2000, 30))
     variance = enough_draws("score_variance", scores)
     assert variance.value == pytest.approx(score_variance(scores).mean(), abs=0.003)
     assert variance.low <= 1 / 12 <= variance.high
@@ -140,10 +134,10 @@ def test_chains_get_an_interval_as_wide_as_their_dependence():
 
 def test_chains_say_how_little_they_know():
     labels = chains(0, 32, 40, stay=0.8)
-    found = enough_draws("obscurity", labels, baseline=[0.0], mechanism="hit_and_run")
+    found = enough_draws("disagreement", labels, mechanism="hit_and_run")
     assert found.effective is not None and found.effective < 0.5 * found.n_draws
     assert "asymptotic, for one look; effective size" in str(found)
-    wide = enough_draws("obscurity", labels, baseline=[0.0], mechanism="mala", half_width=0.3)
+    wide = enough_draws("disagreement", labels, mechanism="mala", half_width=0.3)
     assert wide.enough and wide.stopped_at == wide.n_draws
     same = enough_draws("disagreement", np.zeros((320, 2)), mechanism="hit_and_run")
     assert (same.low, same.high, same.enough) == (0.0, 1.0, False)
