@@ -52,7 +52,7 @@ def plot_profile(
     models : RashomonSet or PredictorSet
         Models; only those inside the set count (curator only).
     X, feature, transform, n_points
-        As for ``measures.partial_dependence_band``.
+        As for ``measures.importance.partial_dependence``.
     max_rows : int, optional
         Maximum number of rows; by default so many that they take about a second. Larger tables use
         a fixed subsample, which the figure states.

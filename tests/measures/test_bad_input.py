@@ -103,7 +103,6 @@ FAIRNESS = [
     (lambda: m.frontier([0.1], accuracy=[1], losses=[1]), "exactly one of accuracy"),
     (lambda: m.frontier([NAN], accuracy=[0.9]), "at least one model"),
     (lambda: m.frontier([0.1, 0.2], losses=[0.9]), r"gaps has shape \(2,\)"),
-    (lambda: m.fairness_frame([[1, 0]], [1, 0], list("ab")), "of one model"),
     (lambda: m.fairness_audit(SET, None, [1, 2], ["a", "b"]), "y holds the class 2"),
     (lambda: m.fairness_audit(SET, None, [1, 0], ["a", "b"], positive=3), "classes .* got 3"),
     (lambda: m.fairness_audit(SET, None, FOUR, SIDES), "one target for each of 2 rows, got 4"),

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer import measures as m
 from rashomon_explorer.data import Categorical, Numeric, TableEncoder, TableSchema
-from rashomon_explorer.measures.importance import partial_dependence
+from rashomon_explorer.measures.importance.profiles import curve_band, partial_dependence
 from rashomon_explorer.measures.reliance import pair_losses
 from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, softplus
 from rashomon_explorer.sets import from_estimators
@@ -313,7 +313,7 @@ def test_partial_dependence_of_a_linear_model_moves_by_its_coefficient(named):
     away = np.array(grid)[None] - X["b"].mean()
     expected = models.scores(X).mean(axis=1)[:, None] + models.coef[:, [1]] * away
     np.testing.assert_allclose(found.to_numpy(), expected, atol=1e-12)
-    band = m.partial_dependence_band(models, X, "b", grid=grid)
+    band = curve_band(found, models, X, "b", transform=None)
     np.testing.assert_allclose(band["max"], expected.max(axis=0))
     np.testing.assert_allclose(band["median"], np.median(expected, axis=0))
     best = models.best_scores(X).mean() + models.best[1] * away[0]

@@ -70,7 +70,6 @@ ARGUMENTS = {
 OWN = {
     "declared_problem": {"estimator": FIT},
     "disagreement_decomposition": {"measure": "disagreement"},
-    "fairness_frame": {"labels": LABELS.iloc[0]},
     "importance_cloud": {"measure": "reliance", "features": None},
     "model_class_reliance": {"models_or_problem": NUMBERS},
     "delta_ambiguity": {"tolerance": 0.01},

@@ -88,7 +88,7 @@ SPECIAL = {
     "shap_importance": lambda f, who, X: f(who, X, background=X[:9]),
     "tree_shap": lambda f, who, X: f(who, X[:20], background=X[:9]),
 }
-PROFILES = {"partial_dependence", "partial_dependence_band", "plot_profile"}
+PROFILES = {"partial_dependence", "plot_profile"}
 OF_PROBLEMS = {
     "exact_ambiguity": lambda f, problem, X: f(problem, 0.1, X),
     "exact_flips": lambda f, problem, X: f(problem, 0.1, X),

@@ -16,7 +16,6 @@ __all__ = [
     "LABEL_RATES",
     "FairnessAudit",
     "fairness_audit",
-    "fairness_frame",
     "fairness_gaps",
     "frontier",
     "multiplicity_by_person_group",

@@ -1,12 +1,10 @@
-"""Fairness audit of a Rashomon set, multiplicity by group, and fairlearn's MetricFrame."""
+"""Fairness audit of a Rashomon set, and multiplicity by group."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,94 +33,10 @@ from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import map_rows, read_column, read_targets
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows.columns import read_column, read_targets
 
 if TYPE_CHECKING:
-    from fairlearn.metrics import MetricFrame
-
     from rashomon_explorer.sets import CuratorSet
-
-
-@by_index
-def fairness_frame(
-    labels: ArrayLike,
-    y: ArrayLike,
-    groups: rates.GroupsLike,
-    *,
-    positive: Any = None,
-    **options: Any,
-) -> MetricFrame:
-    """Fairlearn's MetricFrame of one model's labels: every rate of ``LABEL_RATES``, and counts.
-
-    It offers fairlearn's ``by_group``, ``difference()``, ``ratio()``, ``group_min()`` and figures.
-    Except for the accuracy, labels are reduced to positive or not. The rate of a
-    group without rows to count is 0 here, as is fairlearn's convention.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_rows,)
-        One model's labels.
-    y, groups, positive
-        As for :func:`fairness_gaps`.
-    **options
-        Passed to MetricFrame: ``n_boot``, ``ci_quantiles`` and ``random_state`` (bootstrap).
-
-    Returns
-    -------
-    fairlearn.metrics.MetricFrame
-        Metrics by group and over all rows.
-
-    Raises
-    ------
-    ValueError
-        As :func:`fairness_gaps`.
-    ImportError
-        If fairlearn is not installed.
-
-    Examples
-    --------
-    >>> frame = fairness_frame([1, 0, 1, 1], [1, 0, 0, 1], ["a", "a", "b", "b"])
-    >>> float(frame.difference()["selection_rate"]), frame.by_group["count"].tolist()
-    (0.5, [2.0, 2.0])
-    """
-    model_labels = np.asarray(labels)
-    if model_labels.ndim != 1:
-        raise ValueError(f"labels must be of one model, shape (n_rows,), got {model_labels.shape}")
-    outcomes = rates.LabelOutcomes.from_labels(model_labels[None, :], y, positive)
-    coded_groups = rates.Groups.from_attributes(groups, len(model_labels))
-    fairlearn = _fairlearn()
-    return fairlearn.MetricFrame(
-        metrics=_metrics(fairlearn, outcomes.positive),
-        y_true=outcomes.truth.astype(int),
-        y_pred=outcomes.values[0].astype(int),
-        sensitive_features=coded_groups.table(),
-        **options,
-    )
-
-
-def _metrics(fairlearn: ModuleType, positive: int) -> dict[str, Any]:
-    from sklearn.metrics import accuracy_score
-
-    named = {name: getattr(fairlearn, name, None) for name in rates.LABEL_RATES}
-    positive_rates = {
-        name: partial(_binary_rate, rate, positive) for name, rate in named.items() if rate
-    }
-    return {"count": fairlearn.count, **positive_rates, "accuracy_score": accuracy_score}
-
-
-def _binary_rate(rate: Any, positive: int, y_true: Any, y_pred: Any) -> float:
-    of_class = ((np.asarray(codes) == positive).astype(int) for codes in (y_true, y_pred))
-    return float(rate(*of_class, pos_label=1))
-
-
-def _fairlearn() -> ModuleType:
-    # Imported lazily: it loads scipy.stats and takes longer to import than this whole package.
-    try:
-        return importlib.import_module("fairlearn.metrics")
-    except ImportError as error:
-        raise ImportError(
-            "a MetricFrame needs fairlearn, which is not installed: "
-            "pip install 'rashomon-explorer[fairness]'"
-        ) from error
 
 
 def margin_gaps(
@@ -382,18 +296,6 @@ class FairnessAudit(ReprMixin):
         values = rate_values(sums, sizes)[rate][:, :-1]
         return pd.DataFrame(values, self.table.index, self.task.groups.index())
 
-    def frame(self, model: int, **options: Any) -> MetricFrame:
-        """Fairlearn's MetricFrame of one classifier, by its index; see :func:`fairness_frame`."""
-        self._need_classes()
-        predictor, task = self.models[model], self.task
-        if isinstance(self.X, ChunkedRows):
-            labels = map_rows(self.X, partial(_first_labels, predictor))
-        else:
-            labels = predictor.labels(self.X)[0]
-        return fairness_frame(
-            labels, task.truth, task.groups.table(), positive=task.positive, **options
-        )
-
     def _column(self, gap: str) -> pd.Series:
         if gap not in self.gaps:
             raise ValueError(f"gap must be one of {self.gaps}, got {gap!r}")
@@ -551,10 +453,6 @@ def _chunk_sums(
         scores = np.concatenate([scores, np.asarray(best.best_scores(rows))[None]])
     truth = np.ascontiguousarray(columns["truth"])
     return task.sums(names, scores, truth, columns["group"])
-
-
-def _first_labels(models: Any, rows: FloatArray) -> NDArray[np.int_]:
-    return np.asarray(models.labels(rows)[0])
 
 
 def _named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:

@@ -24,7 +24,6 @@ __all__ = [
     "importance_tradeoffs",
     "linear_shap",
     "partial_dependence",
-    "partial_dependence_band",
     "permutation_importance",
     "reliance_within",
     "rid",

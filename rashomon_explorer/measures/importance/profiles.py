@@ -146,37 +146,6 @@ def partial_dependence(
     return pd.DataFrame(np.column_stack(means), columns=pd.Index(values, name=str(feature)))
 
 
-def partial_dependence_band(
-    models: Any,
-    X: Any,
-    feature: Any,
-    *,
-    grid: Sequence[Any] | None = None,
-    transform: Callable[[Any], Any] | None = None,
-    n_points: int = 20,
-    of: int | None = None,
-) -> pd.DataFrame:
-    """Band of the models' partial dependence on one feature, for each value.
-
-    For draws its ends are inner bounds of the set's band. Results on private rows are not private.
-
-    Parameters
-    ----------
-    models, X, feature, grid, transform, n_points, of
-        As for :func:`partial_dependence`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, for
-        a curator's set, ``best``: that of the best model.
-    """
-    transform, models = transform or inputs.preprocessing(models), inputs.fitted_set(models)
-    options: dict[str, Any] = {"transform": transform, "n_points": n_points, "of": of}
-    curves = partial_dependence(models, X, feature, grid=grid, **options)
-    return curve_band(curves, models, X, feature, transform=transform, of=of)
-
-
 def curve_band(
     curves: pd.DataFrame,
     models: Any,
