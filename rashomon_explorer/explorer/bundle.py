@@ -21,7 +21,7 @@ from rashomon_explorer.explorer import family, html, score
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.explorer.release import Contents
-from rashomon_explorer.measures.multiplicity.catalogue import TERMS
+from rashomon_explorer.measures.multiplicity.table import TERMS
 from rashomon_explorer.plots.budget import attack_in_words
 from rashomon_explorer.plots.text import cost_text, number, plural
 from rashomon_explorer.plots.theme import templates

@@ -6,7 +6,7 @@ from html import escape
 
 import pandas as pd
 
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, TERMS
+from rashomon_explorer.measures.multiplicity.table import MEASURES, TERMS
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import rounded_bounds
 

@@ -11,8 +11,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.measures.inputs import Predictions, as_models_by_rows
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
 from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
+from rashomon_explorer.measures.multiplicity.table import MEASURES
 
 _CELLS = 2000  # grid cells of the unit interval: interval ends are rounded outwards to the grid
 _AT_ONCE = 32  # terms per array: cells excluded by earlier terms need no further work

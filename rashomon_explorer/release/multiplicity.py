@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
+from rashomon_explorer.measures.multiplicity.table import MEASURES, refuse_options
 from rashomon_explorer.release import query
 
 Range = Callable[[query.PublicShape], tuple[float, float]]

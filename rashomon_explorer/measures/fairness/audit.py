@@ -290,7 +290,8 @@ class FairnessAudit(ReprMixin):
     def rates(self, rate: str) -> pd.DataFrame:
         """Rate (models inside ψ, groups) by its key in ``LABEL_RATES``, for classifiers."""
         check_names([rate], rates.LABEL_RATES)
-        self._need_classes()
+        if self.task.task != "classification":
+            raise ValueError("rates of labels need classifiers, but these models are regressors")
         sizes = {rate: self.task.sizes(rate)}
         sums = task_sums(self.task, self.X, self.models[self.table.index], [rate])
         values = rate_values(sums, sizes)[rate][:, :-1]
@@ -303,10 +304,6 @@ class FairnessAudit(ReprMixin):
 
     def _unfairness(self, values: Any) -> Any:
         return 1 - values if self.task.agg == "ratio" else values
-
-    def _need_classes(self) -> None:
-        if self.task.task != "classification":
-            raise ValueError("rates of labels need classifiers, but these models are regressors")
 
 
 def _rounded(unfair: pd.Series) -> pd.Series:

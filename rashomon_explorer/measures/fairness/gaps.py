@@ -296,20 +296,15 @@ class FairnessTask:
         task = cls(models.task, truth, coded_groups, code, names, agg, method, n_bins)
         if metrics is not None:
             return task
-        left_out = task._undefined_metrics()
-        defined = tuple(name for name in names if name not in left_out)
-        return replace(task, metrics=defined, left_out=left_out)
-
-    def _undefined_metrics(self) -> dict[str, str]:
-        """Metrics that are undefined for some group, and the reason for each."""
-        reasons = {}
-        for name in self.metrics:
+        left_out = {}
+        for name in names:
             for rate in GAPS[name]:
                 try:
-                    self.sizes(rate)
+                    task.sizes(rate)
                 except ValueError as error:
-                    reasons[name] = str(error)
-        return reasons
+                    left_out[name] = str(error)
+        defined = tuple(name for name in names if name not in left_out)
+        return replace(task, metrics=defined, left_out=left_out)
 
     @property
     def rates(self) -> dict[str, IntArray]:

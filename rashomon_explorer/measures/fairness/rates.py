@@ -136,7 +136,7 @@ class LabelOutcomes:
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
         codes = inputs.code_labels(truth, coded.classes, "y")
-        label = _positive(positive, _labels_present(coded, truth))
+        label = _positive(positive, coded, truth)
         code = inputs.code_labels(np.array([label]), coded.classes, "positive")[0]
         return cls(coded.values, codes, int(code))
 
@@ -304,25 +304,22 @@ def _truth(y: ArrayLike, coded: inputs.Predictions) -> NDArray[Any]:
     return _plain(truth)
 
 
-def _labels_present(coded: inputs.Predictions, truth: NDArray[Any]) -> list[Any]:
-    """Labels that occur in the truth or in a model; some codes may not occur."""
+def _positive(positive: Any, coded: inputs.Predictions, truth: NDArray[Any]) -> Any:
+    """Positive label among those that occur in the truth or in a model; codes may not occur."""
     labels = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):
         if label not in labels and any(
             (block == code).any() for block in inputs.model_batches(coded.values)
         ):
             labels.append(label)
-    return sorted(labels)
-
-
-def _positive(positive: Any, seen: list[Any]) -> Any:
+    labels.sort()
     if positive is not None:
-        if positive not in seen:
-            raise ValueError(f"positive must be one of the labels {seen}, got {positive!r}")
+        if positive not in labels:
+            raise ValueError(f"positive must be one of the labels {labels}, got {positive!r}")
         return positive
-    if any(pair.issuperset(seen) for pair in _DEFAULTS):
+    if any(pair.issuperset(labels) for pair in _DEFAULTS):
         return 1
     raise ValueError(
-        f"positive must be the label of {seen} that the rates count: it is optional only for "
+        f"positive must be the label of {labels} that the rates count: it is optional only for "
         "labels 0 and 1, or -1 and 1"
     )

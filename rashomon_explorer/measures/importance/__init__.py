@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
-    from rashomon_explorer.measures.importance.conditional import *
     from rashomon_explorer.measures.importance.distribution import *
     from rashomon_explorer.measures.importance.permutation import *
     from rashomon_explorer.measures.importance.profiles import *

@@ -6,7 +6,6 @@ from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
     from rashomon_explorer.measures.multiplicity.capacity import *
-    from rashomon_explorer.measures.multiplicity.catalogue import *
     from rashomon_explorer.measures.multiplicity.labels import *
     from rashomon_explorer.measures.multiplicity.measure import *
     from rashomon_explorer.measures.multiplicity.pairs import *

@@ -187,10 +187,25 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     if not tolerance >= 1e-12:
         raise ValueError(f"tolerance must be >= 1e-12 bits, got {tolerance!r}")
     values = as_probabilities(scores)
-    if values.ndim == 3 and values.shape[2] != 2:
-        return _several_classes(values, tolerance)
-    positive = values if values.ndim == 2 else values[:, :, 1]
-    return _two_classes(positive.min(axis=0), positive.max(axis=0))
+    if values.ndim == 2 or values.shape[2] == 2:
+        positive = values if values.ndim == 2 else values[:, :, 1]
+        return _two_classes(positive.min(axis=0), positive.max(axis=0))
+    bounds = np.empty((values.shape[1], 2))
+    for start in range(0, len(bounds), _ROWS):
+        rows = np.ascontiguousarray(values[:, start : start + _ROWS].swapaxes(0, 1))
+        bounds[start : start + _ROWS] = channel_capacity(rows, tolerance / _BITS)
+    bounds *= _BITS
+    gap = float((bounds[:, 1] - bounds[:, 0]).max())
+    if gap > tolerance:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"the capacity of some row is known only to {gap:.1e} bits, not to {tolerance:.0e}; "
+            "capacity_bounds returns both bounds",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return bounds
 
 
 def _two_classes(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -206,25 +221,6 @@ def _two_classes(low: FloatArray, high: FloatArray) -> FloatArray:
     above = np.maximum(*far)
     below = np.clip(below, 0.0, above)
     return np.asarray(np.column_stack([below, above]) * _BITS)
-
-
-def _several_classes(values: FloatArray, tolerance: float) -> FloatArray:
-    bounds = np.empty((values.shape[1], 2))
-    for start in range(0, len(bounds), _ROWS):
-        rows = np.ascontiguousarray(values[:, start : start + _ROWS].swapaxes(0, 1))
-        bounds[start : start + _ROWS] = channel_capacity(rows, tolerance / _BITS)
-    bounds *= _BITS
-    gap = float((bounds[:, 1] - bounds[:, 0]).max())
-    if gap > tolerance:
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(
-            f"the capacity of some row is known only to {gap:.1e} bits, not to {tolerance:.0e}; "
-            "capacity_bounds returns both bounds",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return bounds
 
 
 def capacity_sums(predictions: Predictions, steps: Steps) -> FloatArray:

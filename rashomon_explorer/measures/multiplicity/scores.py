@@ -367,21 +367,16 @@ def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[
     values = inputs.as_probabilities(scores)
     if len(values) < 2:
         raise ValueError("scores must hold at least two models: the spread of one is unknown")
-    first, lead = _leads(values)
-    margin, spread = lead.mean(axis=0), lead.std(axis=0, ddof=1)
-    return np.where((margin > 0) & (margin >= deviations * spread), first, -1)
-
-
-def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
-    """Class with the largest mean (n_rows,), and its lead in each model (n_models, n_rows)."""
     mean = values.mean(axis=0)
     if values.ndim == 2:
         first = (mean > 0.5).astype(int)
-        return first, (2 * values - 1) * np.where(first == 1, 1.0, -1.0)
-    order = np.argsort(-mean, axis=1, kind="stable")
-    rows = np.arange(values.shape[1])
-    lead = values[:, rows, order[:, 0]] - values[:, rows, order[:, 1]]
-    return order[:, 0], lead
+        lead = (2 * values - 1) * np.where(first == 1, 1.0, -1.0)
+    else:
+        first, second = np.argsort(-mean, axis=1, kind="stable").T[:2]
+        rows = np.arange(values.shape[1])
+        lead = values[:, rows, first] - values[:, rows, second]
+    margin, spread = lead.mean(axis=0), lead.std(axis=0, ddof=1)
+    return np.where((margin > 0) & (margin >= deviations * spread), first, -1)
 
 
 def conflicts(scores: FloatArray, best: FloatArray, codes: FloatArray) -> pd.DataFrame:

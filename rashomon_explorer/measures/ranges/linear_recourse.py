@@ -506,7 +506,12 @@ class _Search:
             if features is not None:
                 tried.append(index)
                 rows.append(features)
-            elif not self._is_impossible(index):
+                continue
+            best = self.programmes[index].best_reachable(self.pool)
+            if best < margin - _ROUNDING:  # models in the pool refuse together after every change
+                self.answers.status[index], self.answers.worst[index] = "impossible", best
+                self.answers.costs[index] = self.answers.cost_bound[index] = np.inf
+            else:
                 self.raised[index] /= 4
         if tried:
             cheap, between = np.array(rows), self._between(tried, np.array(rows))
@@ -569,12 +574,3 @@ class _Search:
         if close:
             answers.status[index] = "found"
         self.raised[index] /= 4
-
-    def _is_impossible(self, index: int) -> bool:
-        """Whether models in the pool refuse together after every change."""
-        best = self.programmes[index].best_reachable(self.pool)
-        impossible = best < self.model_set.margin - _ROUNDING
-        if impossible:
-            self.answers.status[index], self.answers.worst[index] = "impossible", best
-            self.answers.costs[index] = self.answers.cost_bound[index] = np.inf
-        return bool(impossible)

@@ -269,8 +269,7 @@ def model_class_reliance(
     table.insert(2, "best", best.iloc[0])
     if draws is None:
         return table
-    values = _inside(problem, psi, np.asarray(draws, dtype=float), groups, form)
-    return _with_draws(table, values)
+    return _with_draws(table, problem, psi, np.asarray(draws, dtype=float), groups, form)
 
 
 def _names(problem: Problem, feature_names: Sequence[str] | None) -> list[str]:
@@ -292,22 +291,23 @@ def _range(models: SquareClass | LogisticClass, form: str) -> dict[str, float]:
     }
 
 
-def _inside(
-    problem: Problem, psi: float, draws: FloatArray, groups: dict[str, inputs.Columns], form: str
+def _with_draws(
+    table: pd.DataFrame,
+    problem: Problem,
+    psi: float,
+    draws: FloatArray,
+    groups: dict[str, inputs.Columns],
+    form: str,
 ) -> pd.DataFrame:
+    """Ranges compared with the reliance of the draws in the set, which may exceed the search's."""
     set_reliance.problem_task(problem, draws)  # raises for a wrong shape
     inside = problem.value(draws.T) <= problem.minimum.value + psi
     inside &= problem.domain.contains(draws.T)
     if not inside.any():
         raise ValueError(f"none of the {len(draws)} draws lies in the Rashomon set at psi = {psi}")
-    return set_reliance.reliance_table(
-        set_reliance.problem_task(problem, draws[inside]), groups, form
-    )
-
-
-def _with_draws(table: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    task = set_reliance.problem_task(problem, draws[inside])
+    values = set_reliance.reliance_table(task, groups, form)
     low, high = values.min(), values.max()
-    # The draws may exceed what the search attained.
     lowest = table["lower_attained"].where(table["lower_attained"] <= low, low)
     highest = table["upper_attained"].where(table["upper_attained"] >= high, high)
     width = highest - lowest

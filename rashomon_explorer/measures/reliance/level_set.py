@@ -333,7 +333,14 @@ def _trust_region(curvature: FloatArray, pull: FloatArray) -> tuple[FloatArray, 
     bound = float(pull @ step) - multiplier
     if curvature[0] > 0 and multiplier == smallest:
         return step[:, None], float(pull @ step) - smallest, multiplier
-    return _completed(step, float(step @ step)), bound, multiplier
+    square = float(step @ step)
+    if square >= 1.0 - 1e-9:
+        return (step / np.sqrt(square))[:, None], bound, multiplier
+    # Extend to the sphere along the axis of least curvature; the hard case has two minimisers.
+    both = np.repeat(step[:, None], 2, axis=1)
+    rest = np.sqrt(max(0.0, 1.0 - float(step[1:] @ step[1:])))
+    both[0] = rest, -rest
+    return both, bound, multiplier
 
 
 def _multiplier(curvature: FloatArray, pull: FloatArray, smallest: float) -> float:
@@ -350,13 +357,3 @@ def _multiplier(curvature: FloatArray, pull: FloatArray, smallest: float) -> flo
             break
         multiplier += more
     return multiplier
-
-
-def _completed(step: FloatArray, square: float) -> FloatArray:
-    """Extend a step to the sphere along the axis of least curvature; the hard case has two."""
-    if square >= 1.0 - 1e-9:
-        return (step / np.sqrt(square))[:, None]
-    both = np.repeat(step[:, None], 2, axis=1)
-    rest = np.sqrt(max(0.0, 1.0 - float(step[1:] @ step[1:])))
-    both[0] = rest, -rest
-    return both

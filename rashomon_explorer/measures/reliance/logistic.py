@@ -202,7 +202,12 @@ class LogisticClass:
             values = [self.value_and_gradient(sign, model)[0] for model in starts]
             theta, attained = starts[int(np.argmax(values))], max(values)
         else:
-            theta, attained = self._climb(sign, starts)
+            whiten = np.linalg.cholesky(np.linalg.inv(self.outer.matrix))
+            around = (partial(self.value_and_gradient, sign), whiten, self.loss)
+            ascend = partial(level_set.ascend_in_level_set, self.problem, self.level)
+            ends = [ascend(model, *around) for model in starts]
+            values = [self.value_and_gradient(sign, model)[0] for model in ends]
+            theta, attained = ends[int(np.argmax(values))], max(values)
         bound = self._bound(sign, theta, attained)
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
@@ -226,15 +231,6 @@ class LogisticClass:
         scores = rows @ theta
         value = float(np.mean(pair_losses.softplus(scores) - codes * scores))
         return value, (slope(scores) - codes) @ rows / self.switched.n
-
-    def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
-        whiten = np.linalg.cholesky(np.linalg.inv(self.outer.matrix))
-        around = (partial(self.value_and_gradient, sign), whiten, self.loss)
-        ascend = partial(level_set.ascend_in_level_set, self.problem, self.level)
-        ends = [ascend(model, *around) for model in starts]
-        values = [self.value_and_gradient(sign, model)[0] for model in ends]
-        highest = int(np.argmax(values))
-        return ends[highest], values[highest]
 
     def _steps(self) -> list[FloatArray]:
         """Models at the ends of the set along the steepest rise and its reverse."""
@@ -369,22 +365,18 @@ class _Lagrangian:
 
     def greatest(self, theta: FloatArray, enough: float) -> float:
         """Upper bound over the set; a tighter one is sought until it is at most ``enough``."""
-        if self.sign < 0 and self.kappas.min() >= 0:
-            return self._concave(theta)
+        if self.sign < 0 and self.kappas.min() >= 0:  # G is concave
+            problem, tolerance = self.models.problem, _GAP * (1 + float(self.kappas.mean()))
+            # The minimiser only uses the loss's value, gradient and Hessian.
+            objective = minimisation.MinimisedObjective(cast(EmpiricalLoss, _Negative(self)), 0.0)
+            ball = cast(Ball, problem.domain)
+            minimum = minimisation.minimise_on_ball(objective, ball, tolerance, theta)
+            return minimum.gap - minimum.value
         best = self.models.problem.minimum.theta
         bound = min(self._around(centre) for centre in (best, (best + theta) / 2, theta))
         if bound <= enough or len(self.models.switched.columns) > 1:
             return bound
         return min(bound, _Slabs(self, theta).greatest(enough))
-
-    def _concave(self, start: FloatArray) -> float:
-        """Certified maximum over the domain of G, which is concave."""
-        problem, tolerance = self.models.problem, _GAP * (1 + float(self.kappas.mean()))
-        # The minimiser only uses the loss's value, gradient and Hessian.
-        objective = minimisation.MinimisedObjective(cast(EmpiricalLoss, _Negative(self)), 0.0)
-        ball = cast(Ball, problem.domain)
-        minimum = minimisation.minimise_on_ball(objective, ball, tolerance, start)
-        return minimum.gap - minimum.value
 
     def _around(self, centre: FloatArray) -> float:
         """Bound by a quadratic that touches G at a model (p,) and is above it on the ellipsoid."""

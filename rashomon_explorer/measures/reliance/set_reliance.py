@@ -503,7 +503,14 @@ def reliance_rises(
     if task.loss == "squared":
         moments = SquareMoments.from_rows(task.rows, task.targets)
         return _frame(_square_rises(task, groups, moments)), before
-    return _frame(_rises(task, groups, before)), before
+    switched: dict[str, list[FloatArray]] = {name: [] for name in groups}
+    for part in _in_parts(task):
+        scores = _scores(part, slice(None))
+        for name, columns in progress(groups.items(), "reliance"):
+            moving = _scores(part, columns)
+            switched[name].append(switched_mean(scores - moving, moving, part.targets, part.loss))
+    rises = {name: task.scale * np.concatenate(e) - before for name, e in switched.items()}
+    return _frame(rises), before
 
 
 def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
@@ -533,18 +540,6 @@ def _square_rises(
 ) -> dict[str, FloatArray]:
     coef = task.coef[:, 0].T
     return {name: task.scale * moments.rise(columns)(coef) for name, columns in groups.items()}
-
-
-def _rises(
-    task: LinearTask, groups: Mapping[str, inputs.Columns], before: FloatArray
-) -> dict[str, FloatArray]:
-    switched: dict[str, list[FloatArray]] = {name: [] for name in groups}
-    for part in _in_parts(task):
-        scores = _scores(part, slice(None))
-        for name, columns in progress(groups.items(), "reliance"):
-            moving = _scores(part, columns)
-            switched[name].append(switched_mean(scores - moving, moving, part.targets, part.loss))
-    return {name: task.scale * np.concatenate(e) - before for name, e in switched.items()}
 
 
 def _in_parts(task: LinearTask) -> list[LinearTask]:

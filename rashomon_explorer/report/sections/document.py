@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, TERMS
 from rashomon_explorer.measures.multiplicity.measure import EXACT
+from rashomon_explorer.measures.multiplicity.table import MEASURES, TERMS
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.report import blocks, kinds
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
