@@ -21,7 +21,6 @@ from rashomon_explorer.mechanisms.sparse_trees import hit_rate_within
 from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees, label_shares

@@ -31,9 +31,8 @@ from rashomon_explorer.measures.inputs import by_index, set_and_rows, sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR, multiplicity_table
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import map_rows, read_column, read_targets
+from rashomon_explorer.rows.chunked import read_column, read_targets
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import read_column, read_targets
 
 if TYPE_CHECKING:
     from rashomon_explorer.sets import CuratorSet

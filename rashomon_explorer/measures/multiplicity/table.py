@@ -15,6 +15,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.multiplicity import capacity, labels, pairs, scores
 from rashomon_explorer.measures.multiplicity.measure import EXACT, OF_ALL, PREPARE, Measure, Sizes
+from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 
 MEASURES: dict[str, Measure] = {
