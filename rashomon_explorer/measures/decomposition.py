@@ -101,7 +101,10 @@ def disagreement_decomposition(
     Returns
     -------
     DisagreementDecomposition
-        Its ``table`` has a row for all rows and for each group.
+        Its ``table`` has a row for all rows and for each group: ``rows``, and value, ``_low`` and
+        ``_high`` of ``total``, ``width``, ``noise`` and ``share_of_noise`` (NaN where all draws
+        agree). Noise is below 0 if models outside agree more than those inside. ``hit_rate`` and
+        the four properties are estimates with a ``value``, ``low`` and ``high``.
 
     Raises
     ------
@@ -440,28 +443,7 @@ def _fraction(noise: float, width: float, otherwise: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class DisagreementDecomposition:
-    """A measure of private draws, decomposed into model-set width and mechanism noise.
-
-    **Curator: computed from private rows, not private.**
-
-    Parameters
-    ----------
-    measure : str
-        Key of the measure.
-    confidence : float
-        Level of each interval separately.
-    table : pandas.DataFrame
-        A row for all rows, then one per group: ``rows``, and value, ``_low`` and ``_high`` of
-        ``total``, the measure under the law of the draws; ``width``, that under the uniform law
-        on the Rashomon set; ``noise``, total − width, below 0 if models outside agree more than
-        those inside; ``share_of_noise``, noise/total, NaN where all draws agree.
-    hit_rate : Estimate
-        Probability that a draw lies in the set.
-    n_draws, n_hits, n_counted : int
-        Numbers of draws, of draws inside, and of the counted trees that make the width exact.
-    guaranteed : bool
-        Whether the draws are known to carry a privacy guarantee.
-    """
+    """Width and noise of a measure of private draws.  Curator: computed from private rows."""
 
     measure: str
     confidence: float

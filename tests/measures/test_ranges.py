@@ -1,7 +1,5 @@
 """Exact ranges against closed forms, brute force and draws, for every loss and domain."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +11,6 @@ from sklearn.svm import LinearSVC
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer import measures as m
-from rashomon_explorer.exceptions import ClusterError
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.declared import set_problem
 from rashomon_explorer.measures.ranges.exact import score_directions
@@ -249,10 +246,8 @@ def test_nobody_sees_in_which_parts_and_by_whom_ranges_are_computed(people):
     ends = np.concatenate([table["high_outer"] - best, best - table["low_outer"]])
     np.testing.assert_allclose(ends, whole.outer, rtol=1e-9)
     assert 0 < flips["flips"].mean() < 1
-    with ThreadPoolExecutor(2) as pool:
-        assert m.exact_score_ranges(*people, executor=pool).equals(table)
-        share = m.exact_ambiguity(*people, executor=pool)
-    assert share == m.exact_ambiguity(*people, n_jobs=1)
+    assert m.exact_score_ranges(*people, n_jobs=1).equals(table)
+    share = m.exact_ambiguity(*people, n_jobs=1)
     assert share.lower == flips["flips"].mean()
 
 
@@ -260,19 +255,6 @@ def test_nobody_sees_in_which_parts_and_by_whom_ranges_are_computed(people):
 def test_workers_of_joblib_return_the_same_digits(people, backend):
     with parallel_config(backend=backend):
         assert m.exact_flips(*people, n_jobs=2).equals(m.exact_flips(*people))
-
-
-def test_a_lost_worker_is_an_error(people):
-    class Broken(ThreadPoolExecutor):
-        def submit(self, *_, **__):
-            future = Future()
-            future.set_exception(BrokenProcessPool("a process died"))
-            return future
-
-    with Broken(1) as pool, pytest.raises(ClusterError, match="nothing was charged"):
-        m.exact_flips(*people, executor=pool)
-    with pytest.raises(TypeError, match="not both"), ThreadPoolExecutor(1) as pool:
-        m.exact_flips(*people, n_jobs=2, executor=pool)
 
 
 def test_equal_rows_are_searched_once_and_each_gets_the_result(monkeypatch):

@@ -38,26 +38,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets import CuratorSet
 
 
-def margin_gaps(
-    models: Any, members: pd.Index, problem: Any, X: Any, groups: ArrayLike, psi: float
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Signed gaps (models, pairs of groups) of linear models, and their exact ranges."""
-    from rashomon_explorer.measures.ranges.exact import exact_ranges, gap_directions
-    from rashomon_explorer.measures.ranges.people import draws_in_range
-
-    coef = getattr(models, "coef", None)
-    if coef is None or coef.shape[1] != problem.p:
-        raise TypeError(
-            "exact ranges need linear models with the parameters of the problem; omit problem"
-        )
-    directions, names = gap_directions(problem, X, np.asarray(groups))
-    labels = pd.Index([f"mean_margin: {name}" for name in names])
-    exact = exact_ranges(problem, psi, directions, names=labels)
-    values = coef[members] @ directions.T
-    draws_in_range(values, exact)
-    return pd.DataFrame(values, members, labels), exact
-
-
 _CELLS = 2**21  # models × rows × classes in memory at a time
 _ROUNDING = 1e-12  # rounding tolerance: 0.3 − 0.1 and 0.2 − 0 are the same gap
 
@@ -185,15 +165,10 @@ class FairnessAudit(ReprMixin):
             ("draws", guarantee_text(price) if price.holds else "no guarantee"),
         ]
 
-    def ranges(self, problem: Any = None) -> pd.DataFrame:
+    def ranges(self) -> pd.DataFrame:
         """Range of each gap over the models inside ψ, the best one included.
 
-        Parameters
-        ----------
-        problem : Problem or PenalisedProblem, optional
-            The problem of linear draws. The table then also has the signed difference of the mean
-            linear scores of every pair of groups, with the exact ends of its range over the
-            whole set (:func:`exact_group_gap`).
+        :func:`exact_group_gap` has the exact range of the difference of mean linear scores.
 
         Returns
         -------
@@ -201,24 +176,19 @@ class FairnessAudit(ReprMixin):
             One row per gap; columns ``best``, ``low``, ``median``, ``high``, ``share_fairer``
             (share of the models that are fairer than the best one), ``models`` and ``sampled``:
             "inner bound" (the set's own range is at least as wide), or "exact" for a complete set.
-            With a problem also ``exact_low`` and ``exact_high``, NaN if the gap is not linear.
-
-        Raises
-        ------
-        ValueError
-            If a draw lies outside the exact range: the problem has other rows or another ψ.
         """
         values, best = self.table[self.gaps], self.best[self.gaps]
         unfair, limit = self._unfairness(values), self._unfairness(best)
-        table = _ranges(values, best, (unfair < limit - _ROUNDING * limit.abs()).mean())
-        if problem is not None:
-            groups = np.asarray(self.task.groups.texts)[self.task.groups.codes]
-            signed, exact = margin_gaps(
-                self.models, self.table.index, problem, self.X, groups, self.psi
-            )
-            fairer = (signed.abs() < exact["best"].abs()).mean()
-            table = pd.concat([table, _ranges(signed, exact["best"], fairer)])
-            table["exact_low"], table["exact_high"] = exact["low_outer"], exact["high_outer"]
+        # The best model also lies in the set, so it may widen the range of the draws.
+        candidates = pd.concat([values, best.to_frame().T], ignore_index=True)
+        columns = {
+            "best": best,
+            "low": candidates.min(),
+            "median": values.median(),
+            "high": candidates.max(),
+            "share_fairer": (unfair < limit - _ROUNDING * limit.abs()).mean(),
+        }
+        table = pd.DataFrame(columns).rename_axis(index="gap")
         table.insert(5, "models", len(self.table))
         table.insert(6, "sampled", self._sampled)
         table.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
@@ -308,20 +278,6 @@ class FairnessAudit(ReprMixin):
 def _rounded(unfair: pd.Series) -> pd.Series:
     step = _ROUNDING * (unfair.abs().max() or 1.0)
     return (unfair / step).round() * step
-
-
-def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.DataFrame:
-    # The best model also lies in the set, so it may widen the range of the draws.
-    candidates = pd.concat([values, best.to_frame().T], ignore_index=True)
-    return pd.DataFrame(
-        {
-            "best": best,
-            "low": candidates.min(),
-            "median": values.median(),
-            "high": candidates.max(),
-            "share_fairer": fairer,
-        }
-    ).rename_axis(index="gap")
 
 
 @by_index

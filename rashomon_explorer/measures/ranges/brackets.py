@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,15 +304,11 @@ def bracketed(
     *,
     seconds: float | None = None,
     n_jobs: int | None = None,
-    executor: Any = None,
 ) -> search.Extents:
-    """Bracket max a·(ϑ − θ*) for columns a of (p, K), searching as many as ``seconds`` allow.
-
-    Columns that are not searched keep the valid, wider brackets of shared models and tangents.
-    """
-    workers, limit = {"n_jobs": n_jobs, "executor": executor}, affordable(problem, seconds)
+    """Bracket max a·(ϑ − θ*) for columns a of (p, K); the rest stays wide and valid."""
+    limit = affordable(problem, seconds)
     if decided is None and directions.shape[1] <= limit:
-        return _searched(problem, psi, directions, tolerance, None, **workers)
+        return _searched(problem, psi, directions, tolerance, None, n_jobs)
     with one_blas_thread():
         shared = SharedBrackets.at_best(psi_level_set(problem, psi), directions)
         if isinstance(problem, PenalisedProblem):  # also where no bounded bracket is known
@@ -332,7 +328,7 @@ def bracketed(
     searched, rest = np.sort(open_[:limit]), np.sort(open_[limit:])
     if len(searched):
         part = None if decided is None else Past(decided.need[searched])
-        extents = _searched(problem, psi, directions[:, searched], tolerance, part, **workers)
+        extents = _searched(problem, psi, directions[:, searched], tolerance, part, n_jobs)
         better = extents.inner > shared.inner[searched]
         shared.inner[searched[better]] = extents.inner[better]
         shared.take_points(searched[better], extents.points[:, better])
@@ -349,11 +345,9 @@ def _searched(
     directions: FloatArray,
     tolerance: float,
     decided: Past | None,
-    *,
     n_jobs: int | None,
-    executor: Any,
 ) -> search.Extents:
-    """Apply :func:`brackets` to the different directions, here or by joblib or an executor."""
+    """Apply :func:`brackets` to the different directions, here or by joblib."""
     need = np.empty((0, directions.shape[1])) if decided is None else decided.need[None]
     different, index = _different_columns(np.vstack([directions, need]))
     directions = directions[:, different]
@@ -365,11 +359,11 @@ def _searched(
         for some in columns
     ]
     what = (psi, tolerance)
-    if n_jobs is None and executor is None:
+    if n_jobs is None:
         results: Iterator[search.Extents] = (_bracket(problem, what, part) for part in parts)
     else:
         _ = problem.minimum  # computed once and sent to the workers
-        results = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
+        results = resolve_workers(n_jobs, None).run(_bracket, problem, what, parts)
     results = progress(results, "exact ranges", total=len(parts))
     inner, outer, points = zip(
         *((extents.inner, extents.outer, extents.points) for extents in results), strict=True

@@ -166,7 +166,6 @@ def exact_ranges(
     names: Sequence[str] | pd.Index | None = None,
     tolerance: float = 1e-6,
     n_jobs: int | None = None,
-    executor: Any = None,
 ) -> pd.DataFrame:
     """Minimum and maximum of a·θ over the Rashomon set, each between two proved bounds.
 
@@ -193,8 +192,6 @@ def exact_ranges(
     n_jobs : int, optional
         Number of joblib processes (or as set by ``joblib.parallel_config``) for more than 512
         directions; by default only this process. It does not affect the result.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Used instead of joblib. It receives the private rows, which need the same protection there.
 
     Returns
     -------
@@ -230,7 +227,7 @@ def exact_ranges(
     if names is not None and len(names) != len(array):
         raise ValueError(f"names must have one per direction, got {len(names)} for {len(array)}")
     index = pd.RangeIndex(len(array)) if names is None else pd.Index(names)
-    return _table(problem, psi, array, index, tolerance, n_jobs=n_jobs, executor=executor)
+    return _table(problem, psi, array, index, tolerance, n_jobs=n_jobs)
 
 
 def exact_coefficient_ranges(
@@ -284,7 +281,6 @@ def exact_score_ranges(
     tolerance: float = 1e-6,
     seconds: float | None = SECONDS,
     n_jobs: int | None = None,
-    executor: Any = None,
 ) -> pd.DataFrame:
     """Exact range of every person's linear score (margin) over the Rashomon set.
 
@@ -295,7 +291,7 @@ def exact_score_ranges(
 
     Parameters
     ----------
-    problem, psi, tolerance, n_jobs, executor
+    problem, psi, tolerance, n_jobs
         As for :func:`exact_ranges`.
     X : array-like of shape (n_rows, n_features)
         Clipped to the problem's ``row_norm`` like its own rows.
@@ -311,7 +307,7 @@ def exact_score_ranges(
     """
     check_problem(problem)
     directions, index = score_directions(problem, X)
-    how = {"seconds": seconds, "n_jobs": n_jobs, "executor": executor}
+    how = {"seconds": seconds, "n_jobs": n_jobs}
     return _table(problem, psi, directions, index, tolerance, **how)
 
 

@@ -172,7 +172,6 @@ def exact_flips(
     tolerance: float = _TOLERANCE,
     seconds: float | None = SECONDS,
     n_jobs: int | None = None,
-    executor: Any = None,
 ) -> pd.DataFrame:
     """Whether some model of the Rashomon set flips a person's label against the best model.
 
@@ -197,7 +196,7 @@ def exact_flips(
         Nominal seconds for searches of single people; their number follows from the size of the
         table, so that results do not depend on the machine. Others stay undecided. None searches
         all.
-    n_jobs, executor : optional
+    n_jobs : int, optional
         As in :func:`exact_ranges`.
 
     Returns
@@ -229,14 +228,7 @@ def exact_flips(
 
     columns = directions.reshape(n * n_rivals, -1).T
     extents = bracketed(
-        problem,
-        psi,
-        columns,
-        tolerance,
-        Past(need),
-        seconds=seconds,
-        n_jobs=n_jobs,
-        executor=executor,
+        problem, psi, columns, tolerance, Past(need), seconds=seconds, n_jobs=n_jobs
     )
     flips = (extents.inner > need).reshape(n, n_rivals).any(axis=1)
     # Scores that are the same for all models, as for a row of zeros, never cross.
@@ -257,7 +249,6 @@ def exact_ambiguity(
     tolerance: float = _TOLERANCE,
     seconds: float | None = SECONDS,
     n_jobs: int | None = None,
-    executor: Any = None,
 ) -> ExactAmbiguity:
     """Share of people whose label some model of the Rashomon set flips.
 
@@ -268,7 +259,7 @@ def exact_ambiguity(
 
     Parameters
     ----------
-    problem, psi, X, threshold, tolerance, seconds, n_jobs, executor
+    problem, psi, X, threshold, tolerance, seconds, n_jobs
         As for :func:`exact_flips`.
 
     Returns
@@ -284,7 +275,7 @@ def exact_ambiguity(
     ExactAmbiguity(lower=0.5, upper=0.5)
     """
     options: dict[str, Any] = {"threshold": threshold, "tolerance": tolerance, "seconds": seconds}
-    table = exact_flips(problem, psi, X, **options, n_jobs=n_jobs, executor=executor)
+    table = exact_flips(problem, psi, X, **options, n_jobs=n_jobs)
     possible = table["flips"] | ~table["decided"]
     return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
 

@@ -119,11 +119,7 @@ def refined_ellipsoid(
     rounds: int = _ROUNDS,
     gain: float = 1e-4,
 ) -> Ellipsoid:
-    """Ellipsoid around all changes h with an excess of at most room/2: hᵀ(2K + penalty)h ≤ room.
-
-    K is the weighted mean of q_i z_i z_iᵀ with the q_i of :func:`least_curvature` for distances
-    d_i ≥ |z_i·h|, which each round lowers.
-    """
+    """Ellipsoid {hᵀ(2K + penalty)h ≤ room}, K = mean q_i z_i z_iᵀ, q_i a curvature."""
     ellipsoid = first
     bound = np.sqrt(first.size) * lengths(rows, first.matrix)
     away: FloatArray = np.asarray(np.minimum(distance, bound), dtype=float)

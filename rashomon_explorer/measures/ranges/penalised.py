@@ -441,14 +441,7 @@ _CERTIFIED = 1e-3  # ψ of the set in which the minimum is certified, relative t
 
 @dataclass(frozen=True)
 class SparseMinimum:
-    """A minimum of an objective with an L1 penalty, and sets that contain its level sets.
-
-    With the subgradient of least residual r at θ* and h = θ − θ*, the excess is at least the
-    smooth part's plus r·h. No loss is negative, so that Σ l1_j|θ_j| is at most the level, and
-    Σ(l1_j h_j)² at most M² for M = level + Σ l1_j|θ*_j|. Hence (smooth excess) + ψΣ(l1_j h_j)²/M²
-    is at most 2ψ − r·h, and its metric, Hessian + diag(2ψ·l1²/M²), is positive definite even
-    where the minimum is not unique (docs/measures-proofs.md).
-    """
+    """Minimum with an L1 penalty, and sets around it (docs/measures-proofs.md)."""
 
     objective: Any
     l1: FloatArray

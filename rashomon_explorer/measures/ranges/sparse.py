@@ -22,11 +22,7 @@ Points = tuple[FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class FaceMetric:
-    """Quadratic models with one curvature for all columns, plus an L1 penalty.
-
-    A face is given by the signs of its nonzero parameters. The model's optimum is found by
-    changing faces: parameters of a wrong sign leave, those of too large a slope enter.
-    """
+    """Quadratic models with one curvature and an L1 penalty, optimised face by face of signs."""
 
     bend: FloatArray  # (p, p): positive definite
     l1: FloatArray  # (p,): ≥ 0

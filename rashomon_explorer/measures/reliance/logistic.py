@@ -290,13 +290,7 @@ def _greatest_rise(models: LogisticClass, sign: int, weight: float, theta: Float
 
 @dataclass(frozen=True)
 class _Lagrangian:
-    """G = sign·(e_switch − weight·e_orig) + μ(level − L) + ½ν(R² − ‖θ‖²), above its first term.
-
-    On the set the other terms are nonnegative. An L1 penalty is replaced by one of its
-    subgradients, a linear function that is nowhere larger. Then G is sign·e_switch less the mean of
-    κ_i times the loss of row i, a quadratic and a linear term: mostly concave for the multipliers
-    of the maximum (docs/measures-proofs.md).
-    """
+    """sign·(e_switch − weight·e_orig) + μ(level − L) + ½ν(R² − ‖θ‖²), above its first term on G."""
 
     models: LogisticClass
     sign: int
@@ -394,12 +388,7 @@ class _Lagrangian:
 
 
 class _Slabs:
-    """Bounds of a Lagrangian G with one switched column, between values of its coefficient.
-
-    With the coefficient fixed at τ, the second derivative of G along the others is the mean of
-    w_i z_i z_iᵀ less the penalties', w_i = sign·mean_j σ'(b_i + τx_j) − κ_iσ'(b_i + τx_i). Between
-    two values G is below its chord, but for the curvature of its concave terms.
-    """
+    """Bounds of a Lagrangian with one switched column, between values of its coefficient."""
 
     def __init__(self, lagrangian: _Lagrangian, theta: FloatArray) -> None:
         models = lagrangian.models
@@ -479,13 +468,11 @@ def largest_weights(
     sign: int,
     kappas: FloatArray,
 ) -> FloatArray:
-    """Upper bounds (n,) of sign·mean_{j≠i} σ'(b + τx_j) − κ_iσ'(b + τx_i) over an interval of b.
-
-    |log σ'| changes by at most 1 per unit, so that a cell's centre stands for it up to a factor.
-    """
+    """Bounds (n,) of sign·mean_{j≠i} σ'(b + τx_j) − κ_iσ'(b + τx_i) over an interval of b."""
     n, (low, high) = len(values), intervals
     width = max(float(np.ptp(values)), 1e-300) / _BINS
     bins = np.minimum((values - values.min()) / width, _BINS - 1).astype(int)
+    # |log σ'| changes by at most 1 per unit, so that a cell's centre stands for it up to a factor.
     cell = max(_CELL, float(high.max() - low.min()) / _CELLS)
     first, last = (((part - low.min()) / cell).astype(int) for part in intervals)
     centres = low.min() + (np.arange(last.max() + 1) + 0.5) * cell
