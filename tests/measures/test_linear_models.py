@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -195,6 +196,7 @@ CASES = {
 }
 
 
+@cache
 def fitted(case):
     """Problem of a case, and its objective written down here."""
     model, weights, loss, total, factor, more = CASES[case]

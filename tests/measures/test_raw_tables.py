@@ -33,7 +33,7 @@ SCHEMA = data.TableSchema(
 )
 
 
-def table(n=300):
+def table(n=160):
     """Text and gaps, and a target that depends on age and home."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.uniform(18, 90, n), "income": rng.uniform(0, 100, n)})
@@ -46,7 +46,7 @@ def table(n=300):
 FRAME, Y = table()
 X = FRAME
 GROUPS = X["home"].to_numpy()
-EXACT = {"psi": 0.1, "epsilon": 300.0, "n_draws": 60, "radius": 4.0, "ridge": 0.0}
+EXACT = {"psi": 0.1, "epsilon": 300.0, "n_draws": 40, "radius": 4.0, "ridge": 0.0}
 LINEAR = RashomonClassifier(mechanism="exact", random_state=0, schema=SCHEMA, **EXACT).fit(X, Y)
 REGION = RashomonClassifier(
     mechanism="ellipsoid", ridge=0.1, epsilon=300.0, random_state=0, schema=SCHEMA

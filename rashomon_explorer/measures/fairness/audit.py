@@ -13,19 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer.measures.fairness import rates
-from rashomon_explorer.measures.fairness.gaps import (
-    QUALITY,
-    RATES,
-    FairnessTask,
-    RateValues,
-    check_kinds,
-    check_names,
-    frontier,
-    gap_table,
-    need_curator,
-    rate_values,
-)
+from rashomon_explorer.measures.fairness import gaps, rates
 from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
 from rashomon_explorer.measures.inputs import by_index, set_and_rows, sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR, multiplicity_table
@@ -71,11 +59,11 @@ class FairnessAudit(ReprMixin):
 
     models: Any
     X: Any
-    task: FairnessTask
+    task: gaps.FairnessTask
     psi: float
     table: pd.DataFrame
     best: pd.Series
-    values: RateValues
+    values: gaps.RateValues
 
     @property
     def overall(self) -> pd.DataFrame:
@@ -115,15 +103,15 @@ class FairnessAudit(ReprMixin):
 
         Metrics that may be negative have none.
         """
-        signed = [name for name, rate in RATES.items() if rate.signed]
+        signed = [name for name, rate in gaps.RATES.items() if rate.signed]
         names = [name for name in self.task.metrics if name not in signed]
         return self._gap_range("ratio", names, method)
 
     def _gap_range(self, agg: str, names: Sequence[str], method: str | None) -> pd.DataFrame:
         method = self.task.method if method is None else method
-        check_kinds(agg, method)
-        gaps = gap_table(names, self.values, agg, method)
-        return self._intervals(dict(gaps.items()), "metric")
+        gaps.check_kinds(agg, method)
+        table = gaps.gap_table(names, self.values, agg, method)
+        return self._intervals(dict(table.items()), "metric")
 
     def _intervals(self, columns: Mapping[Any, Any], names: Any) -> pd.DataFrame:
         """Best, least and greatest value (n_models + 1,) of each column, the best model's last."""
@@ -150,19 +138,19 @@ class FairnessAudit(ReprMixin):
     @property
     def quality(self) -> str:
         """Name of the quality column: accuracy, or mean absolute error."""
-        return QUALITY[self.task.task]
+        return gaps.QUALITY[self.task.task]
 
     def _title(self) -> str:
         groups = ", ".join(self.task.groups.texts)
         return f"FairnessAudit of {groups}: {len(self.table):,} of {len(self.models):,} models"
 
     def _facts(self) -> list[Fact]:
-        price, gaps = self.models.guarantee, self.table[self.gaps]
+        guarantee, table = self.models.guarantee, self.table[self.gaps]
         return [
             ("curator", "not private: computed from the rows"),
             ("inside", f"ψ = {self.psi:g}"),
-            *((str(name), f"{gap.min():.3f} to {gap.max():.3f}") for name, gap in gaps.items()),
-            ("draws", guarantee_text(price) if price.holds else "no guarantee"),
+            *((str(name), f"{gap.min():.3f} to {gap.max():.3f}") for name, gap in table.items()),
+            ("draws", guarantee_text(guarantee) if guarantee.holds else "no guarantee"),
         ]
 
     def ranges(self) -> pd.DataFrame:
@@ -216,7 +204,7 @@ class FairnessAudit(ReprMixin):
         best = [self.best.rename("best").to_frame().T] if with_best else []
         table = pd.concat([self.table, *best])
         unfair = self._unfairness(table[gap].astype(float))
-        undominated = frontier(_rounded(unfair), **{side: table[name].astype(float)})
+        undominated = gaps.frontier(_rounded(unfair), **{side: table[name].astype(float)})
         return table.iloc[undominated.index]
 
     def least_unfair(
@@ -258,12 +246,12 @@ class FairnessAudit(ReprMixin):
 
     def rates(self, rate: str) -> pd.DataFrame:
         """Rate (models inside ψ, groups) by its key in ``LABEL_RATES``, for classifiers."""
-        check_names([rate], rates.LABEL_RATES)
+        gaps.check_names([rate], rates.LABEL_RATES)
         if self.task.task != "classification":
             raise ValueError("rates of labels need classifiers, but these models are regressors")
         sizes = {rate: self.task.sizes(rate)}
         sums = task_sums(self.task, self.X, self.models[self.table.index], [rate])
-        values = rate_values(sums, sizes)[rate][:, :-1]
+        values = gaps.rate_values(sums, sizes)[rate][:, :-1]
         return pd.DataFrame(values, self.table.index, self.task.groups.index())
 
     def _column(self, gap: str) -> pd.Series:
@@ -348,13 +336,13 @@ def fairness_audit(
     1
     """
     models, X = set_and_rows(models, X)
-    need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
+    gaps.need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
     blocks = as_chunked_rows(X) if is_chunked(X) else None
     if blocks is not None:
         y, groups = _named_columns(blocks, y, groups)
     if y is None:
         raise TypeError("y may be omitted only for chunked rows, which have their own")
-    task = FairnessTask.from_models(
+    task = gaps.FairnessTask.from_models(
         models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
     )
     inside = models.inside(psi)
@@ -366,7 +354,7 @@ def fairness_audit(
     rows = X if blocks is None else blocks
     sizes = task.rates
     sums = task_sums(task, rows, inside, list(sizes), best=models)
-    values = rate_values(sums, sizes)
+    values = gaps.rate_values(sums, sizes)
     table = task.table(sums, values)
     losses = np.append(np.asarray(inside.losses), models.least)
     table.insert(0, "loss", losses)
@@ -378,7 +366,7 @@ def fairness_audit(
 
 
 def task_sums(
-    task: FairnessTask, X: Any, models: Any, names: Sequence[str], best: Any = None
+    task: gaps.FairnessTask, X: Any, models: Any, names: Sequence[str], best: Any = None
 ) -> dict[str, NDArray[Any]]:
     """Sum quality and rates over all rows, (n_models, …); of the best model of ``best`` last."""
     if isinstance(X, ChunkedRows):
@@ -398,7 +386,12 @@ def task_sums(
 
 
 def _chunk_sums(
-    task: FairnessTask, names: Sequence[str], models: Any, best: Any, rows: FloatArray, columns: Any
+    task: gaps.FairnessTask,
+    names: Sequence[str],
+    models: Any,
+    best: Any,
+    rows: FloatArray,
+    columns: Any,
 ) -> dict[str, NDArray[Any]]:
     scores = np.asarray(models.scores(rows))
     if best is not None:
@@ -484,7 +477,7 @@ def multiplicity_by_person_group(
     {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
     """
     models, X = set_and_rows(models, X)
-    need_curator(models, "multiplicity_table(..., groups=..., inside_only=False)")
+    gaps.need_curator(models, "multiplicity_table(..., groups=..., inside_only=False)")
     if np.ndim(groups) == 0:
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     measure_names = list(measures or _MEASURES[models.task])

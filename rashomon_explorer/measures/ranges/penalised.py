@@ -14,30 +14,14 @@ from scipy.optimize import linprog
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.ranges.level_set import (
-    Ellipsoid,
-    EllipsoidReach,
-    Everywhere,
-    radius_beyond,
-    refined_ellipsoid,
-)
+from rashomon_explorer.measures.ranges import level_set
 from rashomon_explorer.measures.ranges.sparse import least_subgradient, minimise_l1
+from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.scikit_learn import weighted_risk
 from rashomon_explorer.problem.losses.squared import SquaredRisk
-from rashomon_explorer.problem.lower_bounds.smooth import (
-    SUMS,
-    ExcessBound,
-    QuadraticBound,
-    lever_bound,
-)
-from rashomon_explorer.problem.minimisation import (
-    Evaluation,
-    MinimisedObjective,
-    Minimum,
-    step_towards,
-)
+from rashomon_explorer.problem.lower_bounds import smooth
 from rashomon_explorer.problem.problem import Problem
 
 _MOST_STEPS = 100
@@ -112,7 +96,7 @@ def _null_space(table: FloatArray) -> FloatArray:
     return np.asarray(vectors[int((sizes > rounding).sum()) :].T)
 
 
-class _Penalised(MinimisedObjective):
+class _Penalised(minimisation.MinimisedObjective):
     """Mean loss plus ½ Σ ridge_j θ_j² + Σ l1_j |θ_j|, with a subgradient and the smooth Hessian."""
 
     def __init__(self, loss: Any, ridges: FloatArray, l1: FloatArray | None) -> None:
@@ -182,9 +166,9 @@ class PenalisedProblem:
     classes: tuple[Any, ...] = ()
 
     @property
-    def domain(self) -> Everywhere:
+    def domain(self) -> level_set.Everywhere:
         """All of R^p."""
-        return Everywhere()
+        return level_set.Everywhere()
 
     @property
     def row_norm(self) -> float:
@@ -234,7 +218,7 @@ class PenalisedProblem:
         return self._objective.hessian(theta)
 
     @cached_property
-    def minimum(self) -> Minimum:
+    def minimum(self) -> minimisation.Minimum:
         """Minimum by Newton's method, with a proved gap (curator)."""
         return self._certified.minimum
 
@@ -247,7 +231,7 @@ class PenalisedProblem:
             return space
         return space.for_classes(self.loss.outputs, penalised, self._shift)
 
-    def reach(self, psi: float) -> EllipsoidReach:
+    def reach(self, psi: float) -> level_set.EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``.
 
         With u = A^{1/2}(θ − θ*) for the Hessian A at θ*, the excess is at least
@@ -256,7 +240,7 @@ class PenalisedProblem:
         """
         return self._certified.reach(psi + self._rounding)
 
-    def outer_reach(self, psi: float) -> EllipsoidReach:
+    def outer_reach(self, psi: float) -> level_set.EllipsoidReach:
         """Ellipsoid of :meth:`reach`, for a logistic loss shrunk by the curvature of every row.
 
         A level that few rows have makes the first one very long; the rows' own bounds do not.
@@ -269,16 +253,16 @@ class PenalisedProblem:
         return self._outer_reaches[psi]
 
     @cached_property
-    def _outer_reaches(self) -> dict[float, EllipsoidReach]:
+    def _outer_reaches(self) -> dict[float, level_set.EllipsoidReach]:
         return {}
 
-    def _shrunk(self, reach: EllipsoidReach, psi: float) -> EllipsoidReach:
+    def _shrunk(self, reach: level_set.EllipsoidReach, psi: float) -> level_set.EllipsoidReach:
         best, whiten = self.minimum, reach.whiten
         slope = self.value_and_gradient(best.theta[:, None])[1][:, 0]
         slope = least_subgradient(slope, best.theta, self.l1)
         slack = best.gap + reach.extent * float(np.linalg.norm(whiten.T @ slope))
-        small = refined_ellipsoid(
-            Ellipsoid(np.eye(whiten.shape[1]), reach.extent**2),
+        small = level_set.refined_ellipsoid(
+            level_set.Ellipsoid(np.eye(whiten.shape[1]), reach.extent**2),
             self.rows @ whiten,
             self.rows @ best.theta,
             np.ones(self.n) if self.weights is None else self.weights,
@@ -288,7 +272,9 @@ class PenalisedProblem:
             gain=_GAIN,
         )
         curvature, vectors = np.linalg.eigh(small.matrix)
-        return EllipsoidReach(whiten @ vectors / np.sqrt(curvature), math.sqrt(small.size))
+        return level_set.EllipsoidReach(
+            whiten @ vectors / np.sqrt(curvature), math.sqrt(small.size)
+        )
 
     @cached_property
     def _objective(self) -> _Penalised:
@@ -322,7 +308,7 @@ class PenalisedProblem:
         for _ in range(_MOST_STEPS):
             hessian = frame.T @ self.hessian(evaluation.theta) @ frame
             step = frame @ np.linalg.lstsq(hessian, frame.T @ evaluation.gradient, rcond=1e-15)[0]
-            moved = step_towards(self._objective, evaluation, evaluation.theta - step)
+            moved = minimisation.step_towards(self._objective, evaluation, evaluation.theta - step)
             # Newton's method converges quadratically: the step after a tiny decrease is the last.
             last = moved is evaluation or float(evaluation.gradient @ step) <= _CONVERGED * abs(
                 evaluation.value
@@ -382,23 +368,32 @@ def _separating(margins: FloatArray) -> NDArray[np.intp]:
 class _Certified:
     """A minimum, and a lower bound on the excess loss around it."""
 
-    minimum: Minimum
+    minimum: minimisation.Minimum
     whiten: FloatArray
-    bound: ExcessBound
+    bound: smooth.ExcessBound
     pull: float
 
     @classmethod
-    def at(cls, objective: _Penalised, evaluation: Evaluation, frame: FloatArray) -> _Certified:
+    def at(
+        cls, objective: _Penalised, evaluation: minimisation.Evaluation, frame: FloatArray
+    ) -> _Certified:
         whiten, bound = _metric(objective, evaluation.theta, frame, np.zeros(objective.p))
         pull = float(np.linalg.norm(whiten.T @ evaluation.gradient))
-        start = cls(Minimum(evaluation.theta, evaluation.value, 0.0, 0.0, 0.0), whiten, bound, pull)
+        start = cls(
+            minimisation.Minimum(evaluation.theta, evaluation.value, 0.0, 0.0, 0.0),
+            whiten,
+            bound,
+            pull,
+        )
         gap = pull * start.reach(0.0).extent + _ROUNDING * (1 + abs(evaluation.value))
-        return replace(start, minimum=Minimum(evaluation.theta, evaluation.value, gap, 0.0, gap))
+        return replace(
+            start, minimum=minimisation.Minimum(evaluation.theta, evaluation.value, gap, 0.0, gap)
+        )
 
-    def reach(self, psi: float) -> EllipsoidReach:
+    def reach(self, psi: float) -> level_set.EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
-        extent = radius_beyond(self.bound, self.pull, psi)
-        return EllipsoidReach(self.whiten, _finite(extent, psi))
+        extent = level_set.radius_beyond(self.bound, self.pull, psi)
+        return level_set.EllipsoidReach(self.whiten, _finite(extent, psi))
 
 
 def _finite(extent: float, psi: float) -> float:
@@ -415,9 +410,9 @@ _FLATTEST = 1e-14  # least curvature of a metric
 
 def _metric(
     objective: _Penalised, theta: FloatArray, frame: FloatArray, added: FloatArray
-) -> tuple[FloatArray, ExcessBound]:
+) -> tuple[FloatArray, smooth.ExcessBound]:
     """Inverse root (p, r) of the Hessian plus a diagonal, and the bound of the excess in it."""
-    summed = type(objective.loss) in SUMS
+    summed = type(objective.loss) in smooth.SUMS
     has_curvature = summed or isinstance(objective.loss, SquaredRisk)
     metric = objective.hessian(theta) if has_curvature else np.diag(objective.ridges)
     metric = metric + np.diag(added)
@@ -432,7 +427,9 @@ def _metric(
             "the columns, drop nearly collinear ones, or add an L2 penalty"
         )
     whiten = frame @ vectors / np.sqrt(curvature)
-    return whiten, lever_bound(objective.loss, theta, whiten) if summed else QuadraticBound()
+    return whiten, smooth.lever_bound(
+        objective.loss, theta, whiten
+    ) if summed else smooth.QuadraticBound()
 
 
 _LARGEST_GAP = 1e-8
@@ -445,7 +442,7 @@ class SparseMinimum:
 
     objective: Any
     l1: FloatArray
-    evaluation: Evaluation
+    evaluation: minimisation.Evaluation
     residual: FloatArray  # (p,)
     frame: FloatArray  # (p, r)
 
@@ -457,7 +454,7 @@ class SparseMinimum:
         return cls(objective, l1, evaluation, residual, frame)
 
     @property
-    def minimum(self) -> Minimum:
+    def minimum(self) -> minimisation.Minimum:
         """The minimum with its proved gap."""
         size = 1 + abs(self.evaluation.value)
         reach = self.reach(_CERTIFIED * size)
@@ -468,14 +465,14 @@ class SparseMinimum:
                 f"the minimum is only known to within {gap:.2g} of the objective: scale the "
                 "columns, or fit with a stronger penalty"
             )
-        return Minimum(self.evaluation.theta, self.evaluation.value, gap, 0.0, gap)
+        return minimisation.Minimum(self.evaluation.theta, self.evaluation.value, gap, 0.0, gap)
 
-    def reach(self, psi: float) -> EllipsoidReach:
+    def reach(self, psi: float) -> level_set.EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
         objective, theta = self.objective, self.evaluation.theta
         largest = self.evaluation.value + psi + float(self.l1 @ np.abs(theta))
         added = 2 * psi * (self.l1 / largest) ** 2
         whiten, bound = _metric(objective, theta, self.frame, added)
         pull = float(np.linalg.norm(whiten.T @ self.residual))
-        extent = radius_beyond(bound, pull, 2 * psi)
-        return EllipsoidReach(whiten, _finite(extent, psi))
+        extent = level_set.radius_beyond(bound, pull, 2 * psi)
+        return level_set.EllipsoidReach(whiten, _finite(extent, psi))

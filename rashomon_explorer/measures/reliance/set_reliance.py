@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
+from rashomon_explorer import sets
 from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures import inputs
@@ -27,13 +28,6 @@ from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.sets import (
-    PredictorModels,
-    PredictorSet,
-    RashomonSet,
-    ReleasedSet,
-    ReleasedTrees,
-)
 from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, tree_questions
 
@@ -64,7 +58,11 @@ class LinearTask:
 
     @classmethod
     def from_models(
-        cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
+        cls,
+        models: sets.RashomonSet | sets.ReleasedSet,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str | None,
     ) -> LinearTask:
         """Create a task with the rows and targets as the models use them."""
         models, X = inputs.set_and_rows(models, X)
@@ -89,11 +87,11 @@ class LinearTask:
         return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
 
 
-def linear_models(models: Any) -> RashomonSet | ReleasedSet:
+def linear_models(models: Any) -> sets.RashomonSet | sets.ReleasedSet:
     """Set of linear models, also that of fitted ones; raise TypeError unless they are linear."""
-    if isinstance(models, RashomonSet | ReleasedSet):
+    if isinstance(models, sets.RashomonSet | sets.ReleasedSet):
         return models
-    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
+    if isinstance(models, sets.PredictorSet) and isinstance(models.models, FittedModels):
         try:
             return models.linear
         except TypeError as error:
@@ -109,7 +107,7 @@ def linear_models(models: Any) -> RashomonSet | ReleasedSet:
 
 
 def checked_rows(
-    models: RashomonSet | ReleasedSet | ReleasedTrees, X: ArrayLike, y: ArrayLike
+    models: sets.RashomonSet | sets.ReleasedSet | sets.ReleasedTrees, X: ArrayLike, y: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Numeric rows, and one finite target or label code per row."""
     rows = np.asarray(X, dtype=float)
@@ -132,7 +130,7 @@ Question = tuple[int, str, float]
 def find_trees(models: Any) -> DecisionTrees | None:
     """Trees of a set or of an estimator's set; None for any other object."""
     model_set = getattr(models, "rashomon_set_", models)
-    if not isinstance(model_set, PredictorModels):
+    if not isinstance(model_set, sets.PredictorModels):
         return None
     try:
         return model_set.decision_trees
