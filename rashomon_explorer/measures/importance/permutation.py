@@ -343,7 +343,7 @@ def importance_cloud(
 
     {(MR_1(f), …, MR_p(f)) : f in the set} of Dong and Rudin (Exploring the cloud of variable
     importance for the set of all good models, Nature Machine Intelligence 2020). Its
-    projections onto two columns form their diagram, drawn by ``plots.plot_importance_cloud``.
+    projection onto two columns is drawn by ``plots.plot_importance_pair``.
     Draws give a sample of the cloud, whose extent is a lower bound. Results on private rows are
     not private.
 
