@@ -71,7 +71,7 @@ def test_of_trees_it_is_that_of_every_tree_written_out():
         tables.append((rows.astype(int), labels))
         return CountedTrees(rows, labels, max_leaves=3, leaf_penalty=0.01, classes=[0, 1])
 
-    settings = {"psi": psi, "n_bootstraps": 3, "n_models": n_models, "random_state": 2}
+    settings = {"psi": psi, "n_bootstraps": 2, "n_models": n_models, "random_state": 2}
     found = rid(counted, X, y, **settings)
     expected = [reliances(trees, *table, psi) for table in tables]
     assert len({len(one) for one in expected}) > 1  # each table has a set of its own

@@ -43,14 +43,14 @@ def worst(problem, rows, psi=PSI):
 
 def test_no_change_on_a_grid_is_cheaper_and_accepted():
     found = recourse(PROBLEM, PSI, [NO], [0, 1], costs={1: 2.0}, **WIDE).people.iloc[0]
-    grid = np.array(list(itertools.product(np.linspace(-3, 3, 121), repeat=2)))
+    grid = np.array(list(itertools.product(np.linspace(-3, 3, 61), repeat=2)))
     rows = np.column_stack([grid, np.zeros(len(grid))])
     cost = np.abs(grid - NO[:2]) @ [1.0, 2.0]
     proved, attained = worst(PROBLEM, rows)
     assert found["status"] == "found"
     assert found["cost"] <= 1.001 * found["cost_at_least"] + 1e-9
     assert cost[proved >= 0].min() >= found["cost_at_least"]
-    assert cost[proved >= 0].min() <= found["cost"] + 0.15  # the width of the grid
+    assert cost[proved >= 0].min() <= found["cost"] + 0.3  # the width of the grid
     assert (attained[cost < found["cost_at_least"]] < 0).all()
 
 
@@ -97,11 +97,9 @@ def test_directions_bounds_and_integers_are_kept():
     assert new[0] in {0.0, 1.0, 2.0, 3.0}
     assert new[1] == NO[1]  # a rise of x1 helps nobody
     assert abs(new[2]) <= 0.25
-    steps = [-1.0 + k for k in range(6)]
-    best = np.inf
-    for x0, x2 in itertools.product(steps, np.linspace(-0.25, 0.25, 101)):
-        if x0 + 1 + abs(x2) < best and worst(PROBLEM, [[x0, NO[1], x2]])[0][0] >= 0:
-            best = x0 + 1 + abs(x2)
+    grid = np.array(list(itertools.product(np.arange(-1.0, 4.0), np.linspace(-0.25, 0.25, 101))))
+    accepted = worst(PROBLEM, np.insert(grid, 1, NO[1], axis=1))[0] >= 0
+    best = np.abs(grid[accepted] - [-1, 0]).sum(axis=1).min()
     assert found.people["cost"][0] == pytest.approx(best, abs=0.006)
 
 
@@ -299,7 +297,7 @@ def test_thresholds_levels_and_integers_of_counted_trees():
     options = {"levels": levels, "costs": {"age": 0.05, "home": 0.7}, "integers": ["age"]}
     options |= {"directions": {"age": "up", "debt": "down"}}
     found = recourse(counted, psi, refused, ["age", "debt", "home"], **options)
-    drawn = counted.draw(2_000, psi, random_state=0)
+    drawn = counted.draw(200, psi, random_state=0)
     ends = found.rows.dropna()
     assert len(ends) > 3
     assert drawn.labels(ends).all()
