@@ -8,6 +8,7 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import fairness, fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.multiplicity import MEASURES
+from rashomon_explorer.measures.ranges import exact_group_gap
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import from_draws, from_predictions
@@ -84,6 +85,23 @@ def test_ranges_hold_every_model_and_the_best(audit):
     pd.testing.assert_series_equal(ranges["share_fairer"], fairer, check_names=False)
     assert set(ranges["sampled"]) == {"inner bound"}
     assert ranges.attrs["view"] == "Curator: computed from private rows, not private"
+
+
+def test_the_linear_gap_is_shown_inside_its_exact_range(models, audit):
+    ranges = audit.ranges(PROBLEM)
+    exact = exact_group_gap(PROBLEM, PSI, X, HOME).iloc[0]
+    row = ranges.loc["mean_margin: north - south"]
+    assert row["exact_low"] == pytest.approx(exact["low_outer"])
+    assert row["exact_high"] == pytest.approx(exact["high_outer"])
+    assert row["exact_low"] < row["low"] <= row["best"] <= row["high"] < row["exact_high"]
+    margins = models.margins(X)[audit.table.index]
+    gap = margins[:, HOME == "north"].mean(axis=1) - margins[:, HOME == "south"].mean(axis=1)
+    assert row["median"] == pytest.approx(np.median(gap))
+    assert ranges["exact_low"].isna().sum() == len(audit.gaps)
+    with pytest.raises(ValueError, match="outside the exact range"):
+        audit.ranges(Problem(X, 1 - 2.0 * Y, domain=Ball(30.0)))
+    with pytest.raises(TypeError, match="with the parameters of the problem"):
+        audit.ranges(Problem(X[:, :1], 2 * Y - 1.0))
 
 
 def test_the_least_unfair_model_has_the_least_gap_and_then_the_least_loss(models):

@@ -17,6 +17,8 @@ from rashomon_explorer.measures.fairness import gaps, rates
 from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
 from rashomon_explorer.measures.inputs import by_index, set_and_rows, sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR, multiplicity_table
+from rashomon_explorer.measures.ranges import exact
+from rashomon_explorer.measures.ranges.people import draws_in_range
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import read_column, read_targets
@@ -153,10 +155,15 @@ class FairnessAudit(ReprMixin):
             ("draws", guarantee_text(guarantee) if guarantee.holds else "no guarantee"),
         ]
 
-    def ranges(self) -> pd.DataFrame:
+    def ranges(self, problem: Any = None) -> pd.DataFrame:
         """Range of each gap over the models inside ψ, the best one included.
 
-        :func:`exact_group_gap` has the exact range of the difference of mean linear scores.
+        Parameters
+        ----------
+        problem : Problem or PenalisedProblem, optional
+            The problem of linear draws. The table then also has the signed difference of the mean
+            linear scores of every pair of groups, with the exact ends of its range over the
+            whole set (:func:`exact_group_gap`).
 
         Returns
         -------
@@ -164,19 +171,25 @@ class FairnessAudit(ReprMixin):
             One row per gap; columns ``best``, ``low``, ``median``, ``high``, ``share_fairer``
             (share of the models that are fairer than the best one), ``models`` and ``sampled``:
             "inner bound" (the set's own range is at least as wide), or "exact" for a complete set.
+            With a problem also ``exact_low`` and ``exact_high``, NaN if the gap is not linear.
+
+        Raises
+        ------
+        ValueError
+            If a draw lies outside the exact range: the problem has other rows or another ψ.
         """
         values, best = self.table[self.gaps], self.best[self.gaps]
         unfair, limit = self._unfairness(values), self._unfairness(best)
-        # The best model also lies in the set, so it may widen the range of the draws.
-        candidates = pd.concat([values, best.to_frame().T], ignore_index=True)
-        columns = {
-            "best": best,
-            "low": candidates.min(),
-            "median": values.median(),
-            "high": candidates.max(),
-            "share_fairer": (unfair < limit - _ROUNDING * limit.abs()).mean(),
-        }
-        table = pd.DataFrame(columns).rename_axis(index="gap")
+        table = _ranges(values, best, (unfair < limit - _ROUNDING * limit.abs()).mean())
+        if problem is not None:
+            groups = np.asarray(self.task.groups.texts)[self.task.groups.codes]
+            signed, exact_gaps = margin_gaps(
+                self.models, self.table.index, problem, self.X, groups, self.psi
+            )
+            fairer = (signed.abs() < exact_gaps["best"].abs()).mean()
+            table = pd.concat([table, _ranges(signed, exact_gaps["best"], fairer)])
+            table["exact_low"] = exact_gaps["low_outer"]
+            table["exact_high"] = exact_gaps["high_outer"]
         table.insert(5, "models", len(self.table))
         table.insert(6, "sampled", self._sampled)
         table.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
@@ -266,6 +279,36 @@ class FairnessAudit(ReprMixin):
 def _rounded(unfair: pd.Series) -> pd.Series:
     step = _ROUNDING * (unfair.abs().max() or 1.0)
     return (unfair / step).round() * step
+
+
+def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.DataFrame:
+    # The best model also lies in the set, so it may widen the range of the draws.
+    candidates = pd.concat([values, best.to_frame().T], ignore_index=True)
+    columns = {
+        "best": best,
+        "low": candidates.min(),
+        "median": values.median(),
+        "high": candidates.max(),
+        "share_fairer": fairer,
+    }
+    return pd.DataFrame(columns).rename_axis(index="gap")
+
+
+def margin_gaps(
+    models: Any, members: pd.Index, problem: Any, X: Any, groups: ArrayLike, psi: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Signed gaps (models, pairs of groups) of linear models, and their exact ranges."""
+    coef = getattr(models, "coef", None)
+    if coef is None or coef.shape[1] != problem.p:
+        raise TypeError(
+            "exact ranges need linear models with the parameters of the problem; omit problem"
+        )
+    directions, names = exact.gap_directions(problem, X, np.asarray(groups))
+    labels = pd.Index([f"mean_margin: {name}" for name in names])
+    ranges = exact.exact_ranges(problem, psi, directions, names=labels)
+    values = coef[members] @ directions.T
+    draws_in_range(values, ranges)
+    return pd.DataFrame(values, members, labels), ranges
 
 
 @by_index
