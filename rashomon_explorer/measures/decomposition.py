@@ -118,7 +118,7 @@ def disagreement_decomposition(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 0, 0, 1] * 50
-    >>> settings = {"mechanism": "exact", "psi": 0.05, "epsilon": 20.0, "n_draws": 60}
+    >>> settings = {"mechanism": "exact", "psi": 0.05, "epsilon": 500.0, "n_draws": 60}
     >>> models = RashomonClassifier(**settings, random_state=0).fit(X, y).rashomon_set_
     >>> split = disagreement_decomposition(models, X)
     >>> split.width.low <= split.width.value <= split.width.high
