@@ -66,7 +66,7 @@ def disagreement_decomposition(
 ) -> DisagreementDecomposition:
     """Decompose a measure of private draws into model-set width and mechanism noise.
 
-    Draws have the law P = hU + (1 − h)Q, where h is the hit rate and Q the law outside the
+    IndependentDraws have the law P = hU + (1 − h)Q, where h is the hit rate and Q the law outside the
     Rashomon set G. U is uniform on G at any temperature, since the thresholded density is constant
     there. The mechanism's noise thus comes only from draws that miss. For a measure that is a mean
     E k(f, f') over pairs of independent models,
@@ -171,7 +171,7 @@ def disagreement_decomposition(
     )
 
 
-class Draws(NamedTuple):
+class IndependentDraws(NamedTuple):
     """What is known about independent draws and their law."""
 
     inside: Mask  # (n_draws,)
@@ -220,7 +220,7 @@ def _group_codes(groups: Any, n_rows: int) -> tuple[NDArray[Any], list[Any]]:
 
 
 def decomposition_table(
-    draws: Draws,
+    draws: IndependentDraws,
     sums: dict[int, FloatArray],
     codes: NDArray[Any],
     names: list[Any],
@@ -245,7 +245,7 @@ def decomposition_table(
     return table
 
 
-def _checked_draws(models: Any, reference: Any, measure: str) -> Draws:
+def _checked_draws(models: Any, reference: Any, measure: str) -> IndependentDraws:
     """Law of the draws; raise unless they are independent, complete and known inside."""
     if isinstance(models, RashomonSet):
         traits = mechanism_traits(models.mechanism)
@@ -283,7 +283,7 @@ def _checked_draws(models: Any, reference: Any, measure: str) -> Draws:
         largest_difference = math.inf  # no bound is known here
     elif measure == "score_variance" and models.n_classes <= 2:
         largest_difference = 0.5
-    return Draws(inside, largest_difference, uniform, least_hit_rate)
+    return IndependentDraws(inside, largest_difference, uniform, least_hit_rate)
 
 
 def _tree_law(models: Any) -> tuple[bool, float, str, str]:
@@ -357,7 +357,7 @@ def pair_mean(means: FloatArray, member: Mask) -> FloatArray:
 
 
 def decompose_pairs(
-    draws: Draws, means: FloatArray, confidence: float, exact: float | None = None
+    draws: IndependentDraws, means: FloatArray, confidence: float, exact: float | None = None
 ) -> dict[str, Estimate]:
     """Total, width, noise and its share, from mean differences (n_draws, n_draws) of pairs."""
     hits, misses = int(draws.inside.sum()), int((~draws.inside).sum())

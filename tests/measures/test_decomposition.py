@@ -33,7 +33,7 @@ def decompose(values, *, inside, measure="disagreement", groups=None, confidence
     largest = 1.0
     if measure == "score_variance":
         largest = np.inf if values.max() > 1 else 0.5 if values.ndim == 2 else 1.0
-    draws = d.Draws(inside, largest)
+    draws = d.IndependentDraws(inside, largest)
     codes, names = d._group_codes(groups, values.shape[1])
     sums = d.group_sums(measure, values, codes)
     hits = d.hit_interval(int(inside.sum()), len(inside), confidence)
