@@ -66,7 +66,7 @@ def disagreement_decomposition(
 ) -> DisagreementDecomposition:
     """Decompose a measure of private draws into model-set width and mechanism noise.
 
-    IndependentDraws have the law P = hU + (1 − h)Q, where h is the hit rate and Q the law outside the
+    Draws have the law P = hU + (1 − h)Q, where h is the hit rate and Q the law outside the
     Rashomon set G. U is uniform on G at any temperature, since the thresholded density is constant
     there. The mechanism's noise thus comes only from draws that miss. For a measure that is a mean
     E k(f, f') over pairs of independent models,
