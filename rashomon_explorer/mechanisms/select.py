@@ -115,8 +115,9 @@ def _plan_auto(
             if isinstance(selected, Plan):
                 rival = best if plan is candidates[0] and isinstance(best, Plan) else plan
                 reasons = (_reason(selected, goal, rival), selected.reason)
-                reason = "; ".join(filter(None, reasons))
-                return replace(selected, reason=reason, candidates=tuple(candidates))
+                selected = replace(selected, reason="; ".join(filter(None, reasons)))
+                compared = tuple(selected if outcome is plan else outcome for outcome in candidates)
+                return replace(selected, candidates=compared)
     failures = "; ".join(f"{one.mechanism}: {reason_not_selected(one)}" for one in candidates)
     raise SamplerError(
         f"no mechanism is expected to succeed, so nothing was charged. {failures}. "

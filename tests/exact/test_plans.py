@@ -223,7 +223,7 @@ class TestNoisyMinimiser:
 class TestPerturbedObjective:
     def by_hand(self, constants, delta, monotone=True, own=0.2):
         return plan_perturbed_objective(
-            constants, 1.5, 1.3, own=own, monotone=monotone, epsilon=2.0, delta=delta
+            constants, 1.5, 1.3, added_ridge=own, monotone=monotone, epsilon=2.0, delta=delta
         )
 
     @pytest.mark.parametrize("ratio", [0.2, 1.0])
