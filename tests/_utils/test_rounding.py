@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from rashomon_explorer._utils.formatting import (
 )
 from rashomon_explorer.cli import main
 from rashomon_explorer.exceptions import BudgetExceededError
-from rashomon_explorer.explorer.panels.budget import _gauge
+from rashomon_explorer.explorer.panels.budget import gauge_html
 from rashomon_explorer.plots import plot_budget
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose, pure
@@ -87,8 +88,12 @@ def test_one_ledger_tells_one_price(tmp_path, capsys):
     main(["ledger", "show", str(ledger.path)])
     with pytest.raises(BudgetExceededError) as refused:
         ledger.reserve(pure(1.0))
+    account = SimpleNamespace(spent=ledger.spent(), budget=BUDGET, delta=0.0)
+    page = SimpleNamespace(
+        account=account, plan=None, data=ledger, rashomon_set=None, spent=False, uncharged=None
+    )
     told = {
-        "gauge": _gauge(ledger.spent(), ledger.spent(), BUDGET, 0.0, short=False),
+        "gauge": gauge_html(page),
         "figure": plot_budget(ledger).to_json(),
         "words": f"{cost_text(SPENT)}, {left_text(ledger.remaining)}, {cost_text(BUDGET)}",
         "command line": capsys.readouterr().out,
