@@ -87,7 +87,7 @@ def plot_people_ranges(
             y = np.column_stack([table[low], table[high], gap]).ravel().astype(np.float32)
             line = {"color": colour, "width": width}
             # With many kinds of people the legend would reach the marks of the card below it.
-            few_kinds = kinds is None or kinds.nunique() < 3
+            few_kinds = kinds is None or kinds.nunique() < 2
             look = {"mode": "lines", "line": line, "showlegend": few_kinds}
             marks.add_marks(figure, x, y, name, **look)
     _people(figure, table, kinds, np.isin(table.index, list(highlight)), what)
