@@ -86,9 +86,7 @@ def plot_people_ranges(
             x = np.column_stack([best, best, gap]).ravel().astype(np.float32)
             y = np.column_stack([table[low], table[high], gap]).ravel().astype(np.float32)
             line = {"color": colour, "width": width}
-            # With many kinds of people the legend would reach the marks of the card below it.
-            few_kinds = kinds is None or kinds.nunique() < 2
-            look = {"mode": "lines", "line": line, "showlegend": few_kinds}
+            look = {"mode": "lines", "line": line, "showlegend": kinds is None}
             marks.add_marks(figure, x, y, name, **look)
     _people(figure, table, kinds, np.isin(table.index, list(highlight)), what)
     if kinds is not None:
@@ -155,7 +153,9 @@ def _people(
         }
         words = [text for text, is_kind in zip(hover, of_kind, strict=True) if is_kind]
         look = {"marker": marker, "customdata": np.asarray(table.index)[of_kind]}
-        marks.add_marks(figure, best, best, name, words, **look)
+        # A legend of two rows would reach the marks of the card below it.
+        in_legend = kinds is None or kinds.nunique() < 3 or name.startswith("flips")
+        marks.add_marks(figure, best, best, name, words, showlegend=in_legend, **look)
 
 
 def _hover_text(person: object, row: pd.Series, what: str) -> str:
