@@ -14,8 +14,6 @@ from rashomon_explorer.privacy.composition import (
     adaptive_epsilon,
     affordable_repeated_eta,
     compose,
-    composition_report,
-    least_epsilon,
     rdp,
     repeated_bounded_range,
 )
@@ -42,9 +40,7 @@ __all__ = [
     "best_attack",
     "bounded_range",
     "compose",
-    "composition_report",
     "gdp",
-    "least_epsilon",
     "pure",
     "rdp",
     "repeated_bounded_range",

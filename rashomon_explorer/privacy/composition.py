@@ -1,18 +1,16 @@
 """Composition of guarantees of every notion, including adaptively chosen charges."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.privacy import conversions, tradeoff
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range_draws, gaussian_mu
+from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
 
@@ -95,6 +93,7 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
     )
 
 
+@lru_cache(maxsize=256, typed=True)  # the same value is needed for every radius
 def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     """Largest η of each of k independent draws whose total privacy cost is at most (ε, δ).
 
@@ -121,11 +120,6 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     check_positive(epsilon=epsilon)
     check_delta(delta)
     check_count(k=k)
-    return _affordable(float(epsilon), float(delta), int(k))
-
-
-@lru_cache(maxsize=256)  # the same value is needed for every radius
-def _affordable(epsilon: float, delta: float, k: int) -> float:
     eta = epsilon / k
     if delta > 0:
         eta = max(eta, _largest_eta(epsilon, delta, k))
@@ -148,249 +142,12 @@ def _largest_eta(epsilon: float, delta: float, k: int) -> float:
     return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-13))
 
 
-_ORDERS = 1 + np.geomspace(1e-2, 1e4, 200)
-
-
-class DoesNotApply(Exception):
-    """A composition theorem that does not apply to these parts, and the reason."""
-
-
-@dataclass(frozen=True)
-class CompositionMethod:
-    """Composition method that adds up guarantees."""
-
-    name: str
-    # valid if a mechanism, but not its privacy cost, may depend on earlier results
-    adaptive: bool
-    # maps parts without (ε, δ) parts, and δ, to ε; raises :class:`DoesNotApply`
-    epsilon: Callable[[list[Guarantee], float], float]
-
-
-def stated(parts: list[Guarantee], delta: float) -> float:
-    """ε of a single part as its guarantee states it."""
-    if len(parts) != 1:
-        raise DoesNotApply(f"there are {len(parts)} parts")
-    return parts[0].epsilon(delta)
-
-
-def pure_sum(parts: list[Guarantee], delta: float) -> float:
-    """Σ ε of pure DP."""
-    return _finite("pure ε", [part.pure_epsilon for part in parts])
-
-
-def zcdp_sum(parts: list[Guarantee], delta: float) -> float:
-    """Σ ρ of zCDP (Bun and Steinke 2016)."""
-    return conversions.zcdp_epsilon(_finite("ρ", [part.rho for part in parts]), delta)
-
-
-def gdp_sum(parts: list[Guarantee], delta: float) -> float:
-    """√Σ μ² of Gaussian DP; pure DP and bounded range count by the μ-GDP they imply."""
-    return conversions.gdp_epsilon(
-        math.sqrt(_finite("μ", [gaussian_mu(part) ** 2 for part in parts])), delta
-    )
-
-
-def renyi_sum(parts: list[Guarantee], delta: float) -> float:
-    """Σ D_a at every order (Mironov 2017)."""
-    listed = {order for part in parts for order, _ in part.orders}
-    orders = np.array(sorted(listed.union(_ORDERS.tolist())))
-    counts = Counter(parts)
-    total = np.array([sum(k * p.renyi(a) for p, k in counts.items()) for a in orders.tolist()])
-    if not np.any(np.isfinite(total)):
-        raise DoesNotApply("no order has a finite Rényi divergence for every part")
-    finite = np.isfinite(total)
-    return conversions.renyi_epsilon(orders[finite], total[finite], delta)
-
-
-def loss_distributions(parts: list[Guarantee], delta: float) -> float:
-    """⊗ of the trade-off functions by privacy loss distributions (Doroshenko et al. 2022)."""
-    curves = [(_tradeoff(part), count) for part, count in Counter(parts).items()]
-    try:
-        return tradeoff.compose_tradeoffs(curves).epsilon(delta)
-    except ImportError as missing:
-        raise DoesNotApply(str(missing)) from missing
-
-
-def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
-    """⊗ of the trade-off functions; independent draws of one η enter by their exact optimum."""
-    draws: dict[float, int] = {}
-    rest = []
-    for part in parts:
-        eta_and_count = bounded_range_draws(part)
-        if eta_and_count is None:
-            rest.append(part)
-        else:
-            eta, count = eta_and_count
-            draws[eta] = draws.get(eta, 0) + count
-    if not draws:
-        raise DoesNotApply("no part has a bounded range")
-    return loss_distributions([*rest, *map(repeated_bounded_range, draws, draws.values())], delta)
-
-
-def fixed_ranges(parts: list[Guarantee], delta: float) -> float:
-    """Exact optimum of independent mechanisms of bounded range that are chosen in advance."""
-    eta, count = _ranges(parts)
-    return tradeoff.RepeatedBoundedRange(eta, count).epsilon(delta)
-
-
-def adaptive_bounded_range(parts: list[Guarantee], delta: float) -> float:
-    """Upper bound on the optimum of adaptively chosen mechanisms of bounded range."""
-    eta, count = _ranges(parts)
-    try:
-        return tradeoff.AdaptiveBoundedRange(eta, count).epsilon(delta)
-    except ValueError as refused:
-        raise DoesNotApply(f"too much work: {refused}") from refused
-
-
-METHODS = (
-    CompositionMethod("as stated", True, stated),
-    CompositionMethod("pure", True, pure_sum),
-    CompositionMethod("zCDP", True, zcdp_sum),
-    CompositionMethod("GDP", True, gdp_sum),
-    CompositionMethod("RDP", True, renyi_sum),
-    CompositionMethod("PLD", True, loss_distributions),
-    CompositionMethod("PLD, independent", False, grouped_distributions),
-    CompositionMethod("bounded range, adaptive", True, adaptive_bounded_range),
-    CompositionMethod("bounded range, independent", False, fixed_ranges),
-)
-
-
-def _finite(name: str, values: list[float]) -> float:
-    without = sum(not math.isfinite(value) for value in values)
-    if without:
-        raise DoesNotApply(f"{without} of {len(values)} parts have no finite {name}")
-    return math.fsum(values)
-
-
-def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
-    """Largest η, which also bounds every smaller η, and the total number of draws."""
-    ranges = [draws for draws in map(bounded_range_draws, parts) if draws is not None]
-    if not ranges or len(ranges) < len(parts):
-        missing = len(parts) - len(ranges)
-        raise DoesNotApply(f"{missing} of {len(parts)} parts have no bounded range")
-    return max(eta for eta, _ in ranges), sum(count for _, count in ranges)
-
-
-def _tradeoff(part: Guarantee) -> tradeoff.TradeOff:
-    if part.curve is not None:
-        return part.curve
-    if math.isfinite(part.mu):
-        return tradeoff.Gaussian(part.mu)
-    if part.notion == "bounded_range" and math.isfinite(part.pure_epsilon):
-        return tradeoff.BoundedRange(part.pure_epsilon)
-    if math.isfinite(part.pure_epsilon):
-        return tradeoff.Approximate(part.pure_epsilon)
-    raise DoesNotApply(f"no trade-off function is known for {part.theorem}")
-
-
-@dataclass(frozen=True)
-class Sum:
-    """Result of one composition method for some guarantees."""
-
-    method: str
-    epsilon: float
-    why: str = ""  # reason if the method does not apply
-
-    @property
-    def applies(self) -> bool:
-        """Whether the method gives a bound."""
-        return not self.why
-
-
-def composition_report(
-    parts: Iterable[Guarantee],
-    delta: float,
-    *,
-    adaptive: bool = True,
-    methods: Iterable[str] | None = None,
-) -> tuple[Sum, ...]:
-    """Total ε of mechanisms on the same rows by every known composition method, least first.
-
-    Each value is a bound, so the least is one too. Privacy costs are fixed in advance; for costs
-    that depend on results, as in a ledger, see :func:`~rashomon_explorer.privacy.adaptive_epsilon`.
-    (ε, δ) parts are handled first: their ε is added to the total and their δ subtracted from δ.
-
-    Parameters
-    ----------
-    parts : iterable of Guarantee
-    delta : float
-        Total δ in [0, 1).
-    adaptive : bool, default=True
-        Whether a mechanism may depend on the results of earlier ones. The optimum for independent
-        mechanisms applies only if none does.
-    methods : iterable of str, optional
-        Names of the methods to try, for example if some take too long; by default all.
-
-    Returns
-    -------
-    tuple of Sum
-        Methods that apply, by ε, then methods that do not.
-
-    Raises
-    ------
-    ValueError
-        If ``delta`` is out of range or a method is unknown.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import bounded_range, gdp
-    >>> for row in composition_report([bounded_range(0.5)] * 20, 1e-6, methods=["pure", "zCDP"]):
-    ...     print(row.method, round(row.epsilon, 3))
-    zCDP 5.927
-    pure 10.0
-    >>> composition_report([gdp(1.0)] * 2, 1e-6, methods=["pure"])[0].why
-    '2 of 2 parts have no finite pure ε'
-    """
-    check_delta(delta)
-    parts = list(parts)
-    by_name = {method.name: method for method in METHODS}
-    names = list(by_name) if methods is None else list(methods)
-    if not names or not by_name.keys() >= set(names):
-        raise ValueError(f"methods must be a subset of {list(by_name)}, got {names!r}")
-    lost = math.fsum(part.approximate_epsilon for part in parts)
-    rest = delta - math.fsum(part.approximate_delta for part in parts)
-    pure_parts = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
-    sums = [_sum(by_name[name], pure_parts, rest, lost, adaptive) for name in names]
-    return tuple(sorted(sums, key=lambda row: (not row.applies, row.epsilon)))
-
-
-def least_epsilon(parts: Iterable[Guarantee], delta: float, *, adaptive: bool = True) -> float:
-    """Least total ε at δ that any composition method proves; see :func:`composition_report`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import bounded_range, compose
-    >>> draws = [bounded_range(0.5)] * 20
-    >>> round(least_epsilon(draws, 1e-6), 2), round(compose(draws).epsilon(1e-6), 2)
-    (5.43, 5.93)
-    """
-    return composition_report(parts, delta, adaptive=adaptive)[0].epsilon
-
-
-def _sum(
-    method: CompositionMethod, parts: list[Guarantee], delta: float, lost: float, adaptive: bool
-) -> Sum:
-    if delta < 0:
-        return Sum(method.name, math.inf, "the δ of the parts exceeds the total δ")
-    if adaptive and not method.adaptive:
-        return Sum(method.name, math.inf, "a part may depend on what earlier ones returned")
-    try:
-        epsilon = lost + method.epsilon(parts, delta)
-    except DoesNotApply as refused:
-        return Sum(method.name, math.inf, str(refused))
-    if not math.isfinite(epsilon):
-        return Sum(method.name, math.inf, f"the method gives no bound at δ = {delta:g}")
-    return Sum(method.name, epsilon)
-
-
 def compose(parts: Iterable[Guarantee]) -> Guarantee:
     """Guarantee of several mechanisms on the same rows, with privacy costs fixed in advance.
 
     A mechanism may depend on earlier results, but its privacy cost may not. For costs that depend
     on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
     Gaussian DP, Rényi curves and (ε, δ) parts each add up; at a given δ the least bound counts.
-    For parts that share no notion use :func:`least_epsilon`, which converts between notions and
-    tries slower methods.
 
     Parameters
     ----------

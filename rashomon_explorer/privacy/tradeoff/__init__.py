@@ -1,10 +1,6 @@
 """Trade-off functions: bounds on the errors of any test between neighbours."""
 
-from rashomon_explorer.privacy.tradeoff.bounded_range import (
-    AdaptiveBoundedRange,
-    BoundedRange,
-    RepeatedBoundedRange,
-)
+from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs
 from rashomon_explorer.privacy.tradeoff.curves import (
     Approximate,
@@ -15,7 +11,6 @@ from rashomon_explorer.privacy.tradeoff.curves import (
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 __all__ = [
-    "AdaptiveBoundedRange",
     "Approximate",
     "BoundedRange",
     "Composition",

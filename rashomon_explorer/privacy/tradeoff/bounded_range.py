@@ -1,8 +1,8 @@
-"""Trade-off functions of bounded-range mechanisms, single, repeated and adaptive."""
+"""Trade-off functions of bounded-range mechanisms, single and repeated."""
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -63,104 +63,8 @@ class BoundedRange(TradeOff):
         return self.eta**2 / 2
 
 
-_MAX_COUNT = 400  # mechanisms; the work grows with their square
-_MAX_TOTAL_RANGE = 600.0  # kη, so that e^(kη) is a double
-
-
-@dataclass(frozen=True)
-class AdaptiveBoundedRange(TradeOff):
-    """Trade-off of k η-bounded-range mechanisms, each chosen after seeing the earlier results.
-
-    Their number and η are fixed. An analyst with remaining ε at j mechanisms gets at most
-
-        V_j(ε) = max over t of p(t) V_{j−1}(ε − t) + (1 − p(t)) V_{j−1}(ε − t + η),
-
-    with V_0(ε) = max(0, 1 − e^ε) and p(t) the mass of log ratio t in the pair of t and t − η
-    (Dong, Durfee and Rogers 2020; docs/composition.md); δ(ε) = V_k(ε). Each V_j is convex in
-    e^ε, so chords between grid points are above it. Along two chords the maximum over t has a
-    closed form. The result is an upper bound: ε exceeds the true value by less than a thousandth
-    for up to 50 mechanisms and by less than a hundredth for 400.
-
-    Parameters
-    ----------
-    eta : float
-        η ≥ 0 of one mechanism; kη at most 600.
-    count : int
-        k from 1 to 400.
-
-    Examples
-    --------
-    >>> curve = AdaptiveBoundedRange(0.5, 20)
-    >>> round(curve.epsilon(1e-6), 2), curve.epsilon(0.0)
-    (5.43, 10.0)
-    """
-
-    eta: float
-    count: int
-    kind: ClassVar[str] = "adaptive_bounded_range"
-
-    def __post_init__(self) -> None:
-        validation.check_nonnegative_or_infinite(eta=self.eta)
-        validation.check_count(count=self.count)
-        if self.count > _MAX_COUNT:
-            raise ValueError(f"count must be at most {_MAX_COUNT}, got {self.count!r}")
-        if not self.eta * self.count <= _MAX_TOTAL_RANGE:
-            raise ValueError(
-                f"eta * count must be at most {_MAX_TOTAL_RANGE}, got {self.eta * self.count}"
-            )
-
-    def _profile(self, epsilon: FloatArray) -> FloatArray:
-        grid, values = self._table
-        if self.eta == 0:
-            return np.zeros_like(epsilon)
-        inside = np.interp(np.exp(np.minimum(epsilon, _MAX_TOTAL_RANGE)), np.exp(grid), values)
-        return np.where(epsilon >= self.count * self.eta, 0.0, inside)
-
-    def epsilon(self, delta: float) -> float:
-        """Least ε ≥ 0 with δ(ε) ≤ ``delta``, never above kη."""
-        return min(super().epsilon(delta), self.count * self.eta)
-
-    @cached_property
-    def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Grid of ε from −kη to kη, and upper bounds on V_k."""
-        cells = max(8, min(32, 1600 // self.count))
-        half = self.count * cells
-        # One more η on either side, which the last step needs.
-        steps = np.arange(-half - cells, half + cells + 1, dtype=float)
-        grid: FloatArray = steps * (self.eta / cells)
-        values: FloatArray = np.maximum(0.0, -np.expm1(grid))
-        if self.eta > 0:
-            for _ in range(self.count):
-                values = _step(grid, values, cells, self.eta)
-        return grid, np.minimum(1.0, values)
-
-
-def _step(grid: FloatArray, values: FloatArray, cells: int, eta: float) -> FloatArray:
-    """Upper bound on V_j from an upper bound on V_{j−1}."""
-    s = np.exp(grid)
-    slope = -np.diff(values) / np.diff(s)
-    height = values[:-1] + slope * s[:-1]
-    inner = np.arange(cells, len(grid) - cells)
-    here, best = s[inner], np.maximum(0.0, -np.expm1(grid[inner]))
-    for cell in range(cells):
-        near, far = inner - cell - 1, inner - cell - 1 + cells
-        a = height[near] - height[far]
-        b = here * math.exp(eta) * (slope[near] - slope[far])
-        top = np.sqrt(np.divide(np.maximum(b, 0.0), a, out=np.ones_like(a), where=a > 0))
-        ratio = np.clip(top, math.exp(cell * eta / cells), math.exp((cell + 1) * eta / cells))
-        first = np.clip(-np.expm1(np.log(ratio) - eta) / -math.expm1(-eta), 0.0, 1.0)
-        lost, spared = here / ratio, here / ratio * math.exp(eta)
-        near_value = height[near] - slope[near] * lost
-        far_value = height[far] - slope[far] * spared
-        best = np.maximum(best, first * near_value + (1 - first) * far_value)
-    result = np.maximum(0.0, -np.expm1(grid))
-    result[inner] = best * (1 + 1e-12) + 1e-15  # above the rounding error of a step
-    return result
-
-
-_MOST_EXHAUSTIVE = (
-    1000  # up to this many draws all tests are tried; above, only those that may be best
-)
+# Up to this many draws all tests are tried; above, only those that may be best.
+_MOST_EXHAUSTIVE = 1000
 _BLOCKS = 64
 _LINES, _FEWER_LINES = 129, 65  # lines of an envelope; each is a valid bound
 

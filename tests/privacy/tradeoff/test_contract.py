@@ -30,7 +30,6 @@ SAMPLED = st.builds(tradeoff.Subsampled, CLOSED, st.floats(0.001, 1))
 # One of each other kind: most are slow, or have a profile but no closed form.
 NUMERIC = [
     tradeoff.RepeatedBoundedRange(0.5, 4),
-    tradeoff.AdaptiveBoundedRange(0.4, 6),
     tradeoff.Composition(((Approximate(0.5), 3), (Gaussian(0.5), 1))),
     tradeoff.Composition(((tradeoff.Subsampled(Gaussian(1.0), 0.01), 30),)),
     tradeoff.PoissonSampled(1.0, 0.1),
@@ -171,8 +170,6 @@ POISSON = {"sigma": 1.0, "rate": 0.1}
         (lambda: tradeoff.PoissonSampled(**POISSON, relation="zero_out"), "relation must be one"),
         (lambda: tradeoff.RepeatedBoundedRange(0.5, True), "count must be a whole number"),
         (lambda: tradeoff.RepeatedBoundedRange(math.nan, 2), "eta must be >= 0, got nan"),
-        (lambda: tradeoff.AdaptiveBoundedRange(0.1, 401), "at most 400, got 401"),
-        (lambda: tradeoff.AdaptiveBoundedRange(10.0, 61), "at most 600.0, got 610"),
         (lambda: tradeoff.Composition(()), "at least one"),
         (lambda: tradeoff.Composition(((Gaussian(1.0), 0),)), "whole numbers"),
         (lambda: tradeoff.Composition(((Gaussian(1.0), 1),), -1.0), "grid must be > 0"),
