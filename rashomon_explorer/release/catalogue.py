@@ -7,7 +7,7 @@ from rashomon_explorer.release import losses
 from rashomon_explorer.release.coefficients import Coefficients
 from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
 from rashomon_explorer.release.least_psi import LeastPsi
-from rashomon_explorer.release.multiplicity import RELEASABLE, Discrepancies, MultiplicityQuery
+from rashomon_explorer.release.multiplicity import RELEASABLE, MultiplicityQuery
 from rashomon_explorer.release.prediction_sets import ScoreThreshold
 from rashomon_explorer.release.query import Query
 
@@ -44,7 +44,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "cohen_kappa": (
         "its denominator can be 0, near which one record changes it without bound",
-        "'disagreement' and 'discrepancies'",
+        "'disagreement'",
     ),
     "pattern_count": (
         "one record can be the only one that distinguishes many draws: the count can double",
@@ -90,12 +90,10 @@ QUERIES: dict[str, Callable[[], Query]] = {
         for measure in RELEASABLE
         if measure not in _NEED_TOLERANCE
     },
-    "discrepancies": Discrepancies,
     "losses": losses.Losses,
     "mean_loss": partial(losses.Losses, "mean"),
     "least_loss": partial(losses.Losses, "least"),
     "largest_loss": partial(losses.Losses, "largest"),
-    "loss_differences": losses.LossDifferences,
     "accuracies": losses.Accuracies,
     "mean_accuracy": partial(losses.Accuracies, "mean"),
     "least_accuracy": partial(losses.Accuracies, "least"),
@@ -103,7 +101,6 @@ QUERIES: dict[str, Callable[[], Query]] = {
     "reliance": losses.Reliance,
     "group_sizes": GroupSizes,
     "base_rates": BaseRates,
-    "clipped_share": losses.ClippedShare,
     "psi_avoiding": partial(LeastPsi, avoiding=()),
     "psi_sign": partial(LeastPsi, sign=()),
     "coefficients": Coefficients,

@@ -14,7 +14,7 @@ from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.release import query, statistic
 from rashomon_explorer.release.losses import SMOOTH, posed_loss, posed_targets
-from rashomon_explorer.release.statistic import GaussianNoise, Noise
+from rashomon_explorer.release.statistic import GAUSSIAN, Noise
 
 _STEPS = (0.1, 0.2, 0.7)  # shares of the cost
 _PARTS = (0.5, 0.3, 0.2)  # of a step, for the gradient, the Hessian and the second moments
@@ -73,7 +73,7 @@ class Coefficients(query.Query):
     needs: ClassVar[tuple[str, ...]] = ("y",)
     fewest_draws: ClassVar[int] = 0
     linear_only: ClassVar[bool] = True
-    noise_kind: ClassVar[type] = GaussianNoise
+    noise_kind: ClassVar[str] = GAUSSIAN
 
     def check(self, public: query.PublicShape) -> None:
         """Raise an error for models without a ball, a smooth loss or a single score."""

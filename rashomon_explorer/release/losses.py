@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray, scale_targets
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
@@ -65,31 +64,6 @@ class Losses(query.DrawsQuery):
 
 
 @dataclass(frozen=True)
-class LossDifferences(query.Query):
-    """Mean loss of each draw minus that of draw 0, which compares draws with less noise."""
-
-    name: str = "loss_differences"
-    definition: str = "for each draw, the mean over rows of its loss minus that of draw 0"
-    needs: ClassVar[tuple[str, ...]] = ("y",)
-    fewest_draws: ClassVar[int] = 2
-
-    def widths(self, public: query.PublicShape) -> FloatArray:
-        """2 d_i/n, where d_i bounds the difference for one row."""
-        return 2 * _differences(public) / public.n_rows
-
-    def compute(self, rows: query.Rows) -> FloatArray:
-        """Return differences (n_draws − 1,)."""
-        losses = rows.mean_losses()
-        return np.asarray(losses[1:] - losses[0])
-
-    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
-        """One difference per draw except the first."""
-        names = [f"loss of draw {draw} minus draw 0" for draw in range(1, public.n_draws)]
-        high = _differences(public)
-        return query.Coordinates(names, -high, high, public.n_rows, UNIT[public.models.link])
-
-
-@dataclass(frozen=True)
 class Accuracies(query.DrawsQuery):
     """Share of rows that each draw labels correctly, or the mean, largest or least share."""
 
@@ -141,42 +115,6 @@ def _softmax(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
 _RANGES = {"logistic": _logistic, "sign": _zero_one, "identity": _half_square, "softmax": _softmax}
 
 
-def _differences(public: query.PublicShape) -> FloatArray:
-    """Bound (n_draws − 1,) on |loss − loss of draw 0| for one row."""
-    low, high = loss_ranges(public)
-    by_range = np.maximum(high[1:] - low[0], high[0] - low[1:])
-    if public.models.link == "logistic":
-        slope = expit(public.max_abs_score())  # steepest slope of the loss at these scores
-        steepest = np.maximum(slope[1:], slope[0])
-        return np.minimum(by_range, steepest * public.max_score_difference(0)[1:])
-    if public.models.link == "identity":
-        low_end, high_end = public.linear.target_bounds
-        scores = public.max_abs_score()
-        steepest = 1 + np.maximum(scores[1:], scores[0])
-        unit = ((high_end - low_end) / 2) ** 2
-        return np.minimum(by_range, unit * steepest * public.max_score_difference(0)[1:])
-    return by_range
-
-
-@dataclass(frozen=True)
-class ClippedShare(query.Query):
-    """Share of clipped rows; replacing one record changes it by at most 1/n, which is attained."""
-
-    name: str = "clipped_share"
-    definition: str = "share of rows above the row norm, which are clipped to it"
-    linear_only: ClassVar[bool] = True
-
-    def widths(self, public: query.PublicShape) -> FloatArray:
-        """Return 1/n."""
-        return np.array([1 / public.n_rows])
-
-    def compute(self, rows: query.Rows) -> FloatArray:
-        """Return the share (1,)."""
-        # Nested hypot, because the square of a huge entry would overflow.
-        norms = np.hypot.reduce(rows.X, axis=1)
-        return np.array([(norms > rows.public.linear.row_norm).mean()])
-
-
 SMOOTH = ("logistic", "squared")
 """Losses with a Hessian everywhere, of one score."""
 
@@ -199,7 +137,7 @@ class ExcessQuery(query.Query):
         if public.linear.plan.loss not in SMOOTH:
             raise ValueError(
                 f"{self.name} supports the losses {SMOOTH}, but the draws use "
-                f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
+                f"{public.linear.plan.loss!r}: release 'losses' instead"
             )
 
     def change_bound(self, public: query.PublicShape) -> float:

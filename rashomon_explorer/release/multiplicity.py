@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -107,29 +107,6 @@ class MultiplicityQuery(query.Query):
         if isinstance(self.baseline, tuple) and of == "scores":
             return query.one_model(rows.public.linear, self.baseline).scores(rows.X)[0]
         return rows.reference(self.baseline)
-
-
-@dataclass(frozen=True)
-class Discrepancies(query.Query):
-    """Share of rows on which each draw differs from draw 0."""
-
-    name: str = "discrepancies"
-    definition: str = "for each draw, share of rows that it labels differently from draw 0"
-    task: ClassVar[str] = "classification"
-    fewest_draws: ClassVar[int] = 2
-
-    def widths(self, public: query.PublicShape) -> FloatArray:
-        """1/n per draw."""
-        return np.full(public.n_draws - 1, 1 / public.n_rows)
-
-    def compute(self, rows: query.Rows) -> FloatArray:
-        """Return shares (n_draws − 1,)."""
-        return np.asarray((rows.labels[1:] != rows.labels[0]).mean(axis=1))
-
-    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
-        """One share per draw except the first."""
-        names = [f"discrepancy of draw {draw}" for draw in range(1, public.n_draws)]
-        return query.Coordinates(names, n_mean=public.n_rows)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
-from rashomon_explorer.release import statistic
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
+from rashomon_explorer.release.statistic import GAUSSIAN, GUMBEL, LAPLACE, Noise, noise_scale
 from rashomon_explorer.sets import RashomonSet
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
@@ -34,14 +34,14 @@ _LAPLACE = "Laplace mechanism (Proposition 1 of Dwork, McSherry, Nissim and Smit
 
 @dataclass(frozen=True)
 class Budget:
-    """Privacy budget of all queries of a release, in one of four forms.
+    """Privacy budget of all queries of a release, in one of three forms.
 
     Parameters
     ----------
     epsilon, delta : float, optional
         (ε, δ): Laplace noise if δ = 0, Gaussian noise otherwise.
-    rho, mu : float, optional
-        ρ of zCDP or μ of Gaussian DP: Gaussian noise.
+    rho : float, optional
+        ρ of zCDP: Gaussian noise, of μ = √(2ρ) in Gaussian DP.
     standard_error : float or mapping of str to float, optional
         Standard deviation of the noise on each number of a query, for all or by name. The privacy
         cost follows from it. Gaussian noise.
@@ -60,11 +60,10 @@ class Budget:
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
-    mu: float | None = None
     standard_error: float | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        prices = {"epsilon": self.epsilon, "rho": self.rho, "mu": self.mu}
+        prices = {"epsilon": self.epsilon, "rho": self.rho}
         forms = {**prices, "standard_error": self.standard_error}
         passed = [name for name, value in forms.items() if value is not None]
         if len(passed) != 1:
@@ -76,7 +75,7 @@ class Budget:
             validation.check_epsilon(self.epsilon)
         validation.check_delta(self.delta)
         if self.delta and self.epsilon is None:
-            raise ValueError("delta belongs to epsilon: omit it with rho, mu or standard_error")
+            raise ValueError("delta belongs to epsilon: omit it with rho or standard_error")
 
     @property
     def is_pure(self) -> bool:
@@ -88,8 +87,6 @@ class Budget:
 
         A ledger counts zCDP, in which (ε, δ) allows a slightly smaller μ than in Gaussian DP.
         """
-        if self.mu is not None:
-            return self.mu
         if self.rho is not None:
             return math.sqrt(2 * self.rho)
         assert self.epsilon is not None
@@ -102,7 +99,7 @@ class Budget:
 class QueryCost:
     """Noise of one query, and its share of the privacy cost."""
 
-    noise: Any  # a `Noise`, or GumbelNoise
+    noise: Noise
     share: float  # of the total cost, in the additive notion: ε of pure DP, μ² of Gaussian DP
 
 
@@ -115,14 +112,13 @@ def release_costs(
     ledger: bool = True,
 ) -> tuple[tuple[QueryCost, ...], Guarantee]:
     """Noise of each query, and the joint guarantee of all queries."""
-    noises: list[Any]
     if budget.standard_error is not None:
         if weights is not None:
             raise ValueError("weights divide a budget: omit them with standard_error")
         errors = _by_name("standard_error", queries, budget.standard_error)
         mus = [sens.l2 / error for sens, error in zip(sensitivities, errors, strict=True)]
         total = math.hypot(*mus)
-        noises = [statistic.GaussianNoise(statistic.noise_scale(error, 1.0)) for error in errors]
+        noises = [Noise(noise_scale(error, 1.0)) for error in errors]
         shares = [mu * mu / (total * total) if total else 0.0 for mu in mus]
         return tuple(map(QueryCost, noises, shares)), _stated(gdp(total), [_GAUSSIAN])
     shares = [1 / len(queries)] * len(queries)
@@ -132,53 +128,30 @@ def release_costs(
     each = list(zip(sensitivities, shares, strict=True))
     if budget.is_pure:
         epsilon = budget.epsilon or 0.0
-        noises = [
-            statistic.LaplaceNoise(statistic.noise_scale(sens.l1, epsilon * share))
-            for sens, share in each
-        ]
+        noises = [Noise(noise_scale(sens.l1, epsilon * share), LAPLACE) for sens, share in each]
         total_cost, theorem, selection = pure(epsilon), _LAPLACE, bounded_range(epsilon)
     else:
         mu = budget.mu_total(ledger=ledger)
-        noises = [
-            statistic.GaussianNoise(statistic.noise_scale(sens.l2, mu * math.sqrt(share)))
-            for sens, share in each
-        ]
+        noises = [Noise(noise_scale(sens.l2, mu * math.sqrt(share))) for sens, share in each]
         total_cost, theorem, selection = gdp(mu), _GAUSSIAN, zcdp(mu * mu / 2)
     noises = list(map(_noise_of_kind, queries, noises))
-    selects = [isinstance(noise, statistic.GumbelNoise) for noise in noises]
+    selects = [noise.kind == GUMBEL for noise in noises]
     if all(selects) or (any(selects) and not budget.is_pure):
         total_cost = selection  # a selection is not Gaussian DP, and adds up better than pure DP
     theorems = [theorem] * (not all(selects)) + [_SELECTION] * any(selects)
     return tuple(map(QueryCost, noises, shares)), _stated(total_cost, theorems)
 
 
-def _noise_of_kind(query: Query, noise: statistic.Noise) -> Any:
+def _noise_of_kind(query: Query, noise: Noise) -> Noise:
     """Noise of the same scale, and by the query's sensitivity of the same cost, of its kind."""
-    if query.noise_kind is statistic.GumbelNoise:
-        return statistic.GumbelNoise(noise.scale)
-    if query.noise_kind is statistic.GaussianNoise and not isinstance(
-        noise, statistic.GaussianNoise
-    ):
+    if query.noise_kind == GUMBEL:
+        return Noise(noise.scale, GUMBEL)
+    if query.noise_kind == GAUSSIAN != noise.kind:
         raise ValueError(
-            f"{query.name} needs Gaussian noise, which pure DP does not have: pass rho=, mu= or "
+            f"{query.name} needs Gaussian noise, which pure DP does not have: pass rho=, or "
             "epsilon= with delta="
         )
     return noise
-
-
-def _check_noise_kinds(queries: Sequence[Query], budget: Budget, *, secure: bool) -> None:
-    """Raise an error if the budget has no cost for the noise of a query."""
-    for query in queries:
-        if query.noise_kind is not None and budget.standard_error is not None:
-            raise ValueError(
-                f"{query.name} has no single standard_error: pass epsilon=, with delta= if wanted, "
-                "or rho="
-            )
-        if query.noise_kind is statistic.GumbelNoise and (secure or budget.mu is not None):
-            what = "secure noise" if secure else "guarantee in Gaussian DP"
-            raise ValueError(
-                f"{query.name} has no {what}: release it by itself, with epsilon=, or rho="
-            )
 
 
 def _stated(guarantee: Guarantee, theorems: Sequence[str]) -> Guarantee:
@@ -270,7 +243,7 @@ class ReleasePlan:
     guarantee: Guarantee
 
     @property
-    def noises(self) -> dict[str, statistic.Noise]:
+    def noises(self) -> dict[str, Noise]:
         """Noise of each query, by name."""
         names = (query.name for query in self.queries)
         return dict(zip(names, (cost.noise for cost in self.costs), strict=True))
@@ -286,7 +259,7 @@ class ReleasePlan:
         """Table of sensitivity, standard deviation of the noise and share of the cost by query."""
         rows = {
             query.name: {
-                "sensitivity": sensitivity.l1 if cost.noise.law == "Laplace" else sensitivity.l2,
+                "sensitivity": sensitivity.l1 if cost.noise.kind == LAPLACE else sensitivity.l2,
                 "standard_error": cost.noise.deviation,
                 "price_share": cost.share,
             }
@@ -310,8 +283,14 @@ def planned(
     queries = get_queries(queries)
     for query in queries:
         query.check(public)
-    _check_noise_kinds(queries, budget, secure=secure)
-    by_zcdp |= any(query.noise_kind is statistic.GumbelNoise for query in queries)
+        if query.noise_kind and budget.standard_error is not None:
+            raise ValueError(
+                f"{query.name} has no single standard_error: pass epsilon=, with delta= if wanted, "
+                "or rho="
+            )
+        if query.noise_kind == GUMBEL and secure:
+            raise ValueError(f"{query.name} has no secure noise: release it by itself")
+    by_zcdp |= any(query.noise_kind == GUMBEL for query in queries)
     warn_if_delta_is_large(budget.delta, public.n_rows)
     sensitivities = query_sensitivities(queries, public)
     costs, guarantee = release_costs(queries, sensitivities, budget, weights, ledger=by_zcdp)
@@ -335,7 +314,6 @@ def plan_release(
     epsilon: float | None = None,
     delta: float = 0.0,
     rho: float | None = None,
-    mu: float | None = None,
     standard_error: float | Mapping[str, float] | None = None,
     weights: Mapping[str, float] | None = None,
     categories: Sequence[Any] = (),
@@ -350,7 +328,7 @@ def plan_release(
     n_rows : int or table
         Number of private rows, or the table, of which only shape and names are read. An unfitted
         estimator without a schema needs the table.
-    queries, epsilon, delta, rho, mu, standard_error, weights, categories
+    queries, epsilon, delta, rho, standard_error, weights, categories
         As for :func:`~rashomon_explorer.release.release`.
     ledger : bool, default=True
         Whether a ledger will be charged that counts zCDP, as all but those created with
@@ -385,5 +363,5 @@ def plan_release(
     validation.check_count(n_rows=n)
     models = _declared_models(models, n_rows, n) if is_unfitted(models) else paid_models(models)
     public = PublicShape(models, n, True, bool(categories), tuple(categories))
-    budget = Budget(epsilon, delta, rho, mu, standard_error)
+    budget = Budget(epsilon, delta, rho, standard_error)
     return planned(public, queries, budget, weights, by_zcdp=ledger)

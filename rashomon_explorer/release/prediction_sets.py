@@ -14,7 +14,7 @@ from scipy.stats import binom
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_inner_share
 from rashomon_explorer.release import query, statistic
-from rashomon_explorer.release.statistic import GumbelNoise, Noise
+from rashomon_explorer.release.statistic import GUMBEL, Noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class ScoreThreshold(query.Query):
     name: ClassVar[str] = "score_threshold"
     needs: ClassVar[tuple[str, ...]] = ("y",)
     task: ClassVar[str] = "classification"
-    noise_kind: ClassVar[type] = GumbelNoise
+    noise_kind: ClassVar[str] = GUMBEL
 
     def __post_init__(self) -> None:
         check_inner_share(alpha=self.alpha)

@@ -230,8 +230,8 @@ class Query(ABC):
     """The only task of models to which the query applies; empty for all."""
     fewest_draws: ClassVar[int] = 1
     linear_only: ClassVar[bool] = False
-    noise_kind: ClassVar[type | None] = None
-    """The only distribution of its noise; None for the one that belongs to the budget."""
+    noise_kind: ClassVar[str] = ""
+    """The only kind of its noise; empty for the one that belongs to the budget."""
 
     @property
     @abstractmethod

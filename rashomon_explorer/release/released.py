@@ -198,10 +198,9 @@ _KINDS: dict[str, type[Any]] = {
         numbers.Gap,
         numbers.Coefficient,
         numbers.ReleasedThreshold,
-        numbers.GaussianNoise,
-        numbers.LaplaceNoise,
+        numbers.Noise,
     )
-}
+} | dict.fromkeys(("GaussianNoise", "LaplaceNoise"), numbers.Noise)  # in files of earlier versions
 _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
 
 

@@ -40,7 +40,7 @@ from rashomon_explorer.release.plan import (
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows, Sensitivity
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
-from rashomon_explorer.release.statistic import GumbelNoise, on_grid
+from rashomon_explorer.release.statistic import GUMBEL, on_grid
 from rashomon_explorer.rows.source import read_mapped
 from rashomon_explorer.sets import ReleasedSet, scores
 
@@ -58,7 +58,6 @@ def release(
     epsilon: float | None = None,
     delta: float = 0.0,
     rho: float | None = None,
-    mu: float | None = None,
     standard_error: float | Mapping[str, float] | None = None,
     weights: Mapping[str, float] | None = None,
     categories: Sequence[Any] = (),
@@ -95,8 +94,8 @@ def release(
         guarantee records the cost.
     epsilon, delta : float, optional
         Budget of all queries together: Laplace noise if δ = 0, Gaussian noise otherwise.
-    rho, mu : float, optional
-        Budget in zCDP or Gaussian DP instead.
+    rho : float, optional
+        Budget in zCDP instead; without a ledger ρ is √(2ρ)-Gaussian DP.
     standard_error : float or mapping of str to float, optional
         Standard deviation of the noise, for all queries or by name, instead of a budget. The cost
         follows from it and is charged.
@@ -110,7 +109,7 @@ def release(
     secure : bool, default=False
         Whether noise is drawn exactly, in integers, by OpenDP (the extra ``[secure]``), so that
         no bit of an answer reveals more than the guarantee allows (docs/floating-point.md). It has
-        no seed; Gaussian noise is then charged as zCDP, and ``mu`` is not accepted.
+        no seed; Gaussian noise is then charged as zCDP.
     note : str, default=""
         Free text for the ledger.
 
@@ -157,9 +156,9 @@ def release(
     (1.0, True)
     """
     public, encoding = _public(models, X, y, groups, categories, charged=ledger is not None)
-    budget = Budget(epsilon, delta, rho, mu, standard_error)
+    budget = Budget(epsilon, delta, rho, standard_error)
     if secure:
-        check_secure(budget, random_state)
+        check_secure(random_state)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
     plan = planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
@@ -236,7 +235,7 @@ def _answer(
             values, noise = add_exactly(values, sensitivity, cost.noise)
             return values
         noisy = values + noise.draw(rng, len(values))
-        return noisy if isinstance(noise, GumbelNoise) else on_grid(noisy, noise)
+        return noisy if noise.kind == GUMBEL else on_grid(noisy, noise)
 
     noisy = query.noisy(rows, noise, add_noise)
     return Answer(

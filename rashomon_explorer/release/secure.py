@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.privacy import Guarantee, zcdp
-from rashomon_explorer.release.plan import Budget
+from rashomon_explorer.release import statistic
 from rashomon_explorer.release.query import Sensitivity
-from rashomon_explorer.release.statistic import GaussianNoise, Noise
 
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
 LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"
@@ -160,17 +159,12 @@ _ROUNDING_MARGIN = 1 + 5e-10
 _EXACT = f"noise is exact on a public grid (OpenDP); {ROUNDED_BEFORE}"
 
 
-def check_secure(budget: Budget, random_state: int | None) -> None:
-    """Raise an error if exact noise does not support the settings, or OpenDP is missing."""
+def check_secure(random_state: int | None) -> None:
+    """Raise an error if a seed is given, which exact noise does not have, or OpenDP is missing."""
     if random_state is not None:
         raise ValueError(
             f"secure=True has no seed, got random_state={random_state!r}: noise that can be "
             "repeated can be removed; omit one of the two"
-        )
-    if budget.mu is not None:
-        raise ValueError(
-            f"secure=True has no guarantee in Gaussian DP, got mu={budget.mu!r}: the discrete "
-            f"Gaussian distribution only has zCDP; use rho={budget.mu**2 / 2:g}"
         )
     _ = SecureLaplace(size=1, sensitivity=1.0, scale=1.0).measured
 
@@ -185,16 +179,16 @@ def secure_guarantee(guarantee: Guarantee) -> Guarantee:
     )
 
 
-def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNoise:
+def exact_noise(size: int, sensitivity: Sensitivity, noise: statistic.Noise) -> SecureNoise:
     """Exact noise at no higher privacy cost than ``noise``."""
-    exact = SecureGaussian if isinstance(noise, GaussianNoise) else SecureLaplace
+    exact = SecureGaussian if noise.kind == statistic.GAUSSIAN else SecureLaplace
     norm = sensitivity.l2 if exact.order == 2 else sensitivity.l1
     return exact(size, norm * _ROUNDING_MARGIN, noise.scale)
 
 
 def add_exactly(
-    values: FloatArray, sensitivity: Sensitivity, noise: Noise
-) -> tuple[FloatArray, Noise]:
+    values: FloatArray, sensitivity: Sensitivity, noise: statistic.Noise
+) -> tuple[FloatArray, statistic.Noise]:
     """Return values with exact noise, and the noise; values are exact if the sensitivity is 0."""
     scale = 0.0
     if sensitivity.l1 > 0:

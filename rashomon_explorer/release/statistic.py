@@ -17,70 +17,44 @@ _GRID_PER_SCALE = 1024
 _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: the factor covers their rounding
 
 
+GAUSSIAN, LAPLACE, GUMBEL = "Gaussian", "Laplace", "Gumbel"
+_DEVIATIONS = {GAUSSIAN: 1.0, LAPLACE: math.sqrt(2), GUMBEL: math.pi / math.sqrt(6)}
+
+
 @dataclass(frozen=True)
-class GaussianNoise:
-    """N(0, σ²): ℓ₂ sensitivity Δ becomes Δ/σ-GDP (Dong, Roth and Su 2022, Theorem 2.7, §2.4)."""
+class Noise:
+    """Independent noise of one scale on each coordinate of a query.
+
+    Gaussian: ℓ₂ sensitivity Δ becomes Δ/σ-GDP (Dong, Roth and Su 2022, Theorem 2.7, §2.4).
+    Laplace: ℓ₁ sensitivity Δ becomes Δ/b-DP (Dwork et al. 2006, Proposition 1). Gumbel: only the
+    index of the largest noisy utility is released; it is j with probability ∝ exp(u_j/g), the
+    exponential mechanism (McSherry and Talwar 2007). One record moves each utility by at most 1,
+    so its range is bounded by 2/g.
+    """
 
     scale: float
-    law: str = "Gaussian"
+    law: str = GAUSSIAN
+
+    @property
+    def kind(self) -> str:
+        """Law of which noise on a grid is the discrete form."""
+        return self.law.removeprefix("discrete ")
 
     @property
     def deviation(self) -> float:
-        """Return σ."""
-        return self.scale
+        """Standard deviation."""
+        return _DEVIATIONS[self.kind] * self.scale
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draw independent values (size,)."""
-        return rng.normal(scale=self.scale, size=size)
+        samplers = {GAUSSIAN: rng.normal, LAPLACE: rng.laplace, GUMBEL: rng.gumbel}
+        return samplers[self.kind](scale=self.scale, size=size)
 
     def quantile(self, confidence: float) -> float:
-        """Return σ·Φ⁻¹((1 + confidence)/2)."""
+        """Bound that Gaussian or Laplace noise exceeds with probability 1 − confidence."""
+        if self.kind == LAPLACE:
+            return -self.scale * math.log1p(-confidence)
         return self.scale * float(ndtri((1 + confidence) / 2))
-
-
-@dataclass(frozen=True)
-class LaplaceNoise:
-    """Laplace of scale b: ℓ₁ sensitivity Δ becomes Δ/b-DP (Dwork et al. 2006, Proposition 1)."""
-
-    scale: float
-    law: str = "Laplace"
-
-    @property
-    def deviation(self) -> float:
-        """Return √2·b."""
-        return math.sqrt(2) * self.scale
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw independent values (size,)."""
-        return rng.laplace(scale=self.scale, size=size)
-
-    def quantile(self, confidence: float) -> float:
-        """Return −b·log(1 − confidence)."""
-        return -self.scale * math.log1p(-confidence)
-
-
-@dataclass(frozen=True)
-class GumbelNoise:
-    """Gumbel noise of scale g: the index of the largest noisy utility is released, no value."""
-
-    # It is j with probability ∝ exp(u_j/g), the exponential mechanism (McSherry and Talwar 2007).
-    # One record moves each utility by at most 1, so its range is bounded by 2/g.
-
-    scale: float
-    law: str = "Gumbel"
-
-    @property
-    def deviation(self) -> float:
-        """πg/√6."""
-        return math.pi * self.scale / math.sqrt(6)
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw independent values (size,)."""
-        return rng.gumbel(scale=self.scale, size=size)
-
-
-Noise = GaussianNoise | LaplaceNoise
-"""Independent noise of one scale on each coordinate of a query."""
 
 
 def noise_scale(sensitivity: float, price: float) -> float:
@@ -119,8 +93,8 @@ class Measured:
 
     Examples
     --------
-    >>> from rashomon_explorer.release.statistic import GaussianNoise
-    >>> share = Measured("ambiguity", -0.01, GaussianNoise(0.02), 0.0, 1.0, n_mean=400)
+    >>> from rashomon_explorer.release.statistic import Noise
+    >>> share = Measured("ambiguity", -0.01, Noise(0.02), 0.0, 1.0, n_mean=400)
     >>> share.estimate, [round(end, 4) for end in share.interval()]
     (0.0, [0.0, 0.0392])
     """
@@ -221,8 +195,8 @@ class RateStatistic:
         (Fieller 1954). For Laplace noise S and N are each bounded with half the error probability.
         """
         check_inner_share(confidence=confidence)
-        laplace = isinstance(self.excess_noise, LaplaceNoise)
-        low, high = (self._box if laplace else self._fieller)(confidence)
+        find_set = self._box if self.excess_noise.kind == LAPLACE else self._fieller
+        low, high = find_set(confidence)
         # A set beyond 0 or 1 is shifted with the estimate; otherwise it would shrink to a point.
         moved = self.estimate - (0.5 + self.excess / self.size) if self.known else 0.0
         ends = 0.5 + low + min(moved, 0.0), 0.5 + high + max(moved, 0.0)

@@ -15,12 +15,13 @@ from rashomon_explorer.release.coefficients import _PARTS, Coefficients, _parts
 from rashomon_explorer.release.losses import posed_problem
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.released import from_released_values, released_values
+from rashomon_explorer.release.statistic import Noise
 from tests.release.cases import B, largest_changes, models_of, records_of, table_of
 
 # That the noise may hide them has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.HiddenAnswerWarning")
 LINKS = {"logistic": "logistic", "squared": "identity"}
-NO_NOISE = {"mu": 1e7, "ledger": None}
+NO_NOISE = {"rho": 5e13, "ledger": None}
 
 
 def _models(loss, start, ridge=0.0, radius=4.0, psi=0.02):
@@ -114,7 +115,7 @@ def test_the_steps_share_one_budget_and_each_is_charged_its_sensitivity(monkeypa
             steps.append((values, sensitivity.l2))
             return np.random.default_rng(len(steps)).normal(size=len(values))
 
-        Coefficients().noisy(rows, Coefficients.noise_kind(1.0), fixed)
+        Coefficients().noisy(rows, Noise(1.0), fixed)
         runs.append(steps)
     assert sum(l2**2 for _, l2 in runs[0]) == pytest.approx(Coefficients().sensitivity(public).l2)
     for parts in zip(*runs, strict=True):
@@ -129,7 +130,7 @@ def test_the_standard_error_is_the_spread_of_the_noise(loss, start, mu, monkeypa
     monkeypatch.setattr("rashomon_explorer.release.coefficients._STEPS", (1.0,))
     X, y = _population(loss)
     models = _models(loss, _best(loss, X, y)[0] + [start, 0, 0, 0], radius=8.0)
-    settings = {"queries": ["coefficients"], "mu": mu, "ledger": None}
+    settings = {"queries": ["coefficients"], "rho": mu**2 / 2, "ledger": None}
     found = [list(release(models, X, y, **settings, random_state=k)) for k in range(90)]
     values = np.array([[one.value for one in each] for each in found])
     errors = np.array([[one.standard_error for one in each] for each in found])
@@ -164,7 +165,7 @@ def test_after_a_long_step_intervals_are_wider_by_a_bound_and_hold_the_coefficie
         X = rng.uniform(-0.55, 0.55, (4_000, 3))
         y = (add_intercept(X) @ slopes + rng.logistic(size=4_000) > 0).astype(int)
         settings = {"queries": ["coefficients"], "ledger": None, "random_state": k}
-        for one, true in zip(release(every, X, y, **settings, mu=0.5), slopes, strict=True):
+        for one, true in zip(release(every, X, y, **settings, rho=0.125), slopes, strict=True):
             low, high = one.interval(0.9)
             half = 1.6449 * math.hypot(one.standard_error, one.rows_error)
             assert not one.doubt and (high - low) / 2 == pytest.approx(half + one.bias, rel=1e-3)
@@ -218,7 +219,9 @@ def test_nine_tenths_of_the_intervals_hold_the_populations_coefficient(name):
         rows = rng.integers(0, 3_000, n)
         models = _models(loss, theta + 0.2 * rng.normal(size=width), ridge)
         X, y = population[0][rows], population[1][rows]
-        found.append(list(release(models, X, y, queries=["coefficients"], mu=mu, ledger=None)))
+        found.append(
+            list(release(models, X, y, queries=["coefficients"], rho=mu**2 / 2, ledger=None))
+        )
     known = np.array([[not one.doubt for one in each] for each in found])
     low, high = np.moveaxis([[one.interval(0.9) for one in each] for each in found], 2, 0)
     assert known.mean() > 0.8
@@ -241,7 +244,7 @@ def test_intervals_leave_out_the_bias_by_clipping():
     for _ in range(200):
         rows = rng.integers(0, 6_000, 4_000)
         models = _models("logistic", [1.0, 0.0])
-        slope, _ = release(models, X[rows], y[rows], queries=["coefficients"], mu=1.0, ledger=None)
+        slope, _ = release(models, X[rows], y[rows], queries=["coefficients"], rho=0.5, ledger=None)
         low, high = slope.interval(0.9)
         held.append(low <= theta <= high)
         true.append(low <= wanted <= high)

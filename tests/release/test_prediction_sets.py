@@ -129,7 +129,6 @@ def test_the_release_selects_by_this_law_and_is_charged_for_it(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"mu": 0.1}, "no guarantee in Gaussian DP"),
         ({"standard_error": 1.0}, "no single standard_error"),
         ({"epsilon": 0.001}, "promises no coverage"),
     ],

@@ -12,10 +12,9 @@ from scipy.special import logsumexp
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.release import Losses, Sensitivity, release
-from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.secure import SecureGaussian, SecureLaplace, add_exactly, exact_noise
-from rashomon_explorer.release.statistic import GaussianNoise, LaplaceNoise, noise_scale
+from rashomon_explorer.release.statistic import LAPLACE, Noise, noise_scale
 
 from .cases import models_of, records_of, table_of
 
@@ -44,7 +43,7 @@ def test_numbers_lie_on_a_grid_and_the_promise_is_what_is_proved(budget):
     law = "Gaussian" if normal else "Laplace"
     assert {answer.noise.split(",")[0] for answer in released.answers} == {f"discrete {law}"}
     moved = Losses().sensitivity(PUBLIC)
-    noise = (GaussianNoise if normal else LaplaceNoise)(1.0)
+    noise = Noise(1.0, law)
     cell = exact_noise(MODELS.n_draws, moved, noise).cell
     noisy = [number.noisy for number in released.answers[0].statistics]
     assert all(number % cell == 0 for number in noisy)
@@ -62,10 +61,10 @@ def test_numbers_lie_on_a_grid_and_the_promise_is_what_is_proved(budget):
 def test_what_openDP_charges_adds_up_to_no_more_than_was_agreed():
     moved = [Sensitivity.from_widths([0.01] * 7), Sensitivity.from_widths([0.3, 0.004])]
     scales = [(one.l2, mu) for one, mu in zip(moved, (0.1, 0.2), strict=True)]
-    noises = [GaussianNoise(noise_scale(*each)) for each in scales]
+    noises = [Noise(noise_scale(*each)) for each in scales]
     rho = sum(exact_noise(7, *each).measured for each in zip(moved, noises, strict=True))
     scales = [(one.l1, epsilon) for one, epsilon in zip(moved, (0.3, 0.7), strict=True)]
-    noises = [LaplaceNoise(noise_scale(*each)) for each in scales]
+    noises = [Noise(noise_scale(*each), LAPLACE) for each in scales]
     epsilon = sum(exact_noise(7, *each).measured for each in zip(moved, noises, strict=True))
     assert 0 < 0.025 - rho < 1e-10 and 0 < 1.0 - epsilon < 1e-8
 
@@ -89,8 +88,6 @@ def test_a_ledger_is_charged_zCDP_and_nothing_that_exact_noise_does_not_have(tmp
     assert ledger.spent(1e-6) <= 1.0 + 1e-9
     with pytest.raises(ValueError, match="secure=True has no seed, got random_state=0"):
         secure(ledger=ledger, epsilon=0.5, random_state=0)
-    with pytest.raises(ValueError, match=r"in Gaussian DP, got mu=0\.2: .* use rho=0\.02"):
-        secure(ledger=ledger, mu=0.2)
     for name in [name for name in sys.modules if name.split(".")[0] == "opendp"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[secure\]'"):
@@ -100,9 +97,9 @@ def test_a_ledger_is_charged_zCDP_and_nothing_that_exact_noise_does_not_have(tmp
 
 def test_what_no_record_moves_needs_no_noise():
     same = models_of(coef=np.tile([[1.0, -1.0, 0.5]], (2, 1)))
-    released = release(same, X, Y, queries=[LossDifferences()], ledger=None, secure=True, rho=0.1)
+    released = release(same, X, Y, queries=["range_width"], ledger=None, secure=True, rho=0.1)
     assert [number.estimate for number in released] == [0.0]
-    values, noise = add_exactly(np.array([0.3]), Sensitivity.from_widths(0.0), GaussianNoise(1.0))
+    values, noise = add_exactly(np.array([0.3]), Sensitivity.from_widths(0.0), Noise(1.0))
     assert values == [0.3] and noise.scale == 0
 
 

@@ -9,9 +9,8 @@ import pytest
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import enough_draws, model_reliance
-from rashomon_explorer.release import release
+from rashomon_explorer.release import Coefficients, release
 from rashomon_explorer.release.catalogue import get_query
-from rashomon_explorer.release.losses import ClippedShare
 from rashomon_explorer.release.query import Rows
 from rashomon_explorer.release.run import _public
 from rashomon_explorer.sets import RashomonSet, from_treefarms
@@ -79,7 +78,7 @@ class TestRelease:
         with pytest.raises(CuratorOnlyError, match="cannot be released"):
             release(drawn, *table, queries=["ambiguity"], epsilon=1.0, ledger=None)
         with pytest.raises(ValueError, match="needs linear models"):
-            ClippedShare().check(_public(private, *table, None, (), charged=False)[0])
+            Coefficients().check(_public(private, *table, None, (), charged=False)[0])
 
 
 def test_the_stopping_rule_needs_independent_draws(drawn, private, table, tmp_path):
