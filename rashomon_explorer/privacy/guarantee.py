@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +20,6 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, Repea
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
-_SCHEMA = "rashomon-explorer/guarantee-1"
 _SEEDED = "drawn with a known seed: reproducible, not private"
 
 
@@ -238,29 +235,6 @@ class Guarantee(ReprMixin):
         if requested is not None:
             fields["requested"] = tuple(requested)
         return cls(**{**fields, "assumptions": tuple(fields["assumptions"])})
-
-    def to_json(self) -> str:
-        """Return JSON text by the schema of :meth:`json_schema`."""
-        content = {"$schema": _SCHEMA, "relation": self.relation, **self.to_dict()}
-        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Guarantee:
-        """Inverse of :meth:`to_json`; a ValueError if the text follows another schema."""
-        values = json.loads(text)
-        header = values.pop("$schema", None), values.pop("relation", None)
-        if header != (_SCHEMA, cls.relation):
-            raise ValueError(
-                f"the schema and relation of a guarantee must be {(_SCHEMA, cls.relation)!r}, got "
-                f"{header!r}"
-            )
-        return cls.from_dict(values)
-
-    @staticmethod
-    def json_schema() -> dict[str, Any]:
-        """Return the JSON schema of :meth:`to_json`."""
-        path = Path(__file__).with_name("guarantee-schema.json")
-        return json.loads(path.read_text(encoding="utf-8"))
 
     def to_dp_event(self) -> Any:
         """Return an event for the accountants of ``dp_accounting``, with their default relation.

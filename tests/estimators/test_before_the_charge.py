@@ -328,6 +328,7 @@ def protected(tmp_path_factory):
     )
 
 
+@pytest.mark.law  # a process fits every estimator
 @pytest.mark.parametrize("fit", FITS)
 def test_no_code_in_any_language_reads_protected_memory_before_the_charge(fit, protected):
     lines = [json.loads(line) for line in protected.stdout.splitlines()]
@@ -337,6 +338,7 @@ def test_no_code_in_any_language_reads_protected_memory_before_the_charge(fit, p
     )
 
 
+@pytest.mark.law
 def test_protected_memory_ends_who_reads_it(protected):
     """Negative control, after the last fit."""
     assert protected.returncode == -signal.SIGSEGV

@@ -25,13 +25,14 @@ pytestmark = [
 Check = Callable[..., None]
 
 ESTIMATORS = [
-    rx.DPClassifier(),
+    rx.DPClassifier(mechanism="objective_perturbation", radius=4.0, standardize=None),
     rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
     rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1)),
     rx.PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
+    rx.DPClassifier(),
     rx.DPRegressor(target_bounds=(-1, 1)),
     rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),

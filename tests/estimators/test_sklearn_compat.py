@@ -66,7 +66,7 @@ _FOUND = {
 }
 _FIT = """
 import pickle, warnings
-from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonTreeClassifier
+from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer._utils import sklearn_compat
 assert sklearn_compat.CallbackContext.__module__ == "rashomon_explorer._utils.sklearn_compat"
 
@@ -85,7 +85,6 @@ X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
 warnings.simplefilter("ignore")
 for kind, settings in [
     (RashomonClassifier, {}),
-    (RashomonRegressor, {"target_bounds": (-1, 1)}),
     (RashomonTreeClassifier, {"thresholds": 0.0}),
 ]:
     model = kind(n_draws=4, epsilon=40.0, random_state=0, **settings)

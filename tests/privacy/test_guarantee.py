@@ -6,7 +6,6 @@ import math
 import re
 from itertools import pairwise
 
-import jsonschema
 import mpmath
 import numpy as np
 import pytest
@@ -278,17 +277,11 @@ DRAWN = st.just(compose([bounded_range(0.1)] * 9))
 
 @settings(max_examples=25)
 @given(COMPOSED | CURVES | DRAWN, st.booleans())
-def test_json_has_its_schema_and_reads_back(guarantee, seeded):
+def test_plain_values_read_back(guarantee, seeded):
     guarantee = guarantee.with_seed() if seeded else guarantee
-    content = json.loads(guarantee.to_json(), parse_constant=pytest.fail)
-    jsonschema.validate(content, Guarantee.json_schema())
+    content = json.loads(json.dumps(guarantee.to_dict(), allow_nan=False))
     assert ("orders" in content) == bool(guarantee.orders) and "curve" not in content
-    assert Guarantee.from_json(guarantee.to_json()) == guarantee
-    for change in ({"rho": -1}, {"relation": "add"}, {"notes": ""}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({**content, **change}, Guarantee.json_schema())
-    with pytest.raises(ValueError, match="schema and relation"):
-        Guarantee.from_json(json.dumps({**content, "relation": "add"}))
+    assert Guarantee.from_dict(content) == guarantee
 
 
 @pytest.mark.parametrize(("one", "slack"), [(gdp(0.7), 1e-4), (zcdp(0.25), 1e-3), (pure(0.5), 4)])

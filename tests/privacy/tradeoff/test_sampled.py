@@ -105,11 +105,8 @@ def test_forty_digits_are_never_above(relation, sigma, rate, epsilon):
 
 
 def test_a_replaced_record_costs_more_than_one_removed_and_less_than_twice_removing():
-    for steps in (1, 20):
-        replaced = PoissonSampled(1.0, 0.02, steps)
-        removed = PoissonSampled(1.0, 0.02, steps, "add_or_remove")
-        assert removed.epsilon(1e-6) < replaced.epsilon(1e-6)
     once = PoissonSampled(1.0, 0.02, relation="add_or_remove")
+    assert once.epsilon(1e-6) < PoissonSampled(1.0, 0.02).epsilon(1e-6)
     for epsilon in (0.05, 0.5, 1.5):  # a replacement is a removal and an addition
         twice = (1 + math.exp(epsilon)) * once.delta(epsilon)
         assert PoissonSampled(1.0, 0.02).delta(2 * epsilon) <= twice
