@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -23,7 +23,6 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import loss_kind
 from rashomon_explorer.problem.lower_bounds import has_envelope
-from rashomon_explorer.problem.lower_bounds.clipped_slope import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
 from rashomon_explorer.problem.problem import SAMPLE, Problem
@@ -243,10 +242,6 @@ class Candidates:
             tightest = tightest_proposal(target, envelope)
             self._add(tightest, partial(envelope.floor, pad=tightest.pad))
             self._sharper = envelope.sharper_floor
-            if (shifted := _shifted(target, envelope)) is not None:
-                radial = RadialProposal(target, shifted, shifted.least_pad)
-                self._add(radial, partial(shifted.floor, pad=shifted.least_pad))
-                self._sharper = shifted.sharper_floor
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
@@ -319,29 +314,6 @@ def _accepts_less(target: GibbsTarget, proposal: Proposal, share: float) -> bool
 
 def _looks(n: int, p: int) -> float:
     return float(_FEW * n * p)
-
-
-def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
-    """Envelope around the mean of the models that are drawn, if the loss has one."""
-    bound, problem = envelope.bound, target.problem
-    if bound.expansion is None:
-        return None
-    pad, middle = envelope.least_pad, envelope.centre
-    whiten = envelope.vectors / np.sqrt(envelope.curvature + pad)
-    least = Minimised(middle, problem.minimum.value, problem.ridge, envelope.tangent, pad, whiten)
-    shifted = ShiftedBound.from_risk(
-        bound.expansion, least, target.psi + problem.p / (2 * target.beta)
-    )
-    zero = np.zeros(problem.p)
-    return replace(
-        envelope,
-        centre=shifted.centre,
-        vectors=shifted.vectors,
-        curvature=shifted.curvature,
-        bound=shifted,
-        tangent=Tangent(0.0, zero, 0.0, zero, 0.0, 0.0),
-        longest_step=envelope.longest_step + float(np.linalg.norm(shifted.centre - middle)),
-    )
 
 
 def accept(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -20,8 +19,6 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 
 class ExcessBound:
     """A certified lower bound of the excess loss around a model θ*."""
-
-    expansion: Any = None  # a ``ClippedSlopeExpansion``, for bounds around other models
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Lower bound as a function of the radius, nondecreasing, 0 at 0; same shape."""
@@ -129,17 +126,8 @@ class ThirdMoment:
 
     unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
 
-    @classmethod
-    def from_rows(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
-        p = rows.shape[1]
-        unfolded = np.zeros((p * (p + 1) // 2, p))
-        for part, squares in _squares(rows):
-            unfolded += squares @ (rows[part] * weights[part, None])
-        return cls(unfolded)
-
-    def at(self, points: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+    def at(self, points: FloatArray, squares: FloatArray) -> FloatArray:
         """Σ κ_i (b_i·u)³ for each column u of ``points`` (p, K); shape (K,)."""
-        squares = outer_squares(points) if squares is None else squares
         return np.asarray(np.einsum("ij,ij->j", self.unfolded.T @ squares, points))
 
     def supremum(self) -> float:
@@ -161,16 +149,6 @@ class ThirdMoment:
         gram = gram * np.outer(weight, 2 * weight)
         fourth = FourthMoment((gram + gram.T) / 2, p).supremum()
         return min(unfolded, math.sqrt(max(fourth, 0.0))) * _ROUNDING
-
-    def split(self) -> tuple[FloatArray, "ThirdMoment"]:
-        """Vector m (p,) and a traceless form; the sum m·v‖v‖² + form(v) is this form."""
-        p = self.unfolded.shape[1]
-        identity = outer_squares(np.eye(p)).sum(axis=1)
-        line = 3 / (p + 2) * (self.unfolded.T @ identity)
-        # The unfolding of m·v‖v‖² is (I mᵀ + the symmetric part of the others)/3.
-        plus, minus = (outer_squares(line[:, None] + unit) for unit in (np.eye(p), -np.eye(p)))
-        paired = (plus - minus) / 4  # the symmetric part of each m·eᵀ, in coordinates
-        return line, ThirdMoment(self.unfolded - (np.outer(identity, line) + 2 * paired) / 3)
 
 
 def outer_squares(points: FloatArray) -> FloatArray:

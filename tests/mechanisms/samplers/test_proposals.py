@@ -28,7 +28,6 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import SoftmaxLoss
-from rashomon_explorer.problem.lower_bounds.clipped_slope import ShiftedBound
 from tests.mechanisms.samplers import test_exact as draws
 from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem
 from tests.mechanisms.samplers.test_exact import ON_BOTH
@@ -36,7 +35,6 @@ from tests.mechanisms.samplers.test_exact import ON_BOTH
 LOSSES = ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"]
 BALL = {"p": 2, "radius": 4.0}
 DISC = {"p": 2, "scale": 1.5}
-SMOOTHED = {"p": 2, "radius": 3.0, "loss": "smoothed_hinge", "n": 120}
 
 
 def is_steep(tangent):
@@ -300,7 +298,6 @@ SPOILED = {  # what is spoiled and how, the problem, the draws that meet it, and
     "envelope": (Envelope, "sharper_floor", lambda x: 1.3 * x, BALL, with_envelope, LOW),
     "on a lens": (Envelope, "sharper_floor", lambda x: 1.3 * x, ON_BOTH, with_envelope, LOW),
     "radial": (Envelope, "radial", lambda x: 1.3 * x, ON_BOTH, with_envelope, HIGH),
-    "shifted": (ShiftedBound, "at", lambda x: 1.2 * x, SMOOTHED, with_envelope, LOW),
     "plane": (Plane, "at", lambda x: replace(x, height=x.height + 0.05), DISC,
               draws.under_a_plane, LOW),
     "bowl": (bowls, "_below", lambda x: x.plus(0.05, 0.0), DISC, draws.under_a_bowl, LOW),

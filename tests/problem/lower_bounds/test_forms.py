@@ -1,4 +1,4 @@
-"""Quartic forms, minorants, parabolas below functions of a score, and bowls below mean losses."""
+"""Moments of rows, parabolas below functions of a score, and bowls below mean losses."""
 
 from dataclasses import replace
 
@@ -6,22 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.kinked import ClippedSlope
-from rashomon_explorer.problem.lower_bounds import clipped_slope as half_square
 from rashomon_explorer.problem.lower_bounds import quadratic as parabola
 from rashomon_explorer.problem.lower_bounds import smooth
-from rashomon_explorer.problem.lower_bounds.clipped_slope import (
-    QuarticForm,
-    blurred_slope,
-    half_square_minorant,
-    minorant,
-)
 from tests.problem.rows import random_rows
-
-POLYVAL = np.polynomial.polynomial.polyval
 
 
 @pytest.mark.parametrize("spread", [1e-14, 1e-3, 1.0])
@@ -34,133 +24,13 @@ def test_a_bound_is_above_and_close(spread):
     assert 3.0 * (1 - 1e-13) <= found <= 3.0 * (1 + 1e-10)
 
 
-def random_form(seed, p, n=30):
-    rng = np.random.default_rng(seed)
-    rows = rng.standard_normal((n, p)) * rng.exponential(1.0, (n, 1))
-    coefficients = rng.standard_normal((5, n)) * rng.exponential(1.0, (5, 1))
-    coefficients[4] = -np.abs(coefficients[4])
-    coefficients[:, ::7] = 0
-    return rows, coefficients, QuarticForm.from_rows(rows, coefficients)
-
-
-def directions(p, size, seed=0):
-    points = np.random.default_rng(seed).standard_normal((p, size))
-    return points / np.linalg.norm(points, axis=0)
-
-
-@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 5))
-def test_a_form_is_the_sum_of_its_rows_and_its_least_value_covers_every_direction(seed, p):
-    rows, coefficients, form = random_form(seed, p)
-    points = directions(p, 400) * np.linspace(0, 2, 400)
-    scores = rows @ points
-    expected = sum(c @ scores**k for k, c in enumerate(coefficients))
-    size = sum(np.abs(c) @ np.abs(scores) ** k for k, c in enumerate(coefficients))
-    at = form.at(points)
-    assert (np.abs(at - expected) <= 1e-8 * (1 + size)).all()
-    assert (at <= expected + 1e-14 * size).all()
-    assert (form.least(np.linspace(0, 2, 400)) <= at + 1e-9 * (1 + size)).all()
-
-
-@pytest.mark.parametrize("power", [1, 2, 3, 4])
-def test_every_part_counts_in_the_least_value(power):
-    """A least value that forgets a part is above the form in some direction."""
-    rng = np.random.default_rng(power)
-    rows, coefficients = rng.standard_normal((30, 3)), np.zeros((5, 30))
-    coefficients[power] = -1.0
-    form = QuarticForm.from_rows(rows, coefficients)
-    lowest = form.at(directions(3, 3000)).min()
-    assert 2 * lowest < form.least(np.array([1.0]))[0] <= lowest
-    forgotten = {
-        1: {"linear": 0 * form.linear},
-        2: {"quadratic": 0 * form.quadratic},
-        3: {"third": replace(form.third, unfolded=0 * form.third.unfolded)},
-        4: {"fourth": replace(form.fourth, gram=0 * form.fourth.gram)},
-    }
-    assert replace(form, **forgotten[power]).least(np.array([1.0]))[0] > lowest
-
-
 def test_the_largest_value_of_three_waves_is_found_exactly():
     """Σ cos³(t − 2πk/3) = ¾ cos 3t, whose unfolding has √2 times its largest value."""
     turn = 2 * np.pi * np.arange(3) / 3
-    form = smooth.ThirdMoment.from_rows(np.column_stack([np.cos(turn), np.sin(turn)]), np.ones(3))
+    waves = np.column_stack([np.cos(turn), np.sin(turn)])
+    form = smooth.ThirdMoment(smooth.outer_squares(waves.T) @ waves)
     assert form.supremum() == pytest.approx(0.75)
     assert np.linalg.norm(form.unfolded, 2) == pytest.approx(0.75 * np.sqrt(2))
-
-
-@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 6))
-def test_a_cubic_form_is_split_into_a_line_and_a_form_without_trace(seed, p):
-    rng = np.random.default_rng(seed)
-    rows, weights = rng.standard_normal((20, p)), rng.standard_normal(20)
-    form = smooth.ThirdMoment.from_rows(rows, weights)
-    line, rest = form.split()
-    points = rng.standard_normal((p, 50))
-    square = np.sum(points**2, axis=0)
-    whole = line @ points * square + rest.at(points)
-    np.testing.assert_allclose(whole, form.at(points), atol=1e-9 * (1 + square.max() ** 1.5))
-    unit = points / np.sqrt(square)
-    assert np.abs(rest.at(unit)).max() <= rest.supremum() + 1e-9
-    # Harmonic: its mean over a sphere around any point is its value there.
-    turned = np.linalg.qr(rng.standard_normal((p, p)))[0]
-    around = [rest.at(points + s * turned[:, [k]]) for k in range(p) for s in (-0.1, 0.1)]
-    tolerance = 1e-9 * (1 + square.max() ** 1.5)
-    np.testing.assert_allclose(np.mean(around, axis=0), rest.at(points), atol=tolerance)
-
-
-def excess_of(place, xi):
-    """½(a + ξ)₊² less its tangent at ξ = 0, without the cancellation of a far place."""
-    z = place + xi
-    ahead = np.where(z > 0, xi**2 / 2, -(place**2) / 2 - place * xi)
-    return np.where(place > 0, ahead, np.maximum(z, 0.0) ** 2 / 2)
-
-
-@given(place=st.floats(-1e4, 1e4), stretch=st.floats(-3, 5))
-def test_the_minorant_is_never_above_the_half_square(place, stretch):
-    xi = np.concatenate([np.linspace(-1, 1, 801) * 10.0**stretch, np.linspace(-9, 9, 801) - place])
-    bound = half_square_minorant(np.array([place]))[:, 0]
-    size = POLYVAL(np.abs(xi), np.abs(bound))
-    assert (POLYVAL(xi, bound) <= excess_of(place, xi) + 1e-12 * (1 + size)).all()
-    assert bound[4] <= 0
-
-
-@pytest.mark.parametrize("place", np.linspace(-0.5, 6.0, 14))
-def test_two_percent_less_than_the_lost_part_would_be_caught(place):
-    xi = np.linspace(-12, 12, 4001)
-    (x,), (y,) = half_square._contacts(np.array([place]))
-    roots = np.array([x, x, y, y]) - place
-    lost = np.polynomial.polynomial.polyfromroots(roots) / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4)
-    spoiled = half_square_minorant(np.array([place]))[:, 0] + 0.02 * lost
-    assert (POLYVAL(xi, spoiled) > excess_of(place, xi) + 1e-9).any()
-
-
-def test_blurred_slopes_are_means_over_normal_arguments():
-    shape = ClippedSlope(-0.5, 1.0, smoothing=0.8)
-    a, scale = np.array([-0.7, 0.1, 0.9, 2.0]), np.array([0.3, 0.1, 0.5, 1.0])
-    nodes, step = np.linspace(-9, 9, 20_001), 1e-5
-    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
-    slope, curvature = blurred_slope(shape, a, scale)
-    np.testing.assert_allclose(slope, weights @ shape.slope(a + scale * nodes[:, None]), atol=1e-6)
-    above, below = (blurred_slope(shape, a + move, scale)[0] for move in (step, -step))
-    np.testing.assert_allclose(curvature, (above - below) / (2 * step), atol=1e-6)
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    width=st.floats(1e-3, 1e3),
-    low=st.floats(-3, 0),
-    high=st.floats(0, 3),
-)
-def test_a_clipped_slopes_minorant_is_below_its_excess(seed, width, low, high):
-    rng = np.random.default_rng(seed)
-    shape = ClippedSlope(low, high, width)
-    a = np.concatenate([rng.standard_normal(20) * width * 3, [low * width, high * width]])
-    scale = width * 10.0 ** rng.uniform(-3, 2, len(a))
-    b = scale * np.linspace(-30, 30, 601)[:, None]
-    bound = minorant(shape, a, scale)
-    below = sum(c * b**k for k, c in enumerate(bound))
-    size = sum(np.abs(c * b**k) for k, c in enumerate(bound))
-    excess = shape.value(a + b) - shape.value(a) - shape.slope(a) * b
-    rounding = 1e-12 * (size + shape.value(a + b) + shape.value(a) + np.abs(b) * 3)
-    assert (below <= excess + rounding).all()
 
 
 SHAPES = [
