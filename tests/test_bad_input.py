@@ -18,7 +18,6 @@ from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_statio
 from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
 from rashomon_explorer.mechanisms.planner import pareto_table, plan, plan_options
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -198,7 +197,7 @@ def test_a_loss_is_computed_of_numbers_in_any_clothes():
 
 @crossed(
     {
-        "sampler": [ExactSampler(), HitAndRunSampler(), MalaSampler()],
+        "sampler": [ExactSampler(), HitAndRunSampler()],
         "beta, psi": [(1e-6, 0.1), (1e6, 0.1), (20.0, 0.0), (20.0, 100.0)],
     }
 )

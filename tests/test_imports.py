@@ -143,7 +143,7 @@ def test_a_circle_of_files_is_caught(closing):
         ("from ..problem import Problem", "rows", "rashomon_explorer.rows", ["problem"]),
         ("from .base import Loss", "problem", "rashomon_explorer.problem.losses", []),
         ("from rashomon_explorer.measures import ambiguity", "estimators", "", ["measures"]),
-        ("import_module('rashomon_explorer.papers.mala')", "mechanisms", "", ["papers"]),
+        ("import_module('rashomon_explorer.papers.constants')", "mechanisms", "", ["papers"]),
         ("entries = {'x': 'rashomon_explorer.sets.base:Set'}", "rows", "", ["sets"]),
     ],
 )

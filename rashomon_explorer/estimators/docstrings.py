@@ -20,8 +20,8 @@ mechanism : str, default="auto"
     (docs/planning.md). Mechanisms whose draws are expected to fail are excluded; if none is
     left, nothing is charged. ``"exact"``, ``"unthresholded"`` (exact draws at ψ = 0) and, for
     at most three parameters, ``"finite_grid"`` have the guarantee above.
-    ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the distribution
-    of ``"exact"``; both have no guarantee and are for the curator only.
+    ``"hit_and_run"`` is uniform on the Rashomon set, has no guarantee and is for the curator
+    only.
     ``"langevin"`` draws the time average of a noisy gradient chain, for δ > 0; its privacy
     cost covers the whole path. ``"langevin_average"`` is the same at ψ = 0.
     ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws

@@ -242,7 +242,7 @@ def enough_draws(
     Overlapping pairs would give a narrower interval, but they are dependent.
     Draws of the samplers ``"exact"``, ``"finite_grid"`` and an estimator's ``"langevin"`` are
     independent. So are those of them that lie inside the Rashomon set, in the order of drawing;
-    sorted draws are not. States of chains (``"hit_and_run"``, ``"mala"``) are dependent: their
+    sorted draws are not. States of chains (``"hit_and_run"``) are dependent: their
     interval is asymptotic, uses ArviZ's effective sample size, and is marked as such.
 
     Parameters

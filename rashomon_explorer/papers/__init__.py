@@ -7,15 +7,13 @@ from rashomon_explorer.mechanisms.finite_grid import FiniteGrid
 from rashomon_explorer.mechanisms.registry import register
 from rashomon_explorer.papers.last_states import LastIterate, LastSampledState
 from rashomon_explorer.papers.localisation import Iterated, IteratedBatches, Localised, Regularised
-from rashomon_explorer.papers.mala import Mala, MalaSampler
 from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.papers.private_erm import Boosted, SmoothSGD
 
-__all__ = ["Iterated", "MalaSampler", "MeteredLangevin", "Regularised"]
+__all__ = ["Iterated", "MeteredLangevin", "Regularised"]
 
 register(
     FiniteGrid(),
-    Mala(),
     LastIterate(),
     Regularised(),
     Localised(),

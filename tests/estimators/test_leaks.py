@@ -335,7 +335,7 @@ LEAKY = [
     (OneHotEncoder(categories=[["a"]]), "an undeclared level is revealed"),
     (OrdinalEncoder(categories=[["a"]]), "handle_unknown='use_encoded_value'"),
     (rx.RashomonClassifier(mechanism="hit_and_run"), "its sampler has no guarantee"),
-    (make_pipeline(rx.RashomonRegressor(mechanism="mala")), "its sampler has no guarantee"),
+    (make_pipeline(rx.RashomonRegressor(mechanism="hit_and_run")), "its sampler has no guarantee"),
     (FunctionTransformer(np.log, kw_args={"where": [True, False]}), "sees all rows at once"),
     (FunctionTransformer(np.frompyfunc(sorted, 1, 1)), "sees all rows at once"),
     (

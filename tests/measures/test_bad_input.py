@@ -77,7 +77,7 @@ LABELS_AND_SCORES = [
     (lambda: TABLE(baseline=[0.5]), r"baseline must hold scores of shape \(2,\)"),
     (lambda: m.enough_draws("ambiguity", [[0]] * 4), "ambiguity is an extreme over the set"),
     (lambda: m.enough_draws("beauty", [[0]] * 4), "measure must be one of"),
-    (lambda: m.enough_draws("disagreement", [[0]] * 4, mechanism="mala"), "are too few"),
+    (lambda: m.enough_draws("disagreement", [[0]] * 4, mechanism="hit_and_run"), "are too few"),
     (lambda: m.enough_draws("disagreement", [[0]] * 4, mechanism="any"), "dependence between"),
     (lambda: m.enough_draws("disagreement", [[0]] * 40, n_chains=5), "must be an even number"),
     (lambda: m.enough_draws("disagreement", [[0, 1]]), "at least two models .* got 1"),

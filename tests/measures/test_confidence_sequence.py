@@ -124,7 +124,9 @@ def test_chains_get_an_interval_as_wide_as_their_dependence():
     missed = too_sure = 0
     for seed in range(40):
         labels = chains(seed, 8, 300, stay=0.9)
-        found = enough_draws("disagreement", labels, mechanism="mala", n_chains=8, confidence=0.9)
+        found = enough_draws(
+            "disagreement", labels, mechanism="hit_and_run", n_chains=8, confidence=0.9
+        )
         missed += not found.low <= 0.5 <= found.high
         # The control: the same states, taken for independent draws.
         too_sure += abs(found.value - 0.5) > 1.645 * 0.5 / math.sqrt(len(labels) / 2)
@@ -137,7 +139,7 @@ def test_chains_say_how_little_they_know():
     found = enough_draws("disagreement", labels, mechanism="hit_and_run")
     assert found.effective is not None and found.effective < 0.5 * found.n_draws
     assert "asymptotic, for one look; effective size" in str(found)
-    wide = enough_draws("disagreement", labels, mechanism="mala", half_width=0.3)
+    wide = enough_draws("disagreement", labels, mechanism="hit_and_run", half_width=0.3)
     assert wide.enough and wide.stopped_at == wide.n_draws
     same = enough_draws("disagreement", np.zeros((320, 2)), mechanism="hit_and_run")
     assert (same.low, same.high, same.enough) == (0.0, 1.0, False)

@@ -78,7 +78,7 @@ def test_the_band_of_chance_holds_the_steps_narrows_and_shows_a_broken_guarantee
     ("mechanism", "words"),
     [
         ("finite_grid", "guaranteed for draws from the ball; these are exact on a grid in it"),
-        ("mala", "guaranteed for exact draws, not for mala"),
+        ("hit_and_run", "guaranteed for private draws; hit-and-run never leaves the set"),
         ("langevin", "not for langevin"),
     ],
 )

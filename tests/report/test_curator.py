@@ -61,7 +61,7 @@ def test_dependent_draws_get_no_interval(rows, tmp_path):
     exact = RashomonClassifier(psi=0.05, epsilon=400.0, n_draws=4, random_state=0).fit(X, y)
     words = words_of(read(report(exact.rashomon_set_, tmp_path / "a.html")))
     assert "interval of Clopper and Pearson" in words
-    chain = replace(exact.rashomon_set_, mechanism="mala")
+    chain = replace(exact.rashomon_set_, mechanism="hit_and_run")
     words = words_of(read(report(chain, tmp_path / "b.html")))
     assert "interval of Clopper" not in words and "without an interval" in words
 

@@ -120,7 +120,7 @@ def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(tmp_pat
     make().save(path)
     with pytest.raises(FileExistsError, match="overwrite=True"):
         make().save(path)
-    make(mechanism="mala").save(path, overwrite=True)
+    make(mechanism="hit_and_run").save(path, overwrite=True)
     before = path.read_bytes()
     with pytest.raises(TypeError, match="cannot be written to JSON"):
         make(classes=((0, 1), (1, 0))).save(path, overwrite=True)

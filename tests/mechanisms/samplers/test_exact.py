@@ -21,7 +21,6 @@ from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
-from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
@@ -37,7 +36,7 @@ from tests.mechanisms.samplers.laws import (
 EXPONENTIAL = "rashomon_explorer.mechanisms.exact"
 LENS = Intersection(envelope.Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))
 LINE = Intersection(envelope.Shifted(Ball(0.7), (0.2,)), Ball(0.8))  # from −0.8 to 0.5
-NARROW = SmoothedHingeLoss(0.3)  # chains seldom come to so steep an edge
+NARROW = SmoothedHingeLoss(0.3)
 NEVER = {"bowl_pays": lambda *_: False, "envelope_pays": lambda *_: False}
 
 
@@ -70,12 +69,7 @@ def on_a_grid(target):
     return exact(target, sampler=FiniteGridSampler(spacing=fine))
 
 
-def by_mala(target):
-    # Long strides: chains are compared with laws of independent draws.
-    return exact(target, sampler=MalaSampler(n_chains=250, thin=25))
-
-
-SAMPLERS = [exact, under_a_plane, under_a_bowl, on_a_grid, by_mala]
+SAMPLERS = [exact, under_a_plane, under_a_bowl, on_a_grid]
 LAWS = [
     (0.5, 0.0, "hard"),
     (60.0, 0.05, "smooth"),
@@ -107,13 +101,12 @@ PROBLEMS = {
 
 
 def laws_of(sampler, settings):
-    """No gradient at a kink; bowls are for several parameters; few proposals lie in a lens."""
+    """Bowls are for several parameters; few proposals lie in a lens."""
     if sampler is on_a_grid:
         return LAWS[:-1]  # the points of a grid show in the coldest
-    kinked = sampler is by_mala and settings.get("loss") in ("hinge", "absolute", NARROW)
     far = sampler in (under_a_plane, under_a_bowl) and "domain" in settings
     line = sampler is under_a_bowl and settings["p"] == 1
-    return [] if kinked or far or line else LAWS
+    return [] if far or line else LAWS
 
 
 def parity_cases():
@@ -165,11 +158,10 @@ def test_another_law_is_told_apart(sampler):
         assert agreement(draws, GibbsTarget(problem, *other)) < LEVEL
 
 
-@pytest.mark.parametrize("sampler", [exact, by_mala])
-def test_squared_loss_without_a_threshold_is_gaussian(sampler):
+def test_squared_loss_without_a_threshold_is_gaussian():
     problem = small_problem(3, "squared", radius=40.0, n=400)
     eigenvalues, vectors = np.linalg.eigh(problem.hessian(problem.minimum.theta))
-    draws = sampler(GibbsTarget(problem, beta=300.0, psi=0.0))
+    draws = exact(GibbsTarget(problem, beta=300.0, psi=0.0))
     white = (draws - problem.minimum.theta) @ vectors * np.sqrt(eigenvalues * 300.0)
     for column in white.T:
         assert kstest(column, "norm").pvalue > LEVEL

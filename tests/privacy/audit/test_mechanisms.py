@@ -79,7 +79,7 @@ def unaudited(registry):
 
 def test_every_sampler_that_claims_a_guarantee_is_audited():
     assert unaudited(MECHANISMS) == set(), "put a case into CASES, or claim nothing"
-    silent = {"hit_and_run", "mala"}
+    silent = {"hit_and_run"}
     assert named_samplers() - silent - EXACT == set(CASES), "every sampler needs a case in CASES"
 
 
@@ -88,9 +88,8 @@ def test_a_new_sampler_without_an_audit_is_noticed():
     assert unaudited({**MECHANISMS, "new": MECHANISMS["exact"]}) == {"new"}
 
 
-@pytest.mark.parametrize("name", ["hit_and_run", "mala"])
-def test_references_for_the_curator_claim_nothing(name):
-    claim = MECHANISMS[name].plan(request_of(n=10, p=1, psi=0.05)).guarantee
+def test_a_reference_for_the_curator_claims_nothing():
+    claim = MECHANISMS["hit_and_run"].plan(request_of(n=10, p=1, psi=0.05)).guarantee
     assert not claim.holds
     assert claim.epsilon(0.5) == np.inf
 
