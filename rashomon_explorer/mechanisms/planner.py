@@ -264,7 +264,10 @@ def pareto_table(
             request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, count)
             request.check()
             plans += [outcome for outcome in compare(request) if isinstance(outcome, Plan)]
-    objectives = [_objectives(planned) for planned in plans]
+    objectives = [
+        (-planned.epsilon, planned.n_draws, planned.hit_rate_bound, _is_uniform(planned))
+        for planned in plans
+    ]
     front = [not any(_dominates(other, mine) for other in objectives) for mine in objectives]
     rows = [_row(planned) for planned in plans]
     return DataFrame([{**row, "front": first} for row, first in zip(rows, front, strict=True)])
@@ -290,12 +293,6 @@ def _row(planned: Plan) -> dict[str, object]:
 
 def _is_uniform(planned: Plan) -> bool:
     return bool(MECHANISMS[planned.mechanism].traits.uniform_on)
-
-
-def _objectives(planned: Plan) -> tuple[float, ...]:
-    """Properties of a plan; larger is better."""
-    uniform = _is_uniform(planned)
-    return (-planned.epsilon, planned.n_draws, planned.hit_rate_bound, uniform)
 
 
 def _dominates(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:

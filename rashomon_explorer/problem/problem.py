@@ -170,11 +170,6 @@ class Problem(ReprMixin):
         """Objective, gradient and, of chunked rows, Hessian at one model (p,), in one pass."""
         return self._objective.evaluate(theta)
 
-    def curvature_bound(self) -> FloatArray | None:
-        """Matrix (p, p) that dominates every Hessian; None for a loss with kinks (curator)."""
-        bound = self._objective.loss.curvature_bound()
-        return None if bound is None else bound + self.ridge * np.eye(self.p)
-
     def evaluator(self) -> MinimisedObjective:
         """Objective for models of the domain; the result for one does not depend on the others."""
         reach = self.domain.reach(self.row_bound)

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -134,10 +133,10 @@ def feasibility_suggestions(planned: Plan) -> str:
         ("columns", [one for one in columns if one.p < law.p]),
         ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
     ]
-    answers = [
-        (name, _mildest_that_answers(laws, eta)) for name, laws in progress(tried, "simulating")
-    ]
-    suggestions = [_changed(name, one) for name, one in answers if one is not None]
+    suggestions = []
+    for name, laws in progress(tried, "simulating"):  # each from a mild change to a strong one
+        if laws and _answers(laws[-1], eta):
+            suggestions.append(_changed(name, next(law for law in laws if _answers(law, eta))))
     if not suggestions:
         return "On simulated rows no single change of radius, columns or psi makes draws succeed."
     listed = " or ".join(
@@ -151,13 +150,6 @@ def _changed(name: str, law: Request) -> str:
     if name == "columns":
         return f"{law.p // law.loss_function.outputs - 1} columns"
     return f"{name} = {getattr(law, name):g}"
-
-
-def _mildest_that_answers(laws: Sequence[Request], eta: float) -> Request | None:
-    """First law, from mild to strong, with successful draws; None if the strongest fails."""
-    if not laws or not _answers(laws[-1], eta):
-        return None
-    return next(law for law in laws if _answers(law, eta))
 
 
 def _answers(law: Request, eta: float) -> bool:

@@ -36,9 +36,6 @@ class EmpiricalLoss(Protocol):
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
 
-    def curvature_bound(self) -> FloatArray | None:
-        """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
-
     def within(self, reach: float) -> "EmpiricalLoss":
         """Return the same loss for scores up to ``reach``."""
 
@@ -194,7 +191,3 @@ class TableRows:
             part = self.rows[start : start + _HESSIAN_ROWS]
             total += (part * every[start : start + _HESSIAN_ROWS, None]).T @ part
         return total
-
-    def gram(self) -> FloatArray:
-        """Sum of z_i·z_iᵀ (p, p), in float64."""
-        return np.asarray(self.rows.T @ self.rows, dtype=np.float64)

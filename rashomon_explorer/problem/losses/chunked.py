@@ -71,11 +71,6 @@ class ChunkedRisk:
         value, gradient, hessian = self.mean(partial(_second_order, theta))
         return value[0], gradient[:, 0], hessian
 
-    def curvature_bound(self) -> FloatArray | None:
-        if self.one_row_risk.curvature_bound() is None:
-            return None
-        return np.asarray(self.mean(methodcaller("curvature_bound"))[0])
-
     def within(self, reach: float) -> "ChunkedRisk":
         return replace(self, for_chunk=self.for_chunk.then("within", reach))
 

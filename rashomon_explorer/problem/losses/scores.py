@@ -88,12 +88,6 @@ class ScoreRisk:
             lambda models, part: self.function.curvature(self._scores(models, part)), theta
         )
 
-    def curvature_bound(self) -> FloatArray | None:
-        """Largest f'' times the Gram matrix (p, p), above every Hessian; None with kinks."""
-        if not np.isfinite(self.function.bend):
-            return None
-        return self.table.gram() / (self.n / self.function.bend)
-
     def within(self, reach: float) -> Self:
         return replace(self, function=self.function.within(reach))
 

@@ -139,11 +139,6 @@ class SoftmaxRisk:
             ]
         )
 
-    def curvature_bound(self) -> FloatArray:
-        """Gram matrix/2 per class (p, p): diag π − ππᵀ is at most ½, or ¼ for two classes."""
-        gram = self.table.gram() / ((4 if self.classes == 1 else 2) * self.n)
-        return np.asarray(np.kron(np.eye(self.classes), gram), dtype=np.float64)
-
     def within(self, reach: float) -> "SoftmaxRisk":
         """Return the loss itself: its rounding does not depend on ``reach``."""
         return self

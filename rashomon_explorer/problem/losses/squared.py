@@ -77,10 +77,6 @@ class SquaredRisk:
         """Hessian (p, p): the Gram matrix, for every ``theta``."""
         return self.gram
 
-    def curvature_bound(self) -> FloatArray:
-        """Return the Gram matrix, which equals every Hessian."""
-        return self.gram
-
     def within(self, reach: float) -> "SquaredRisk":
         """Return the loss itself."""
         return self

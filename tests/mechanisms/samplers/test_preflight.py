@@ -40,7 +40,7 @@ def foretold(monkeypatch, **changed):
 
 
 def test_small_problems_are_likely_and_hopeless_ones_are_not():
-    for loss, p in product(("logistic", "squared"), (2, 11)):
+    for loss, p in (("logistic", 11), ("squared", 2)):
         assert preflight(_plan(10_000, p, loss=loss)).likely
     found = preflight(_plan(100_000, 151, radius=8.0))
     assert not found.likely and "exact draws failed" in found.in_words
