@@ -60,7 +60,9 @@ def slow_as_laws(slow, names=MECHANISMS):
     return [pytest.param(name, marks=[pytest.mark.law][: name in slow]) for name in names]
 
 
-@pytest.mark.parametrize("name", slow_as_laws({*SLOW, "last_sampled_state"}))
+@pytest.mark.parametrize(
+    "name", slow_as_laws({*SLOW, "last_sampled_state", "boosted", "iterated_batches"})
+)
 def test_a_mechanism_passes_the_public_check(name):
     check_mechanism(MECHANISMS[name], **NEEDED.get(name, {}))
 
