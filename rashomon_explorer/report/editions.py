@@ -230,7 +230,7 @@ def curator_report(
         Sensitive attribute; a Series also gives its name. For chunked rows, a column name.
     problem : Problem, optional
         Problem of the draws, from :func:`rashomon_explorer.measures.declared_problem`. Adds exact
-        ranges, model class reliance and certificates.
+        ranges and model class reliance.
     ledger : Ledger or path-like, optional
         Ledger whose charges are listed.
     schema : TableSchema, optional
@@ -314,7 +314,7 @@ def release_report(
         Results of :func:`rashomon_explorer.release.release`.
     constants : Constants, optional
         Public constants of the problem, from ``constants(n, d)`` of an estimator, for the
-        certificates; linear models only.
+        bounds on new rows; linear models only.
     domain : Domain, optional
         Set of models to which the constants apply.
     ledger : Ledger or path-like, optional

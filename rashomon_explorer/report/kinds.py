@@ -32,12 +32,6 @@ class ModelKind:
     caveats: Mapping[str, str] = {}
     """Caveats for such models; each replaces the common caveat of the same name."""
 
-    no_certificates = ""
-    """Why such draws have no certificates; empty if they have."""
-
-    no_candidates = ""
-    """Why such draws have no alternative mechanisms; empty if they have."""
-
     arithmetic = "Proved for real numbers."
     """Note on rounding in the guarantee."""
 
@@ -206,11 +200,6 @@ class Trees(ModelKind):
             "class; otherwise the class would depend on the rows."
         ),
     }
-    no_certificates = (
-        "draws of trees have one certificate, the bounded range of a draw; the guarantee above "
-        "follows from it"
-    )
-    no_candidates = "trees are enumerated and drawn exactly: there is no alternative mechanism"
     arithmetic = (
         "Weights of trees are integers, and the privacy cost includes their rounding. "
         "docs/floating-point.md lists what timing leaves unprotected."
@@ -258,8 +247,11 @@ class PlannedTrees(Trees):
         if request.leaf_penalty:
             loss += f" + {number(request.leaf_penalty)} a leaf"
         law = number(planned.law_psi)
+        limits = f"at most {request.most_leaves} leaves, {request.n_labels} labels"
+        if request.max_depth is not None:
+            limits += f", {plural(request.max_depth, 'question')} deep"
         facts: Rows = [
-            ("Trees that could be drawn", _size(planned), _class(planned)),
+            ("Trees that could be drawn", _size(planned), f"{limits}; reads no row"),
             ("Loss", loss, f"{planned.n:,} rows"),
             ("Threshold ψ", number(planned.psi), "public"),
             ("Threshold of the law s", law, "public; trees below it are equally likely"),
@@ -330,12 +322,6 @@ def _size(planned: Plan) -> str:
         return f"e^{planned.request.log_size:.2f}"
     size = planned_class(planned).size
     return f"{size:,}" if size < _LONG else f"{float(size):.4g}"
-
-
-def _class(planned: Plan) -> str:
-    request = planned.request
-    deep = "" if request.max_depth is None else f", {plural(request.max_depth, 'question')} deep"
-    return f"at most {request.most_leaves} leaves{deep}, {request.n_labels} labels; reads no row"
 
 
 def model_kind(models: Any) -> ModelKind:

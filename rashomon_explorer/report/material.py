@@ -46,7 +46,7 @@ class PublicMaterial:
     schema: TableSchema | None = None  # public; it states target, classes, bounds and units
     # declared, public range of each feature in its own units, or its declaration in words
     bounds: Bounds = field(default_factory=dict)
-    constants: Constants | None = None  # public constants of the problem, for the certificates
+    constants: Constants | None = None  # public constants, for bounds on new rows
     domain: Domain | None = None  # the set of models to which the constants apply
     ledger: Ledger | None = None  # whose charges are listed
 

@@ -5,11 +5,7 @@ from typing import Any
 from rashomon_explorer.report.sections import document, models, people, privacy, summary
 from rashomon_explorer.report.sections.document import Section
 
-_PLAN = (
-    Section("plan", "The plan in words", "public", privacy.plan_section),
-    Section("certificates", "Certificates", "public", privacy.certificates_section),
-    Section("ways", "Alternative mechanisms", "public", privacy.alternatives_section),
-)
+_PLAN = Section("plan", "The plan in words", "public", privacy.plan_section)
 _CAVEATS = Section("caveats", "Caveats", "public", document.caveats)
 
 
@@ -24,7 +20,7 @@ CURATOR: tuple[Section, ...] = (
     Section("data", "The data", "curator", models.data_curator),
     Section("set", "The set", "curator", models.the_set_curator),
     Section("privacy", "Budget and guarantee", "internal", privacy.privacy_curator),
-    *_PLAN,
+    _PLAN,
     Section("multiplicity", "How much the models differ", "curator", people.multiplicity_curator),
     _models("Ranges of coefficients", models.coefficients_curator, "curator", trees=False),
     _models("The trees", models.trees_section, "curator", trees=True),
@@ -44,7 +40,7 @@ RELEASE: tuple[Section, ...] = (
     Section("data", "Public facts about the data", "public", models.data_release),
     Section("set", "The set", "public", models.the_set_release),
     Section("privacy", "Budget and guarantee", "public", privacy.privacy_release),
-    *_PLAN,
+    _PLAN,
     _models("The released models", models.coefficients_release, "release", trees=False),
     _models("The released models", models.trees_section, "release", trees=True),
     Section("aggregates", "Released aggregates", "release", privacy.aggregates_release),

@@ -6,22 +6,13 @@ from typing import Any
 import pandas as pd
 
 from rashomon_explorer._utils.formatting import epsilon_text, rounded_up
-from rashomon_explorer.mechanisms.certificates.base import Certificate
-from rashomon_explorer.mechanisms.certificates.catalogue import (
-    gibbs_certificates,
-    path_certificates,
-)
 from rashomon_explorer.mechanisms.planner import explain
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots.budget import charges_table, plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
-from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import number, sentence
 from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates, ReleasedThreshold
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import model_kind
@@ -125,80 +116,6 @@ def plan_section(material: Any) -> list[Block]:
     return [*blocks, *model_kind(material.models).guarantees(material, material.models)]
 
 
-def certificates_section(material: Any) -> list[Block]:
-    """List every certificate of these draws: its bound, or why it does not apply."""
-    planned = _planned(material)
-    if planned.of_trees:
-        raise Skip(model_kind(material.models).no_certificates)
-    if material.constants is None or material.domain is None:
-        raise Skip(
-            "the public constants were not given: problem= for the curator, constants= and "
-            "domain= for a release"
-        )
-    if planned.centre_excess is not None:
-        raise Skip("certificates apply to draws on the whole ball, not on an ellipsoid")
-    if math.isfinite(getattr(planned.details, "slope_bound", math.inf)) and planned.steps:
-        raise Skip("the constants are those of the loss, and these chains use clipped gradients")
-    along_path = planned.certificate == "path"
-    traits = mechanism_traits(planned.mechanism)
-    if not along_path and not (traits.planned_law or traits.uniform_on):
-        name = planned.mechanism.replace("_", " ")
-        raise Skip(f"certificates apply to exact draws, and these draws use {name}")
-    mechanism = getattr(material.models, "mechanism", "") if isinstance(material, Curator) else ""
-    if mechanism and not mechanism_traits(mechanism).planned_law and not along_path:
-        raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
-    certificates = _found(planned, material.constants, material.domain)
-    costs = [certificate.epsilon(planned.delta) for certificate in certificates]
-    frame = pd.DataFrame(
-        {
-            "ε": [rounded_up(e) if math.isfinite(e) else "–" for e in costs],
-            "says": [certificate.title for certificate in certificates],
-            "why it applies, or not": [certificate.why for certificate in certificates],
-            "source": [certificate.source for certificate in certificates],
-        },
-        index=pd.Index([certificate.name for certificate in certificates], name="certificate"),
-    )
-    note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
-    what = "noisy paths" if along_path else "exact draws"
-    return [Table(frame, f"Certificates of {what} at these settings, the best first", note)]
-
-
-def alternatives_section(material: Any) -> list[Block]:
-    planned = _planned(material)
-    if planned.of_trees:
-        raise Skip(model_kind(material.models).no_candidates)
-    frame = options_table(planned)
-    if frame.empty:
-        raise Skip("the plan does not record its loss, ball and row norm")
-    note = (
-        f"Each for {planned.n_draws:,} draws at ε = {rounded_up(planned.epsilon)} and δ = "
-        f"{planned.delta:g}, from public numbers. Only the draws of this plan were made."
-    )
-    return [Table(frame, "Candidate mechanisms for this budget, the best first", note)]
-
-
-def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certificate, ...]:
-    law: dict[str, Any] = {
-        "psi": planned.law_threshold,
-        "beta": planned.beta,
-        "delta": planned.delta,
-    }
-    if planned.certificate != "path":
-        return gibbs_certificates(constants, domain, n_draws=planned.n_draws, **law)
-    every = path_certificates(
-        constants,
-        domain,
-        step_size=planned.details.step_size,
-        n_steps=planned.details.n_steps,
-        threshold=planned.details.threshold(planned),
-        n_chains=planned.n_draws,
-        **law,
-    )
-    # A draw averages all states, and the steps grow: only the guarantee of the whole path covers
-    # both.
-    return tuple(certificate for certificate in every if certificate.name == "path")
-
-
 def _planned(material: Any) -> Plan:
     planned = getattr(material.models, "plan", None)
     if not isinstance(planned, Plan) or math.isnan(planned.beta):
@@ -208,10 +125,6 @@ def _planned(material: Any) -> Plan:
     return planned
 
 
-_ONE = (
-    "The guarantee above applies to these draws and names its theorem. The other certificates "
-    "bound the same settings and cost nothing in addition."
-)
 _NOT_THESE = (
     "This plan is for exact, private draws. The models of this report have no privacy guarantee, "
     "at any ε."
