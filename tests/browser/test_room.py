@@ -141,6 +141,27 @@ def test_the_schema_shows_ten_columns_as_text_that_becomes_a_field(page):
     assert labels[0].startswith("Predicted column") and labels[1].startswith("Sensitive columns")
 
 
+def test_a_legend_makes_room_for_marks_that_come_after_the_figure(page):
+    _resize(page, LAPTOP)
+    page.go("people")
+    page.wait(lambda: _ask(page, _COLLISIONS) == [], "the first figure")
+    page.run(_DISPLAY_OF_MARKS, "none")
+    page.wait(lambda: not _ask(page, _ROOM_BELOW_LEGEND), "a legend at the edge")
+    page.run(_DISPLAY_OF_MARKS, "")
+    page.wait(lambda: _ask(page, _ROOM_BELOW_LEGEND), "room for the marks")
+    assert _ask(page, _COLLISIONS) == []
+
+
+_DISPLAY_OF_MARKS = """((display) => {
+  for (const n of document.querySelectorAll('.rx-kinds')) n.style.display = display;
+})(arguments[0])"""
+
+_ROOM_BELOW_LEGEND = f"""{_SEEN}
+const area = [...app.querySelectorAll('.rx-plot-area[data-figure=people_ranges]')].find(shown);
+const legend = area.querySelector('.legend').getBoundingClientRect();
+return area.getBoundingClientRect().bottom - legend.bottom > 20;"""
+
+
 @pytest.mark.parametrize(
     ("size", "column"), [(LAPTOP, 0), (LAPTOP, COLUMN), (DESKTOP, 0), (PHONE, 0)]
 )

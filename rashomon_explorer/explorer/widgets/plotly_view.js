@@ -179,12 +179,22 @@ function render({ model, el }) {
     return layout;
   }
 
+  // Whether marks stand below the legend. They may come after the figure, which is then drawn again.
+  let marks = null, marked = false;
+  function showsMarks() {
+    if (!marks?.isConnected) {
+      marks = el.closest(".rx-figure")?.querySelector(":scope > .rx-bar > .rx-kinds");
+      if (marks) resized.observe(marks);
+    }
+    return Boolean(marks?.offsetHeight);
+  }
+
   // Corrections that need the margins as drawn: a legend clear of the axis title, and on a narrow
   // page a band that holds its words.
   function settled() {
+    marked = showsMarks();
     const { legend, shapes, yaxis, _size: { l, r, w, h } } = gd._fullLayout;
     const changes = {};
-    const marked = el.closest(".rx-figure")?.querySelector(":scope > .rx-bar > .rx-kinds")?.offsetHeight;
     const below = marked ? MARKS : 4;
     if (legend?.orientation === "h" && legend.y < 0)
       Object.assign(changes, {
@@ -247,7 +257,7 @@ function render({ model, el }) {
     look();
     const drawn = gd._fullLayout;
     if (!gd.offsetWidth) return;
-    if (stale || gd.offsetWidth !== drawn?.width || (drawn && drawn.height !== tall())) draw();
+    if (stale || gd.offsetWidth !== drawn?.width || drawn.height !== tall() || showsMarks() !== marked) draw();
   });
   const themed = new MutationObserver(draw);
 
