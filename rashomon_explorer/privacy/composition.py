@@ -93,7 +93,6 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
     )
 
 
-@lru_cache(maxsize=256, typed=True)  # the same value is needed for every radius
 def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     """Largest η of each of k independent draws whose total privacy cost is at most (ε, δ).
 
@@ -120,6 +119,11 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     check_positive(epsilon=epsilon)
     check_delta(delta)
     check_count(k=k)
+    return _affordable(float(epsilon), float(delta), int(k))
+
+
+@lru_cache(maxsize=256)  # the same value is needed for every radius
+def _affordable(epsilon: float, delta: float, k: int) -> float:
     eta = epsilon / k
     if delta > 0:
         eta = max(eta, _largest_eta(epsilon, delta, k))

@@ -36,6 +36,7 @@ from rashomon_explorer.release.catalogue import QUERIES, REFUSED
 from rashomon_explorer.release.multiplicity import MultiplicityQuery
 from rashomon_explorer.release.plan import QueryCost
 from rashomon_explorer.release.query import PublicShape
+from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.release.run import _answer
 from rashomon_explorer.release.statistic import (
     GAUSSIAN,
@@ -423,6 +424,15 @@ def test_a_plan_takes_an_unfitted_estimator_with_a_table_or_a_schema():
     assert plan_release(bare, table, **settings).public.columns == ("a", "b")
     with pytest.raises(ValueError, match="pass the table in place of n_rows"):
         plan_release(bare, N, **settings)
+
+
+@pytest.mark.parametrize(("name", "delta"), [("GaussianNoise", 1e-6), ("LaplaceNoise", 0.0)])
+def test_files_of_earlier_versions_name_noise_by_its_law(name, delta):
+    released = _released(["ambiguity", "losses"], delta=delta, random_state=0)
+    text = json.dumps(released_values(released))
+    earlier = text.replace('"kind": "Noise"', f'"kind": "{name}"')
+    assert earlier != text
+    assert from_released_values(json.loads(earlier)).table().equals(released.table())
 
 
 def test_released_values_are_on_the_public_grid_of_their_noise():
