@@ -97,7 +97,11 @@ _CONFIDENCE = 0.95
 
 def the_set_curator(material: Curator) -> list[Block]:
     models = material.models
-    facts: Rows = [("Models", f"{models.n_draws:,}", _origin(models))]
+    origin = f"drawn by the sampler “{models.mechanism}”"
+    if not isinstance(models, RashomonSet):
+        imported = f"imported: {models.mechanism}"
+        origin = f"independent draws: {models.models.kind}" if models.independent else imported
+    facts: Rows = [("Models", f"{models.n_draws:,}", origin)]
     facts += _losses(models)
     facts += model_kind(models).settings(material, models)
     facts += [(f"Choice {number + 1}", step, "") for number, step in enumerate(models.steps)]
@@ -142,14 +146,6 @@ def _interval(models: AnySet) -> str:
     low, high = binomial_interval(hits, models.n_draws, _CONFIDENCE)
     ends = f"{100 * low:.1f} % to {100 * high:.1f} %"
     return f"{hits} of {models.n_draws}; 95 % interval of Clopper and Pearson: {ends}"
-
-
-def _origin(models: AnySet) -> str:
-    if isinstance(models, RashomonSet):
-        return f"drawn by the sampler “{models.mechanism}”"
-    if models.independent:
-        return f"independent draws: {models.models.kind}"
-    return f"imported: {models.mechanism}"
 
 
 def _planned(models: Any) -> str:
