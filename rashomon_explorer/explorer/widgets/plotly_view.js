@@ -179,14 +179,15 @@ function render({ model, el }) {
     return layout;
   }
 
-  // Whether marks stand below the legend. They may come after the figure, which is then drawn again.
+  // Whether marks stand below the legend. They may come after the figure, which is then drawn again;
+  // words that stand in their place for a moment change nothing.
   let marks = null, marked = false;
   function showsMarks() {
     if (!marks?.isConnected) {
       marks = el.closest(".rx-figure")?.querySelector(":scope > .rx-bar > .rx-kinds");
       if (marks) resized.observe(marks);
     }
-    return Boolean(marks?.offsetHeight);
+    return Boolean(marks?.offsetHeight && (marked || marks.querySelector("abbr")));
   }
 
   // Corrections that need the margins as drawn: a legend clear of the axis title, and on a narrow
