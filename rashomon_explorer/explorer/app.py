@@ -30,11 +30,11 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
+from rashomon_explorer.explorer.paid import SingleModel
 from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
 from rashomon_explorer.explorer.panels.data import DataPanel
-from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel, OneModelPanel, TuningPanel
+from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel, OneModelPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.people import PeopleHeadline, PeopleTable
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
@@ -242,7 +242,6 @@ class Explorer(SessionView):
         self.drawing = SetDraw(self.session)
         self.aggregates = AggregateRelease(self.session)
         self.single = SingleModel(self.session)
-        self.tuner = PenaltyTuning(self.session)
         self._make_panels()
         # Only a fitted model needs the figure "exact": it has exact ranges but no draws.
         is_external = is_external_model(first)
@@ -303,8 +302,6 @@ class Explorer(SessionView):
         self.goal_panel = GoalPanel(self.single, self.draw_panel)
         self.single.shown = partial(self.show, "one model panel")
         self.one_model_panel = OneModelPanel(self.state)
-        self.tuning_panel = TuningPanel(self.tuner)
-        self.tuner.shown = partial(self.show, "penalties")
         self.bar = TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 import numpy as np
 
 from rashomon_explorer._utils.progress import watch_chains
-from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
+from rashomon_explorer.estimators import DPClassifier, DPRegressor
 from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
 from rashomon_explorer.explorer import messages
@@ -24,9 +24,8 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
 from rashomon_explorer.explorer.table_rows import table_rows
-from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.plans import Plan, Rejected
-from rashomon_explorer.plots.text import at_most, cost_text, number, plural
+from rashomon_explorer.plots.text import at_most, cost_text, number
 from rashomon_explorer.privacy import Guarantee
 
 T = TypeVar("T")  # result of a paid action; `adds` is what the ledger was charged for it
@@ -183,124 +182,16 @@ class PaidAction(ABC, Generic[T]):
             messages.error_boundary(self.state, messages.LEDGER_READ, refresh)()
 
 
+_FILE_KEYS = {"mechanism": "method"}  # keys in files that differ from the names of the fields
+
+
 @dataclass(frozen=True, kw_only=True)
-class PaidResult:
-    """Private result that may be published, with its guarantee and what it added to the ledger."""
+class PaidModel:
+    """Private model that may be published, with its guarantee and what it added to the ledger."""
 
     guarantee: Guarantee
     delta: float
     adds: float
-
-    keys: ClassVar[Mapping[str, str]] = {}  # keys in files that differ from the names of the fields
-
-    @property
-    def spent(self) -> str:
-        return cost_text(self.adds)
-
-    def to_text(self) -> str:
-        values = {**vars(self), "guarantee": self.guarantee.to_dict()}
-        written = {self.keys.get(name, name): value for name, value in values.items()}
-        return json.dumps(written, ensure_ascii=False, indent=1)
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        names = {key: name for name, key in cls.keys.items()}
-        values = {names.get(key, key): value for key, value in json.loads(text).items()}
-        guarantee = Guarantee.from_dict(values.pop("guarantee"))
-        return cls(**{k: _as_tuples(value) for k, value in values.items()}, guarantee=guarantee)
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
-
-
-R = TypeVar("R", bound=PaidResult)
-
-
-class SavedAction(PaidAction[R]):
-    """Action whose results are saved in numbered files beside the sets; the last one is shown."""
-
-    kind: ClassVar[type[PaidResult]]
-    trait: ClassVar[str]  # trait of the state that holds the last result
-    ending: ClassVar[str]  # suffix of the files
-    plan_trait: ClassVar[str]  # trait of the state that holds the plan, or why there is none
-
-    def __init__(self, session: Session) -> None:
-        session.state.observe(lambda _: self.replan(), [*self.follows])
-        super().__init__(session)
-        self.state.observe(lambda _: self._show_last(), "data")
-
-    @abstractmethod
-    def plan(self) -> Any:
-        """Plan of the current settings, why there is none, or None; reads no row."""
-
-    @abstractmethod
-    def plan_quote(self, plan: Any) -> Quote:
-        """Quote of a plan."""
-
-    @abstractmethod
-    def result(self, ledger: Path | None, adds: float) -> Callable[[], R]:
-        """Return a function that charges the ledger and computes the result."""
-
-    @abstractmethod
-    def describe(self, result: R) -> str:
-        """Describe a result for the receipt."""
-
-    def replan(self) -> None:
-        """Store the plan of the current settings, or why there is none."""
-        try:
-            plan = self.plan()
-        except (SamplerError, ValueError) as error:
-            plan = str(error)
-        setattr(self.state, self.plan_trait, plan)
-
-    def planned(self) -> Quote:
-        plan = getattr(self.state, self.plan_trait)
-        if plan is None or isinstance(plan, str):
-            return Quote(unavailable=plan or "")
-        return self.plan_quote(plan)
-
-    def work(self, ledger: Path | None, adds: float) -> Callable[[], R]:
-        compute = self.result(ledger, adds)
-        files = None if ledger is None else self._files(ledger)
-
-        def pay() -> R:
-            result = compute()
-            try:
-                if files is not None:
-                    files.add(result.to_text())
-            except Exception as error:  # the cost is spent: keep and report the result
-                self.saving_error = error
-            return result
-
-        return pay
-
-    def show(self, result: R) -> str:
-        setattr(self.state, self.trait, result)
-        return self.describe(result)
-
-    def _files(self, ledger: Path) -> NumberedFiles:
-        return NumberedFiles(ledger.with_suffix(".sets"), "", self.ending)
-
-    def _show_last(self) -> None:
-        account, result, errors = self.state.account, None, list[OSError]()
-        if self.state.data is not None and account is not None:
-            try:
-                paths = self._files(account.path).paths()
-            except OSError as error:
-                paths = []
-                errors.append(error)
-            while paths and result is None and not errors:
-                result = read_file(paths.pop(), self.kind.from_text, errors.append)
-        setattr(self.state, self.trait, result)
-        if errors:
-            messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaidModel(PaidResult):
-    """Private model and its guarantee."""
-
     model: dict[str, Any]
     mechanism: str
     why: str
@@ -308,28 +199,37 @@ class PaidModel(PaidResult):
     excess: str
     unseen: str
 
-    keys: ClassVar[Mapping[str, str]] = {"mechanism": "method"}
+    @property
+    def spent(self) -> str:
+        return cost_text(self.adds)
+
+    def to_text(self) -> str:
+        values = {**vars(self), "guarantee": self.guarantee.to_dict()}
+        written = {_FILE_KEYS.get(name, name): value for name, value in values.items()}
+        return json.dumps(written, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        names = {key: name for name, key in _FILE_KEYS.items()}
+        values = {names.get(key, key): value for key, value in json.loads(text).items()}
+        values["guarantee"] = Guarantee.from_dict(values["guarantee"])
+        values["others"] = tuple(tuple(candidate) for candidate in values["others"])
+        return cls(**values)
 
 
 _ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPRegressor}
 
 
-class SingleModel(SavedAction[PaidModel]):
-    """One private model of the table on screen."""
+class SingleModel(PaidAction[PaidModel]):
+    """One private model of the table on screen, saved beside the sets; the last one is shown."""
 
     name, verb, doing = "one model", "Make one model", "Making one model"
-    kind, trait, ending, plan_trait = PaidModel, "one_model", ".model", "one_plan"
     follows = ("goal", "data", "view", *SETTINGS, *BUDGET)
 
-    def plan_quote(self, plan: Plan) -> Quote:
-        excess, mechanism = escape(excess_text(plan)), escape(plan.mechanism.replace("_", " "))
-        gain = f" To be expected: {plan.expected}." if plan.expected is not None else ""
-        return Quote(
-            plan,
-            weakness=plan.weakness,
-            promise=f"One model by {mechanism}: expected excess loss <b>{excess}</b>.{gain}",
-            brief=f"excess {excess}",
-        )
+    def __init__(self, session: Session) -> None:
+        session.state.observe(lambda _: self.replan(), [*self.follows])
+        super().__init__(session)
+        self.state.observe(lambda _: self._show_last(), "data")
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
         state, data = self.state, self.session.data_or_error()
@@ -343,7 +243,14 @@ class SingleModel(SavedAction[PaidModel]):
             _ESTIMATORS[data.task](**named, ledger=to_charge(ledger, state.planned_budget))
         )
 
-    def plan(self) -> Plan | str | None:
+    def replan(self) -> None:
+        """Store the plan of the current settings, or why there is none; reads no row."""
+        try:
+            self.state.one_plan = self._plan()
+        except (SamplerError, ValueError) as error:
+            self.state.one_plan = str(error)
+
+    def _plan(self) -> Plan | str | None:
         state = self.state
         if state.goal != "one" or state.data is None:
             return None
@@ -352,22 +259,61 @@ class SingleModel(SavedAction[PaidModel]):
         path = None if state.account is None else state.account.path
         return cast(Plan, self.make_estimator(ledger=path).plan(*self.session.shape))
 
-    def result(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
+    def planned(self) -> Quote:
+        plan = self.state.one_plan
+        if plan is None or isinstance(plan, str):
+            return Quote(unavailable=plan or "")
+        excess, mechanism = escape(excess_text(plan)), escape(plan.mechanism.replace("_", " "))
+        gain = f" To be expected: {plan.expected}." if plan.expected is not None else ""
+        return Quote(
+            plan,
+            weakness=plan.weakness,
+            promise=f"One model by {mechanism}: expected excess loss <b>{excess}</b>.{gain}",
+            brief=f"excess {excess}",
+        )
+
+    def work(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
         rows, table = self.session.rows, table_rows(data)
         columns = list(map(str, rows.columns))
         observer = chain_observer(self.state)
+        files = None if ledger is None else _model_files(ledger)
 
         def make() -> PaidModel:
             inputs = table.fit_inputs(rows)
             with watch_chains(observer):
                 fitted = estimator.fit(*inputs)
-            return paid_model(fitted, data, columns, adds)
+            result = paid_model(fitted, data, columns, adds)
+            try:
+                if files is not None:
+                    files.add(result.to_text())
+            except Exception as error:  # the cost is spent: keep and report the result
+                self.saving_error = error
+            return result
 
         return make
 
-    def describe(self, result: PaidModel) -> str:
+    def show(self, result: PaidModel) -> str:
+        self.state.one_model = result
         return f"Made one model by {result.mechanism}"
+
+    def _show_last(self) -> None:
+        account, result, errors = self.state.account, None, list[OSError]()
+        if self.state.data is not None and account is not None:
+            try:
+                paths = _model_files(account.path).paths()
+            except OSError as error:
+                paths = []
+                errors.append(error)
+            while paths and result is None and not errors:
+                result = read_file(paths.pop(), PaidModel.from_text, errors.append)
+        self.state.one_model = result
+        if errors:
+            messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)
+
+
+def _model_files(ledger: Path) -> NumberedFiles:
+    return NumberedFiles(ledger.with_suffix(".sets"), "", ".model")
 
 
 def excess_text(plan: Plan) -> str:
@@ -375,6 +321,12 @@ def excess_text(plan: Plan) -> str:
     if math.isfinite(plan.excess_bound):
         return at_most(plan.excess_bound)
     return f"{at_most(plan.stated_excess)} of the clipped loss"
+
+
+def _bound_or_reason(option: Plan | Rejected) -> str:
+    if isinstance(option, Rejected):
+        return option.reason
+    return f"excess loss {excess_text(option)}"
 
 
 def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
@@ -391,21 +343,12 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         "coefficients": [_relative_scores(outputs).tolist()],
         "intercepts": [_relative_scores(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
-    others = tuple(
-        (
-            candidate.mechanism,
-            candidate.reason
-            if isinstance(candidate, Rejected)
-            else f"excess loss {excess_text(candidate)}",
-        )
-        for candidate in plan.candidates
-        if candidate.mechanism != plan.mechanism
-    )
+    alternatives = [option for option in plan.candidates if option.mechanism != plan.mechanism]
     return PaidModel(
         model=model,
         mechanism=plan.mechanism,
         why=plan.reason,
-        others=others,
+        others=tuple((option.mechanism, _bound_or_reason(option)) for option in alternatives),
         excess=excess_text(plan),
         unseen=at_most(plan.population_bound) if math.isfinite(plan.excess_bound) else "unknown",
         guarantee=fitted.guarantee_,
@@ -425,106 +368,3 @@ def _link(fitted: Any, outputs: int) -> str:
     if fitted.loss != "logistic":
         return "sign"
     return "logistic" if outputs == 1 else "softmax"
-
-
-_IN_MEMORY = (
-    "Private tuning needs rows in memory, got chunked rows: use DPBilevelSearch on a declared "
-    "sample, explorer.chunks.sample(50_000).to_memory()."
-)
-
-PENALTY_BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
-"""Public penalty ranges on the page; scikit-learn's alpha is n times such a penalty."""
-
-PENALTY_DRAWS = (1, 5, 20)  # numbers of draws on the page
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tuned(PaidResult):
-    """Privately drawn penalties with their guarantee."""
-
-    penalties: tuple[float, ...]
-    bounds: tuple[float, float]
-    mechanism: str
-    promised: str
-
-
-class PenaltyTuning(SavedAction[Tuned]):
-    """Private draws of a penalty for the table on screen."""
-
-    name, verb, doing = "a penalty", "Draw a penalty", "Drawing a penalty"
-    kind, trait, ending, plan_trait = Tuned, "penalty_result", ".penalties", "tuning"
-    follows = ("data", "view", "account", "epsilon", "delta", "psi")
-
-    def __init__(self, session: Session) -> None:
-        self.bounds, self.n_draws = next(iter(PENALTY_BOUNDS)), PENALTY_DRAWS[0]
-        super().__init__(session)
-
-    def settings(self) -> tuple[object, ...]:
-        state = self.state
-        return (state.epsilon, state.delta, state.psi, self.bounds, self.n_draws)
-
-    def plan_quote(self, plan: TuningPlan) -> Quote:
-        return Quote(
-            plan,
-            weakness=plan.weakness and f"{plan.weakness}. {plan.suggestion}",
-            promise=f"{plural(plan.n_draws, 'draw')} from {plan.n_points} penalties by the "
-            f"{escape(plan.mechanism)} mechanism: {escape(guarantee_text(plan))}.",
-        )
-
-    def make_search(self, *, ledger: Path | None = None) -> DPBilevelSearch:
-        data = self.session.data_or_error()
-        named: dict[str, Any] = {
-            name: getattr(self.state, name) for name in ("epsilon", "delta", "psi")
-        }
-        if data.task == "regression":
-            kind, named["target_bounds"] = "ridge", data.target_bounds
-        else:
-            kind, named["classes"] = "logistic", tuple(range(len(data.classes)))
-        return DPBilevelSearch(
-            kind,
-            bounds=PENALTY_BOUNDS[self.bounds],
-            n_draws=self.n_draws,
-            refit=None,
-            ledger=None if ledger is None else str(ledger),
-            **named,
-        )
-
-    def plan(self) -> TuningPlan | str:
-        state, data = self.state, self.state.data
-        if data is None or state.account is None or self.session.rows is None:
-            return "Choose a data set first."
-        if state.unconfirmed_reason:
-            return state.unconfirmed_reason
-        if self.session.is_chunked:
-            return _IN_MEMORY
-        if data.classes is not None and len(data.classes) > 2:
-            return "Private tuning needs a binary or numeric target."
-        plan = self.make_search(ledger=state.account.path)._planned(*self.session.rows.shape)
-        assert isinstance(plan, TuningPlan)  # one penalty is drawn from a grid
-        state.search = self.make_search()
-        return plan
-
-    def result(self, ledger: Path | None, adds: float) -> Callable[[], Tuned]:
-        search, bounds = self.make_search(ledger=ledger), PENALTY_BOUNDS[self.bounds]
-        rows, targets = self.session.rows, self.state.data.y
-
-        def draw() -> Tuned:
-            fitted = search.fit(rows, targets)
-            return Tuned(
-                penalties=tuple(fitted.rashomon_set_.penalties[:, 0].tolist()),
-                bounds=bounds,
-                mechanism=fitted.plan_.mechanism,
-                promised=guarantee_text(fitted.plan_),
-                guarantee=fitted.guarantee_,
-                delta=search.delta,
-                adds=adds,
-            )
-
-        return draw
-
-    def describe(self, result: Tuned) -> str:
-        return f"Made {plural(len(result.penalties), 'draw')} of a penalty"
-
-
-def guarantee_text(plan: TuningPlan) -> str:
-    return f"{at_most(plan.excess_bound)} above the least validation loss on average"

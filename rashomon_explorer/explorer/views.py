@@ -168,8 +168,8 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Export and privacy cost",
         (
             ("basket panel",),
-            ("take panel", "one model panel", "tuning panel"),
-            ("aggregates", "tradeoff", "budget", "ledger panel", "penalties"),
+            ("take panel", "one model panel"),
+            ("aggregates", "tradeoff", "budget", "ledger panel"),
         ),
     ),
 )

@@ -9,7 +9,6 @@ from rashomon_explorer.plots import (
     guarantees,
     importance,
     losses,
-    penalties,
     people,
     person,
     prices,
@@ -23,7 +22,7 @@ from rashomon_explorer.plots.registry import FigureSpec
 
 _SETS = (losses, coefficients, people, guarantees, prices, budget, ranges)
 _MEASURES = (importance, profile, person, fairness, decomposition, comparison)
-_MODULES = (*_SETS, *_MEASURES, penalties, trees, rules, tree_answers)
+_MODULES = (*_SETS, *_MEASURES, trees, rules, tree_answers)
 FIGURES: dict[str, FigureSpec] = {spec.name: spec for module in _MODULES for spec in module.FIGURES}
 """Every figure by its name."""
 

@@ -1,13 +1,12 @@
-"""Private penalty selection: drawn penalties, and for the curator their validation losses."""
+"""Audit of penalty selection for the curator: validation losses and probabilities."""
 
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
-from rashomon_explorer.plots import marks, registry, text
+from rashomon_explorer.estimators.tuning_audit import TuningAudit
+from rashomon_explorer.plots import marks, text
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, VERMILLION, add_band, new_figure
 
 _TITLE = "Penalty selection"
@@ -33,13 +32,6 @@ def tuning_in_words(found: TuningAudit) -> str:
         f"{found.ridge_of}). For a private draw the odds change at most {odds}-fold; "
         f"{allowed}-fold is covered by the privacy cost."
     )
-
-
-def penalties_table(found: TuningAudit) -> pd.DataFrame:
-    """Tabulate validation loss and probability of a private draw over the grid: not private."""
-    index = pd.Index(found.penalties.round(6), name="penalty")
-    columns = {"validation loss": found.losses, "within ψ": found.good, "probability": found.law}
-    return pd.DataFrame(columns, index=index)
 
 
 def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure:
@@ -89,29 +81,6 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
     return figure
 
 
-def plot_drawn_penalties(
-    drawn: Sequence[float], bounds: tuple[float, float], promised: str = ""
-) -> go.Figure:
-    """Plot only private draws of the penalty: the figure can be released."""
-    figure = new_figure(_TITLE, promised, height=300)
-    add_band(figure, "release", f"released: {text.plural(len(drawn), 'private draw')}")
-    _add_draws(figure, drawn, 0.0)
-    figure.update_layout(
-        xaxis={"type": "log", "title": "penalty λ of the mean loss",
-               "range": list(np.log10(bounds))},
-        yaxis={"visible": False, "range": [-1, 1]},
-    )  # fmt: skip
-    return figure
-
-
-def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
-    """Count the draws of each penalty; the table can be released."""
-    penalties, counts = np.unique(np.round(drawn, 9), return_counts=True)
-    shares = [text.percent(count / len(drawn)) for count in counts]
-    index = pd.Index(penalties.round(6), name="penalty")
-    return pd.DataFrame({"draws": counts, "share": shares}, index=index)
-
-
 def _headline(found: TuningAudit) -> str:
     blind = float(found.losses.mean() - found.losses.min())
     excess = float(found.law @ (found.losses - found.losses.min()))
@@ -128,26 +97,3 @@ def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None
     marker, hover = {"color": BLUE, "size": 13, "symbol": "diamond"}, "drawn: %{x:.3g}"
     look = {"marker": marker, "showlegend": False}
     marks.add_marks(figure, list(drawn), [height] * len(drawn), "private draws", hover, **look)
-
-
-FIGURES = (
-    registry.on_demand_figure(
-        name="penalties",
-        title="Which penalty",
-        label="Validation loss and probability of a private draw, for every penalty",
-        definition=(
-            "The loss on held-out rows of the fit with each penalty λ; green dots are within ψ of "
-            "the least. A private draw selects λ with probability ∝ exp(−β·max(Φ − min Φ − ψ, "
-            "0)). Ordinary tuning publishes the minimiser, which reveals each single row that "
-            "moves it."
-        ),
-        measure=audit_tuning,
-        result="found",
-        plot=plot_penalties,
-        release_plot=plot_drawn_penalties,
-        table=penalties_table,
-        audience=registry.BOTH,
-        needs=("data", "penalties"),
-        marks=(),
-    ),
-)

@@ -73,7 +73,6 @@ def explorer(page_of_the_module, tmp_path, monkeypatch):
     page.data_panel.name.value = ""
     page.data_panel.schema.edit(None)
     page.basket_panel.epsilon.value, page.basket_panel.table.ticked = 0.5, {}
-    page.tuning_panel.bounds.index = page.tuning_panel.many.index = 0
     return page
 
 

@@ -1,4 +1,4 @@
-"""One model, or a penalty, instead of a set: results, bundles, and what tuning would tell."""
+"""One model instead of a set: its result, its file and its bundle."""
 
 import errno
 import json
@@ -8,14 +8,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from rashomon_explorer import DPBilevelSearch, RashomonClassifier
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.data import load_csv, load_dataset
-from rashomon_explorer.estimators import audit_tuning
-from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.explorer import Explorer, bundle, score
-from rashomon_explorer.explorer.paid import Tuned, paid_model
+from rashomon_explorer.explorer.paid import paid_model
 from rashomon_explorer.mechanisms.request import AUTO
-from rashomon_explorer.privacy import pure
 from tests.explorer.pages import set_state, unzipped
 
 
@@ -98,53 +95,3 @@ def test_one_model_of_the_page_is_that_of_python_columns_and_all(explorer, tmp_p
     rows = 3 * explorer.rows.head(40)  # some are long
     assert plain["version"] == 2
     np.testing.assert_allclose(score.scores(plain, rows), models.scores(rows), atol=1e-12)
-
-
-def test_the_curator_sees_what_tuning_tells_and_the_release_what_was_paid(cancer_page):
-    page, card = cancer_page, cancer_page.cards["penalties"]
-    page.show("penalties")
-    card.redraw()
-    assert card.call.table()["probability"].sum() == pytest.approx(1)
-    page.state.view = "release"
-    card.redraw()
-    assert "No penalty was drawn yet" in json.dumps(card.view.figure, ensure_ascii=False)
-    page.state.penalty_result = Tuned(
-        penalties=(0.5, 2.0, 2.0),
-        bounds=(0.1, 10.0),
-        mechanism="exponential",
-        promised="",
-        guarantee=pure(1.0),
-        delta=0.0,
-        adds=1.0,
-    )
-    card.redraw()
-    (trace,) = card.view.figure["data"]
-    assert list(trace["x"]) == [0.5, 2.0, 2.0]
-    assert card.call.table()["draws"].tolist() == [1, 2]
-
-
-def test_the_audit_is_of_the_law_that_is_drawn_and_bounded_by_its_price(cancer_page):
-    search, rows, y = cancer_page.tuner.make_search(), cancer_page.rows, cancer_page.data.y
-    with pytest.warns(PrivacyLeakWarning, match="for the curator"):
-        found = audit_tuning(search, rows, y)
-    assert 0 < found.odds <= found.plan.eta
-    excess = np.maximum(found.losses - found.losses.min() - found.psi, 0)
-    weights = np.exp(-found.plan.beta * excess)
-    np.testing.assert_allclose(found.law, weights / weights.sum(), atol=1e-9)
-    assert found.plain == found.penalties[found.losses.argmin()] and found.good.any()
-    assert 0 <= found.ridge_moved <= found.ridge_of == 20
-    grouped = search.set_params(penalty="group", groups=[[0], [*range(1, 30)]])
-    with pytest.warns(PrivacyLeakWarning), pytest.raises(SamplerError, match="penalty on a grid"):
-        audit_tuning(grouped, rows, y)
-
-
-def test_one_row_of_few_moves_an_ordinary_choice():
-    """As the notebook shows: of forty rows some decide alone, and a private draw hides them."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (40, 1))
-    y = np.clip(0.35 * X[:, 0] + 0.5 * rng.standard_normal(40), -1, 1)
-    known = {"bounds": (0.001, 1.0), "target_bounds": (-1, 1), "refit": None}
-    search = DPBilevelSearch("ridge", **known, epsilon=1.0, delta=0.0)
-    with pytest.warns(PrivacyLeakWarning):
-        found = audit_tuning(search, X, y)
-    assert found.plain_moved > 0 and found.ridge_moved > 0 and found.odds <= 1.0

@@ -96,7 +96,7 @@ AUDITED = {
 OF_GROUPS = {"gaps", "frontier", "burden"}
 OF_PEOPLE = {"people", "people_ranges", "importance", "profile"}
 NEED_DRAWS = {"decomposition", "importance_distribution", "bounds", "promise", "plan", "budget"}
-NEED_DRAWS |= {"tradeoff", "aggregates", "penalties", "sets", "chains", "columns"}
+NEED_DRAWS |= {"tradeoff", "aggregates", "sets", "chains", "columns"}
 
 
 @pytest.mark.parametrize(

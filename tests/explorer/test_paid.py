@@ -55,11 +55,6 @@ def _tick(page):
     page.basket_panel.table.ticked = {"ambiguity": 1.0, "mean_accuracy": 1.0}
 
 
-def _tune(page):
-    set_state(page, psi=0.9, epsilon=2.0)
-    page.tuning_panel.many.value = 5
-
-
 SELLERS = {
     "a set": Seller(
         lambda page: page.draw_panel,
@@ -76,14 +71,6 @@ SELLERS = {
         lambda page: set_state(page, epsilon=3.0),
         "DPClassifier",
         "Made one model by",
-    ),
-    "a penalty": Seller(
-        lambda page: page.tuning_panel,
-        _tune,
-        lambda page: page.state.penalty_result,
-        lambda page: setattr(page.tuning_panel.many, "value", 20),
-        "DPBilevelSearch, 5 draws of penalties",
-        "Made 5 draws of a penalty",
     ),
     "aggregates": Seller(
         lambda page: page.basket_panel,
@@ -315,7 +302,7 @@ def test_rows_that_take_the_place_of_others_make_other_offers(cancer_page):
 def test_settings_that_texts_round_make_other_offers(cancer_page):
     page = cancer_page
     set_state(page, **SMALL)
-    actions = page.drawing, page.single, page.tuner
+    actions = page.drawing, page.single
     texts, offers = [[repr(one.quote().plan) for one in actions]], [[one.offer for one in actions]]
     page.state.psi *= 1 + 1e-9
     texts.append([repr(one.quote().plan) for one in actions])
@@ -358,7 +345,7 @@ def test_an_offer_is_sold_once(page, seller):
             seller.send(page, offer)
         await page.wait_until_idle()
         await asyncio.sleep(0)
-        tasks = [one.task.task for one in (page.single, page.tuner, page.aggregates)]
+        tasks = [one.task.task for one in (page.single, page.aggregates)]
         for task in [*tasks, page.data_panel._auditing.task]:
             if task is not None:
                 await task

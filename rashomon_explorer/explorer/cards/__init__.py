@@ -32,7 +32,6 @@ INPUTS: Mapping[str, Inputs] = {
     "budget": inputs.budget,
     "tradeoff": inputs.tradeoff,
     "aggregates": inputs.aggregates,
-    "penalties": inputs.penalties,
     "bounds": inputs.bounds,
     "promise": inputs.bounds,
     "plan": inputs.plan,

@@ -85,7 +85,6 @@ NEEDS: Mapping[str, Need] = {
     "plan": Need(("plan", "constants", "data")),
     "budget": Need(("account", "phase")),
     "aggregates": Need(("releases", "rashomon_set")),
-    "penalties": Need(("tuning", "penalty_result", "phase")),
     "saved sets": Need(("saved_sets", "in_view")),
     "column": Need(("group_column",)),
     "tree class": Need(
@@ -117,7 +116,7 @@ NEEDS: Mapping[str, Need] = {
 }
 """Inputs by the names that figures use in `FigureSpec.needs`."""
 
-_AFTER_DRAWS = {"rows", "exact", "tree class", "penalties"}
+_AFTER_DRAWS = {"rows", "exact", "tree class"}
 """Inputs of slow figures that are computed after a draw, not during it."""
 
 _BADGES = {mark.name: mark for mark in html.MARKS}

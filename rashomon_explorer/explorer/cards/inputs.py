@@ -1,9 +1,7 @@
 """Arguments of figures beyond those that every figure gets: one function a figure."""
 
 import math
-import warnings
 from collections.abc import Sequence
-from functools import wraps
 from html import escape
 from typing import Any
 
@@ -11,8 +9,6 @@ import numpy as np
 
 from rashomon_explorer.audits import Audit
 from rashomon_explorer.data import IgnoredColumn
-from rashomon_explorer.estimators.tuning_audit import audit_tuning
-from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PLAN, FigureCard
 from rashomon_explorer.explorer.selection import taken
@@ -22,7 +18,6 @@ from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import coefficients, guarantees, importance, prices
 from rashomon_explorer.plots.budget import HEIGHT
-from rashomon_explorer.plots.penalties import drawn_table, plot_drawn_penalties
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall, Plot
 from rashomon_explorer.plots.text import number, plural
@@ -135,35 +130,6 @@ def aggregates(card: FigureCard) -> FigureCall | str:
         )
     last = card.state.releases[-1].released
     return card.build({"released": Argument.known(last, "explorer.state.releases[-1].released")})
-
-
-@wraps(audit_tuning)
-def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # the page marks it as not private
-        return audit_tuning(search, X, y)
-
-
-def penalties(card: FigureCard) -> FigureCall | str:
-    state, result, search = card.state, card.state.penalty_result, card.state.search
-    if state.view == "release":
-        if result is None:
-            return "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
-        drawn = {"drawn": result.penalties, "bounds": result.bounds, "promised": result.promised}
-        call = {"plot": plot_drawn_penalties, "tabulate": drawn_table, "measure": None}
-        return card.build(drawn, **call, marks=("paid",), is_message=True)
-    if state.tuning is None or isinstance(state.tuning, str):
-        return escape(state.tuning or "")
-    rows = card.session.rows
-    return card.build(
-        {
-            "search": Argument("explorer.tuner.make_search()", lambda: search, search),
-            "X": Argument("explorer.rows", lambda: rows, rows),
-            "y": Argument("explorer.data.y", lambda: state.data.y, state.data),
-            "drawn": () if result is None else tuple(result.penalties),
-        },
-        measure=_quiet_audit,
-    )
 
 
 _OF_DRAWS = (

@@ -1,4 +1,4 @@
-"""Panels of the paid actions: a set, one model, and a penalty."""
+"""Panels of the paid actions: a set, and one model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from rashomon_explorer.mechanisms.improvements import Improvement, Suggestion
 from rashomon_explorer.mechanisms.planner import next_improvements
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.request import AUTO
-from rashomon_explorer.plots.text import cost_text, number, sentence
+from rashomon_explorer.plots.text import cost_text, sentence
 
 _OF_A_PATH = "For less loss than the zero model"
 
@@ -330,48 +330,6 @@ class GoalPanel:
         ui.display(self.one.widget, is_one_model)
         ui.display(self.draw.widget, not is_one_model)
         self.goal.disabled = self.state.busy or self.one.action.task.running
-
-
-class TuningPanel(PaidPanel):
-    """Private draws of a penalty: public range, privacy cost and result."""
-
-    title = "A penalty, privately"
-    needs = (*PaidPanel.needs, "tuning", "penalty_result")
-
-    def __init__(self, tuning: paid.PenaltyTuning) -> None:
-        self.tuning = tuning
-        self.bounds = ui.Dropdown(description="Penalties from", options=[*paid.PENALTY_BOUNDS])
-        self.many = ui.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
-        self.result = ui.HTML()
-        settings = card.row([self.bounds, self.many], "rx-bar")
-        super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
-        for control in (self.bounds, self.many):
-            control.observe(self._replan, "value")
-
-    def lines(self) -> tuple[str, ...]:
-        return (
-            "search = explorer.tuner.make_search()  # ledger=explorer.ledger.path charges",
-            "search.plan(*explorer.rows.shape)",
-            "search.mechanisms(*explorer.rows.shape)",
-        )
-
-    def refresh(self) -> None:
-        super().refresh()
-        tuned = self.state.penalty_result
-        self.result.value = "" if tuned is None else _tuned_html(tuned)
-
-    def _replan(self, _change: object) -> None:
-        self.tuning.bounds, self.tuning.n_draws = self.bounds.value, self.many.value
-        self.tuning.replan()
-
-
-def _tuned_html(tuned: paid.Tuned) -> str:
-    drawn = ", ".join(number(penalty) for penalty in sorted(tuned.penalties))
-    return released_html(
-        html.fact("Drawn", drawn, "penalties of the mean loss"),
-        html.fact("Spent", tuned.spent, kind="rx-paid"),
-        html.fact("Guarantee", tuned.promised, f"by the {tuned.mechanism} mechanism"),
-    )
 
 
 class OneModelPanel(card.Panel):
