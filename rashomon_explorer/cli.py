@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         help="CSV file, or Parquet file or folder of any size, to open (docs/scale.md)",
     )
     parser.add_argument("--target", help="target column; by default the schema's")
-    parser.add_argument("--schema", type=Path, help="schema file, TOML or JSON")
+    parser.add_argument("--schema", type=Path, help="schema file, TOML or a CSV data dictionary")
     parser.set_defaults(run=_start)
 
     commands = parser.add_subparsers(title="other commands", metavar="command")

@@ -45,7 +45,7 @@ def propose_schema(
     categorical : iterable of str, default=()
         Columns whose numbers are codes of levels.
     path : str or path, optional
-        A TOML or JSON file to write, for an editor. An existing file is not overwritten.
+        A TOML file to write, for an editor. An existing file is not overwritten.
 
     Raises
     ------

@@ -258,15 +258,6 @@ class TableSchema(ReprMixin):
         """Read the TOML that :meth:`to_toml` or a person writes; a DataError names any mistake."""
         return cls.from_dict(schema_files.toml_values(text))
 
-    def to_json(self) -> str:
-        """Serialise the schema as JSON."""
-        return schema_files.json_text(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read the JSON that :meth:`to_json` writes; a DataError names any mistake."""
-        return cls.from_dict(schema_files.json_values(text))
-
     @classmethod
     def from_data_dictionary(cls, text: str) -> Self:
         r"""Read a data dictionary: a CSV with one line per column of the table.
@@ -293,7 +284,7 @@ class TableSchema(ReprMixin):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a TOML or JSON file, or a data dictionary in CSV; the suffix selects the format.
+        """Read a TOML file, or a data dictionary in CSV; the suffix selects the format.
 
         Raises
         ------
@@ -303,12 +294,12 @@ class TableSchema(ReprMixin):
         return cls.from_dict(schema_files.read_values(path))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a TOML or JSON file; the suffix selects the format.
+        """Write a TOML file.
 
         Raises
         ------
         DataError
-            If the file exists and ``overwrite`` is false, or the suffix is unknown.
+            If the file exists and ``overwrite`` is false, or its name does not end in ".toml".
         """
         schema_files.write_file(path, self.to_dict(), overwrite=overwrite)
 

@@ -169,33 +169,20 @@ def toml_values(text: str) -> Values:
         raise DataError(f"the schema is not TOML: {error}") from None
 
 
-def json_text(values: Mapping[str, Any]) -> str:
-    r"""Write JSON, indented."""
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-
-
-def json_values(text: str) -> Values:
-    """Read JSON."""
-    try:
-        values: Values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"the schema is not JSON: {error}") from None
-    return values
-
-
-_READ: Mapping[str, Callable[[str], Values]] = {
+SCHEMA_READERS: Mapping[str, Callable[[str], Values]] = {
     ".toml": toml_values,
-    ".json": json_values,
     ".csv": dictionary_values,
 }
-_WRITE: Mapping[str, Callable[[Mapping[str, Any]], str]] = {".toml": toml_text, ".json": json_text}
+"""Function that reads the text of a schema's file, by the file's suffix."""
 
 
 def read_values(path: str | os.PathLike[str]) -> Values:
     """Read a file in the format of its suffix."""
-    read = _READ.get(Path(path).suffix.lower())
+    read = SCHEMA_READERS.get(Path(path).suffix.lower())
     if read is None:
-        raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_READ)} to be a schema")
+        raise DataError(
+            f"{os.fspath(path)!r} must end in one of {quoted(SCHEMA_READERS)} to be a schema"
+        )
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -206,13 +193,12 @@ def read_values(path: str | os.PathLike[str]) -> Values:
 
 
 def write_file(path: str | os.PathLike[str], values: Values, *, overwrite: bool) -> None:
-    """Write a file in the format of its suffix."""
-    write = _WRITE.get(Path(path).suffix.lower())
-    if write is None:
-        raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_WRITE)} to hold a schema")
+    """Write a TOML file."""
+    if Path(path).suffix.lower() != ".toml":
+        raise DataError(f"{os.fspath(path)!r} must end in '.toml' to hold a schema")
     try:
         with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
-            file.write(write(values))
+            file.write(toml_text(values))
     except FileExistsError:
         raise DataError(
             f"{os.fspath(path)!r} exists already and may have been edited: choose another name, "

@@ -16,7 +16,7 @@ from rashomon_explorer.data import TableSchema, load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
 from rashomon_explorer.data.numerals import UnclearMarkError
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
-from rashomon_explorer.data.schema_files import json_values, toml_values
+from rashomon_explorer.data.schema_files import SCHEMA_READERS
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.account import ledger_path
@@ -320,13 +320,13 @@ class SchemaPanel:
 
     def _fill_dictionary(self) -> None:
         self.dictionary = ui.Textarea(
-            description="Paste CSV (one line per column), TOML or JSON",
+            description="Paste CSV (one line per column) or TOML",
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
             ),
             rows=3,
         )
-        self.dictionary_file = FilePicker("or choose a file", accept=".csv,.toml,.json")
+        self.dictionary_file = FilePicker("or choose a file", accept=".csv,.toml")
         self.take = ui.Button(description="Apply dictionary")
         parts = [self.dictionary, self.dictionary_file, self.take]
         self._dictionary = column(parts, "rx-dictionary")
@@ -478,8 +478,8 @@ class SchemaPanel:
             self.session.confirm(self.table.schema)
 
     def _take(self) -> None:
-        start = self.dictionary.value.lstrip()[:1]
-        self._declare(self.dictionary.value, {"[": ".toml", "{": ".json"}.get(start, ".csv"))
+        is_toml = self.dictionary.value.lstrip().startswith("[")
+        self._declare(self.dictionary.value, ".toml" if is_toml else ".csv")
 
     def _take_file(self) -> None:
         refuse_in_demo("takes no files")
@@ -488,7 +488,8 @@ class SchemaPanel:
 
     def _declare(self, text: str, ending: str) -> None:
         if self.table is not None:
-            self.edit(self.table.with_schema(_READERS.get(ending, _READERS[".csv"])(text)))
+            values = SCHEMA_READERS.get(ending, SCHEMA_READERS[".csv"])(text)
+            self.edit(self.table.with_schema(TableSchema.from_dict(values)))
             self.state.alert = None
 
     def load(self) -> None:
@@ -540,10 +541,3 @@ class SchemaPanel:
     def _lock(self) -> None:
         for control in (self.file, self.form, self.use, self.take, self.dictionary_file):
             control.disabled = self.state.busy
-
-
-_READERS: dict[str, Callable[[str], TableSchema]] = {
-    ".csv": TableSchema.from_data_dictionary,
-    ".toml": lambda text: TableSchema.from_dict(toml_values(text)),
-    ".json": lambda text: TableSchema.from_dict(json_values(text)),
-}
