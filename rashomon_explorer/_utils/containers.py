@@ -13,20 +13,20 @@ _FRAMES = {
     "polars": ("DataFrame",),
     "pyarrow": ("Table", "RecordBatch"),
     "narwhals": ("DataFrame",),
-    "xarray": ("DataArray",),
 }
 _COLUMNS = {"polars": ("Series",), "pyarrow": ("Array", "ChunkedArray"), "narwhals": ("Series",)}
 _NAMED = {name: (*kinds, *_COLUMNS.get(name, ())) for name, kinds in _FRAMES.items()}
-_KNOWN = (*_FRAMES, "duckdb", "_duckdb")
+_KNOWN = (*_FRAMES, "duckdb", "_duckdb", "xarray")
+_LAZY = "use .collect(), or write it with .sink_parquet(path) and use chunk_rows(path, target=...)"
 _REMEDY = {
-    ("polars", "LazyFrame"): "use chunk_rows(X, target=...) or .collect()",
-    ("narwhals", "LazyFrame"): "use chunk_rows(X, target=...) or .collect()",
+    ("polars", "LazyFrame"): _LAZY,
+    ("narwhals", "LazyFrame"): _LAZY,
     ("duckdb", "DuckDBPyRelation"): "use .df() or .to_arrow_table()",
     ("_duckdb", "DuckDBPyRelation"): "use .df() or .to_arrow_table()",
     ("pyarrow", "Dataset"): "use chunk_rows(X, target=...) or .to_table()",
     ("pyarrow", "RecordBatchReader"): "use .read_all()",
     ("xarray", "Dataset"): "use .to_dataframe()",
-    ("xarray", "DataArray"): "its values are not computed: use its Dask array, .data",
+    ("xarray", "DataArray"): "use .to_pandas(), or its array, .data",
     ("numpy", "MaskedArray"): "use .filled(np.nan), and declare a schema for missing values",
 }
 _FRAME_PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "iloc")
@@ -45,7 +45,7 @@ def is_readable(data: Any) -> bool:
     if is_from_library(data, ("narwhals",)) and _is_kind(data, _NAMED):
         return is_readable(data.to_native())
     if is_from_library(data, _KNOWN):
-        return _is_kind(data, _NAMED) and not is_lazy_array(data)
+        return _is_kind(data, _NAMED)
     kind = type(data)
     return hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _FRAME_PROTOCOLS)
 
@@ -67,13 +67,6 @@ def check_readable(name: str, data: Any) -> None:
     )
 
 
-def is_lazy_array(data: Any) -> bool:
-    """Whether an array of a library other than Dask has values to be computed by Dask."""
-    if not hasattr(type(data), "__dask_graph__") or is_from_library(data, ("dask", "dask_expr")):
-        return False
-    return data.__dask_graph__() is not None
-
-
 def is_frame(data: Any) -> bool:
     """Whether a table has named columns: a frame of pandas, polars, narwhals or Arrow."""
     return column_labels(data) is not None
@@ -84,11 +77,6 @@ def is_parquet_dataset(data: Any) -> bool:
     return _is_kind(data, {"pyarrow": ("Dataset",)})
 
 
-def is_lazy_frame(data: Any) -> bool:
-    """Whether data are a lazy frame of polars, also one wrapped by narwhals."""
-    return _is_kind(data, {"polars": ("LazyFrame",), "narwhals": ("LazyFrame",)})
-
-
 def column_labels(X: Any) -> list[Any] | None:
     """Labels of a frame's columns; None if there are none."""
     if isinstance(X, pd.DataFrame):
@@ -97,9 +85,6 @@ def column_labels(X: Any) -> list[Any] | None:
         return None
     if is_from_library(X, ("pyarrow",)):
         return list(X.schema.names)
-    if is_from_library(X, ("xarray",)):
-        labels = list(X.indexes.get(X.dims[1], ())) if X.ndim == 2 else []
-        return labels if labels and all(isinstance(label, str) for label in labels) else None
     return list(X.columns)
 
 
@@ -114,14 +99,7 @@ def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
     """Return the given columns of a frame, in this order."""
     if isinstance(frame, pd.DataFrame) or not _is_kind(frame, _FRAMES):
         return frame[list(labels)]
-    if is_from_library(frame, ("xarray",)):
-        return frame.loc[:, list(labels)]
     return frame.select(list(labels))
-
-
-def select_column(frame: Any, label: Any) -> Any:
-    """Return one column of a frame."""
-    return frame.loc[:, label] if is_from_library(frame, ("xarray",)) else frame[label]
 
 
 def column_order(labels: Sequence[Any], names: Sequence[str]) -> list[int] | None:
@@ -189,9 +167,6 @@ def as_pandas(data: Any) -> Any:
         return pd.Series(data.to_numpy(), name=data.name)
     if _is_kind(data, {"polars": ("DataFrame",)}):
         return pd.DataFrame({name: pd.Series(data[name].to_numpy()) for name in data.columns})
-    if _is_kind(data, {"xarray": ("DataArray",)}):
-        labels = column_labels(data)
-        return np.asarray(data) if labels is None else pd.DataFrame(np.asarray(data), None, labels)
     return data
 
 

@@ -11,7 +11,7 @@ from rashomon_explorer._utils import containers
 from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.dask import DaskRows, active_client, is_dask, is_persisted
 from rashomon_explorer.rows.parquet import UnopenedParquet, is_parquet
-from rashomon_explorer.rows.source import ArrayRows, LazyRows, RowSource, check_column
+from rashomon_explorer.rows.source import ArrayRows, RowSource, check_column
 from rashomon_explorer.rows.workers import DaskWorkers, resolve_workers
 
 
@@ -30,13 +30,12 @@ def chunk_rows(
 
     Parameters
     ----------
-    X : array-like, DataFrame, Dask collection, polars.LazyFrame, pyarrow.dataset, or paths
+    X : array-like, DataFrame, Dask collection, pyarrow.dataset, or paths
         A path is a Parquet file, a folder or a pattern such as ``"2024-*.parquet"``, read in the
         order of the names, or an address of an object store such as ``"s3://bucket/claims"``. A
         list of paths is read in its own order. An array may be a ``numpy.memmap``.
     y : array-like of shape (n,), optional
-        Targets; for a Dask collection, one with the same partitions. Omitted for files and lazy
-        frames.
+        Targets; for a Dask collection, one with the same partitions. Omitted for files.
     target : str, optional
         Column of the targets, if y is omitted.
     columns : sequence of str, optional
@@ -46,13 +45,12 @@ def chunk_rows(
     n_jobs : int, optional
         Number of joblib jobs, with the backend of ``joblib.parallel_config``; by default threads
         of this process, and for a Dask collection the active client of a cluster, as in Dask.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Executor for the work on chunks. Sums have the same digits everywhere.
+    executor : dask.distributed.Client, optional
+        Cluster for the work on chunks. Sums have the same digits everywhere.
     lengths : sequence of int or True, optional
-        Rows of each partition of a Dask DataFrame. True computes the partitions, or collects a
-        lazy frame, now to count the rows. By default they come from Parquet footers or are counted
-        at first use. A fit with a ledger refuses uncounted rows, because it reads nothing before
-        the charge.
+        Rows of each partition of a Dask DataFrame. True computes the partitions now to count the
+        rows. By default they come from Parquet footers or are counted at first use. A fit with a
+        ledger refuses uncounted rows, because it reads nothing before the charge.
 
     Returns
     -------
@@ -81,11 +79,7 @@ def chunk_rows(
         )
     if not labelled and n_targets:
         raise TypeError("labelled=False is for rows without targets, but targets were given")
-    if (
-        lengths is not None
-        and not is_dask(X)
-        and not (containers.is_lazy_frame(X) and lengths is True)
-    ):
+    if lengths is not None and not is_dask(X):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
     if n_jobs is None and executor is None and is_dask(X):
         executor = active_client()
@@ -105,18 +99,13 @@ def _source(
     columns: Sequence[str] | None,
     lengths: Sequence[int] | bool | None,
 ) -> RowSource:
-    if is_parquet(X) or containers.is_lazy_frame(X):
+    if is_parquet(X):
         if y is not None:
             raise TypeError(
-                "files and lazy frames contain their targets: leave y out and name the column, "
+                "files contain their targets: leave y out and name the column, "
                 "chunk_rows(X, target='...'), which fit takes"
             )
-        if is_parquet(X):
-            return UnopenedParquet(X, target, columns)
-        frame = LazyRows.from_frame(X, target, columns)
-        if lengths:
-            frame.n  # noqa: B018 (counted now)
-        return frame
+        return UnopenedParquet(X, target, columns)
     if not is_dask(X):
         containers.check_readable("X", X)
     if target is not None or columns is not None:
@@ -141,7 +130,7 @@ def _split_columns(
             f"got {type(X).__name__}"
         )
     if target is not None:
-        y = containers.select_column(X, check_column(target, list(names)))
+        y = X[check_column(target, list(names))]
         columns = [name for name in names if name != target] if columns is None else columns
     assert columns is not None  # one of the two is given
     return containers.select_columns(X, [check_column(name, list(names)) for name in columns]), y

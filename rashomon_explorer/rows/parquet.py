@@ -78,7 +78,12 @@ def _listed(paths: Any) -> tuple[Any, list[str], str]:
         for file in ([entry_path] if entry["type"] == "file" else _find(system, entry_path))
         if file.endswith(_NAMES)
     }
-    files = sorted(file for file in inside if not _is_hidden(file.removeprefix(folder)))
+    # Such names mark what an unfinished job has left, as for every Parquet reader.
+    files = sorted(
+        file
+        for file in inside
+        if not any(name.startswith(("_", ".")) for name in file.removeprefix(folder).split("/"))
+    )
     if not files:
         skipped = f" ({len(inside)} begin with _ or . and are skipped)" if inside else ""
         raise DataError(
@@ -95,27 +100,12 @@ def _find(system: Any, folder: str) -> list[str]:
     return files
 
 
-def _is_hidden(file: str) -> bool:
-    """Whether names mark what an unfinished job has left, as for every Parquet reader."""
-    return any(part.startswith(("_", ".")) for part in file.split("/"))
-
-
 def _file_system(path: str | os.PathLike[str]) -> tuple[Any, str]:
     """Return the fsspec file system of a path or address, and the path in it."""
     from fsspec.core import url_to_fs
-    from fsspec.implementations.arrow import ArrowFSWrapper
 
-    try:
-        resolved: tuple[Any, str] = url_to_fs(os.fspath(path))
-    except ImportError as error:  # s3fs, gcsfs, …: Arrow reads these stores itself
-        from pyarrow.fs import FileSystem
-
-        try:
-            system, inside = FileSystem.from_uri(os.fspath(path))
-        except ValueError:
-            raise error from None
-        return ArrowFSWrapper(system), inside
-    return resolved
+    system, inside = url_to_fs(os.fspath(path))
+    return system, inside
 
 
 _ROWS_AT_ONCE = 2**14
@@ -133,9 +123,11 @@ class RowGroup:
 
 
 @dataclass(frozen=True, repr=False)
-class ParquetRows(source.SelectedColumns):
+class ParquetRows(source.RowSource):
     """Rows of Parquet files, in the order of their names or of a list."""
 
+    columns: tuple[str, ...]
+    target: str | None
     groups: tuple[RowGroup, ...]
     tabular: bool
     system: Any  # pyarrow's file system, which is sent to workers
@@ -183,6 +175,14 @@ class ParquetRows(source.SelectedColumns):
     @property
     def shape(self) -> tuple[int, int]:
         return sum(group.rows for group in self.groups), len(self.columns)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.columns
+
+    @property
+    def labelled(self) -> bool:
+        return self.target is not None
 
     @property
     def text_partitions(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ import mmap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -127,22 +126,6 @@ class FeaturesAndTargets(RowSource):
         return self
 
 
-@dataclass(frozen=True, repr=False)
-class SelectedColumns(RowSource):
-    """Base class for columns of files or of a lazy frame, selected by name."""
-
-    columns: tuple[str, ...]
-    target: str | None
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.columns
-
-    @property
-    def labelled(self) -> bool:
-        return self.target is not None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ArrayRows(FeaturesAndTargets):
     """Rows of an array in memory, of a memory-mapped file, or of a DataFrame."""
@@ -189,51 +172,6 @@ class ArrayRows(FeaturesAndTargets):
         if self.names is None:
             return super().select_column(column)
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LazyRows(SelectedColumns):
-    """Rows of a lazy frame of polars, collected in batches in every pass."""
-
-    frame: Any
-
-    @classmethod
-    def from_frame(
-        cls, frame: Any, target: str | None, columns: Sequence[str] | None
-    ) -> "LazyRows":
-        """Resolve the columns; collect no row."""
-        frame = frame.to_native() if hasattr(frame, "to_native") else frame
-        if not hasattr(frame, "collect_batches"):
-            raise ImportError("lazy frames are collected in batches: install polars 1.34 or newer")
-        names = frame.collect_schema().names()
-        features = [name for name in names if name != target] if columns is None else columns
-        for name in features if target is None else (target, *features):
-            check_column(name, names)
-        return cls(tuple(features), target, frame)
-
-    @property
-    def is_counted(self) -> bool:
-        return "n" in vars(self)
-
-    @cached_property
-    def n(self) -> int:
-        return len(self.frame.select(self.columns[0]).collect())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, len(self.columns)
-
-    def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        some = self.frame.slice(low, high - low)
-        for batch in some.collect_batches(chunk_size=_MAPPED_ROWS, maintain_order=True):
-            y = np.zeros(len(batch)) if self.target is None else batch[self.target].to_numpy()
-            yield as_pandas(batch.select(self.columns)), y
-
-    def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        return replace(self, frame=self.frame.slice(low, high - low)), low
-
-    def select_column(self, column: str) -> RowSource:
-        return LazyRows.from_frame(self.frame, None, [column])
 
 
 def parts_of_rows(lengths: Sequence[int], low: int, high: int) -> tuple[slice, int]:

@@ -1,10 +1,10 @@
-"""Threads, executors and clusters that run the work on chunks."""
+"""Threads, joblib and clusters that run the work on chunks."""
 
 import asyncio
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pickle import PickleError
@@ -106,29 +106,6 @@ class ThreadWorkers:
             return
         with ThreadPoolExecutor(self.count, thread_name_prefix="rashomon-blocks") as pool:
             yield from pool.map(lambda span: task(source, work, span), spans)
-
-
-@dataclass(frozen=True)
-class ExecutorWorkers:
-    """Any executor of :mod:`concurrent.futures`: the source is sent with each task."""
-
-    executor: Executor
-    count: int = 4
-    assumption: ClassVar[str] = (
-        "nobody else sees what passes between this process and the executor's"
-    )
-
-    def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        parts = _separate_parts(spans)
-        futures = [self.executor.submit(task, source, work, part) for part in parts]
-        try:
-            for future in futures:
-                yield future.result()
-        except BrokenExecutor as error:
-            raise ClusterError(_loss_message(error)) from error
-        finally:
-            for future in futures:
-                future.cancel()
 
 
 @dataclass(frozen=True)
@@ -416,18 +393,16 @@ def _summary(shared: Any, work: Any, part: Any) -> Any:
 
 
 def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:
-    """Workers for scikit-learn's ``n_jobs``, an executor, or a Dask client."""
+    """Workers for scikit-learn's ``n_jobs``, or a Dask client."""
     if executor is None:
         return ThreadWorkers() if n_jobs is None else JoblibWorkers(n_jobs)
     if n_jobs is not None:
         raise TypeError("give n_jobs or an executor, not both")
     if hasattr(executor, "scheduler_info"):
         return DaskWorkers(executor)
-    if isinstance(executor, Executor):
-        return ExecutorWorkers(executor)
     raise TypeError(
-        "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
-        f"{type(executor).__name__}"
+        f"executor must be a dask.distributed.Client, got {type(executor).__name__}: for processes "
+        "of this machine use n_jobs"
     )
 
 

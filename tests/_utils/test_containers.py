@@ -18,7 +18,6 @@ from rashomon_explorer import (
 from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.rows import chunk_rows
-from rashomon_explorer.rows.dask import is_dask
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -68,13 +67,7 @@ def _narwhals_of_arrow(frame):
     return pytest.importorskip("narwhals").from_native(_arrow(frame))
 
 
-def _xarray(frame):
-    xarray = pytest.importorskip("xarray")
-    named = {"column": [str(name) for name in frame]}
-    return xarray.DataArray(frame.to_numpy(), dims=("row", "column"), coords=named)
-
-
-CONTAINERS = [_polars, _arrow, _batch, _narwhals, _narwhals_of_arrow, _xarray]
+CONTAINERS = [_polars, _arrow, _batch, _narwhals, _narwhals_of_arrow]
 Container = Callable[[pd.DataFrame], Any]
 
 
@@ -88,18 +81,17 @@ def _chances(model, X):
 
 
 @cache
-def _fitted(numbers):
-    """Frame with gaps in text and numbers, or of numbers alone, and a model fitted to it."""
-    frame = FRAME[["income", "age"]] if numbers else FRAME.copy()
-    if not numbers:
-        frame.loc[3, "home"] = None
-        frame.loc[4, "income"] = np.nan
-    return frame, _model(schema=NUMBERS if numbers else SCHEMA).fit(frame, GOOD)
+def _fitted():
+    """Frame with gaps in text and numbers, and a model fitted to it."""
+    frame = FRAME.copy()
+    frame.loc[3, "home"] = None
+    frame.loc[4, "income"] = np.nan
+    return frame, _model(schema=SCHEMA).fit(frame, GOOD)
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
 def test_a_schema_finds_columns_by_name_in_every_frame(made):
-    frame, plain = _fitted(made is _xarray)  # an array has one type
+    frame, plain = _fitted()
     table, backwards = made(frame), frame[list(frame)[::-1]]
     features, expected = [name for name in frame if name != "good"], _chances(plain, frame)
     for given in ((table, GOOD), (chunk_rows(table, GOOD), None)):
@@ -114,7 +106,7 @@ def test_a_schema_finds_columns_by_name_in_every_frame(made):
 def test_without_a_schema_names_are_remembered_targets_read_and_a_schema_proposed(made):
     frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
     table = made(pd.DataFrame({"good": GOOD, "other": GOOD}))
-    y = table.loc[:, "good"] if made is _xarray else table["good"]
+    y = table["good"]
     plain = _model().fit(frame, GOOD)
     for given in ((made(frame), GOOD), (chunk_rows(made(frame), GOOD), None), (frame, y)):
         found = _model().fit(*given)
@@ -129,7 +121,7 @@ def test_without_a_schema_names_are_remembered_targets_read_and_a_schema_propose
     assert propose_schema(made(numbers), target="good") == propose_schema(numbers, target="good")
 
 
-@pytest.mark.parametrize("made", CONTAINERS[:-1])
+@pytest.mark.parametrize("made", CONTAINERS)
 def test_a_target_is_chosen_among_a_frames_columns(made):
     plain = chunk_rows(FRAME, target="good")
     rows = chunk_rows(made(FRAME), target="good")
@@ -170,10 +162,7 @@ UNREADABLE = {
         _of("xarray", lambda lib: lib.Dataset({"age": ("row", AGE)})),
         r"\.to_dataframe",
     ),
-    "an array that is not computed": (
-        _of("dask.array", lambda lib: _xarray(TWO).chunk({"row": 50})),
-        r"its Dask array, \.data",
-    ),
+    "an array of xarray": (_of("xarray", lambda lib: lib.DataArray(TWO).chunk()), r"\.to_pandas"),
     "a relation": (
         _of("duckdb", lambda lib: lib.sql("select income, age from TWO")),
         r"use \.df\(\)",
@@ -206,15 +195,9 @@ def test_what_cannot_be_read_is_refused_before_a_charge(name, tmp_path):
             model.predict(X)
 
 
-def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path):
+def test_what_is_taken_from_arrow_and_what_is_not(tmp_path):
     table = _arrow(FRAME.set_index("age"))  # an index that pandas noted is no column taken away
     assert column_labels(table) == list(as_pandas(table)) == ["income", "good", "home", "age"]
-    xarray = pytest.importorskip("xarray")
-    rows = (FRAME[["income", "age"]].to_numpy() - [500, 50]) / [1000, 100]
-    array = xarray.DataArray(rows)  # which only looks like Dask's
-    assert not is_dask(array) and column_labels(array) is None
-    fitted, plain = _model().fit(array, xarray.DataArray(GOOD)), _model().fit(rows, GOOD)
-    np.testing.assert_array_equal(_chances(fitted, array), _chances(plain, rows))
     for good in ([[1.0]], range(3), pd.Series([1]), pd.Index([1]), pd.Categorical(["a"])):
         check_readable("y", good)
     for work, message in (

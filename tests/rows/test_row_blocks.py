@@ -3,7 +3,6 @@
 import os
 import pickle
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,8 @@ from threading import Barrier, Lock
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
+from sklearn.utils import parallel
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer._utils import memory_limits
@@ -74,12 +75,6 @@ def of_arrow(folder):
     return chunk_rows(pytest.importorskip("pyarrow").Table.from_pandas(FRAME), target="label")
 
 
-def of_lazy_frame(folder):
-    polars = pytest.importorskip("polars")
-    in_parquet(folder)
-    return chunk_rows(polars.scan_parquet(folder / "*.parquet"), target="label", lengths=True)
-
-
 def of_arrow_dataset(folder):
     dataset = pytest.importorskip("pyarrow.dataset")
     return chunk_rows(dataset.dataset(in_parquet(folder), format="parquet"), target="label")
@@ -102,7 +97,6 @@ SOURCES = {
     "an Arrow table": of_arrow,
     "an Arrow dataset": of_arrow_dataset,
     "an object store": at_an_address,
-    "a lazy frame": of_lazy_frame,
     "a Dask array": of_dask_array,
     "a Dask DataFrame": of_dask_frame,
 }
@@ -140,10 +134,8 @@ def _check_parts(table):
 
 @pytest.mark.law
 def test_other_processes_give_the_same_digits(tmp_path):
-    with ProcessPoolExecutor(2) as pool:
-        table = chunk_rows(in_parquet(tmp_path), target="label", executor=pool)
-        assert _bits(small(table)) == _bits(small(chunk_rows(X, Y)))
-    assert _bits(small(chunk_rows(X, Y, n_jobs=2))) == _bits(small(chunk_rows(X, Y)))
+    for given in ({"X": in_parquet(tmp_path), "target": "label"}, {"X": X, "y": Y}):
+        assert _bits(small(chunk_rows(**given, n_jobs=2))) == _bits(small(chunk_rows(X, Y)))
 
 
 def test_one_worker_and_eight_give_the_same_digits():
@@ -174,8 +166,7 @@ def test_kept_blocks_are_those_that_were_made(monkeypatch):
         assert _bits(held) == _bits(table) and n == N
         assert room is None or len(held.source.cache) == {0: 0, 5_000: 2}.get(room, 17)
     assert 2_000 < sum(part.nbytes for pair in held.source.cache for part in pair) <= 4_200
-    with ThreadPoolExecutor(2) as pool:
-        elsewhere, (n,) = _kept(replace(table, workers=resolve_workers(executor=pool)))
+    elsewhere, (n,) = _kept(replace(table, workers=resolve_workers(n_jobs=1)))
     assert elsewhere.source is table.source and n == N
     monkeypatch.setattr(memory_limits, "available_memory", lambda: np.inf)
     for free, kept in ((0, 2**29), (2**33, 2**30)):
@@ -213,23 +204,21 @@ def test_a_fit_takes_at_most_the_passes_of_its_plan_and_reads_rows_once(
     assert 1 <= sum(source is not TransformedRows for source in sources) <= 2
 
 
-class _Posting(ThreadPoolExecutor):
-    """Threads, and the number of bytes that processes would be sent."""
+def test_a_job_is_sent_its_part_of_the_rows(monkeypatch):
+    """And each row once a pass."""
+    sent, delayed = [], parallel.delayed
 
-    sent = 0
+    def posted(task):
+        return lambda *given: sent.append(len(pickle.dumps(given))) or delayed(task)(*given)
 
-    def submit(self, task, *arguments):
-        self.sent += len(pickle.dumps(arguments))
-        return super().submit(task, *arguments)
-
-
-def test_an_executor_is_sent_each_row_once_a_pass():
+    monkeypatch.setattr(parallel, "delayed", posted)
     encoded = transformed(small(chunk_rows(X, Y)).then(NumericStep()), "abc")
     for source in (ArrayRows(X, Y), encoded):
-        with _Posting(2) as executor:
-            table = ChunkedRows(source, workers=resolve_workers(executor=executor))
+        sent.clear()
+        with parallel_config("threading"):
+            table = ChunkedRows(source, workers=resolve_workers(n_jobs=2))
             assert small(table).reduce(counted) == (N,)
-            assert executor.sent < 1.3 * (X.nbytes + Y.nbytes)
+        assert len(sent) > 4 and sum(sent) < 1.3 * (X.nbytes + Y.nbytes)
 
 
 def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path):
