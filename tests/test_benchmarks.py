@@ -46,6 +46,7 @@ def peer_process(monkeypatch):
     return commands
 
 
+@pytest.mark.law
 def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_process):
     monkeypatch.setattr(bench, "RESULTS", tmp_path / "results" / "samplers.json")
     monkeypatch.setattr("sys.argv", ["benchmarks", "--seconds", "0.05"])

@@ -29,7 +29,7 @@ def start():
 
 def test_work_is_waited_for_longer_than_idleness(start, tmp_path):
     answer = tmp_path / "answer"
-    start(sys.executable, "-c", WORK.format(1.5) + f"open({str(answer)!r}, 'w').write('here')")
+    start(sys.executable, "-c", WORK.format(1.2) + f"open({str(answer)!r}, 'w').write('here')")
     patience = Patience(work=60, idle=1)
     assert until(lambda: answer.exists() and answer.read_text(), "it", patience=patience) == "here"
 
@@ -44,7 +44,7 @@ SHELL = ("sh", "-c", "while :; do :; done")
         # A browser works whenever it is looked at, so that its own work is no progress …
         (SHELL, {"work": 60, "idle": 1, "ignored": "{name}"}, "nothing happened for 1 s.*{name} "),
         # … while that of the same process counts if it is not ignored, and ends the wait, too.
-        (SHELL, {"work": 1.5, "idle": 1, "ignored": "chrom"}, r"1\.5 s of work brought no answer"),
+        (SHELL, {"work": 0.5, "idle": 1, "ignored": "chrom"}, r"0\.5 s of work brought no answer"),
     ],
     ids=["idle", "ignored", "counted"],
 )
