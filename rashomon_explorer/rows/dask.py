@@ -25,24 +25,20 @@ def known_lengths(data: Any) -> tuple[int, ...] | None:
         if any(length != length for length in lengths):  # NaN: not known
             raise DataError("chunk sizes are not known: call compute_chunk_sizes() first")
         return tuple(map(int, lengths))
-    with PLANNING:
-        return _lengths_of_frame(data)
-
-
-def _lengths_of_frame(data: Any) -> tuple[int, ...] | None:
     parts = _parts_of_dask()
     if parts is None or not hasattr(type(data), "expr"):
         return None
     elemwise, lengths_of, _ = parts
-    for node in _frames(data.expr):
-        # For a subset of a file's partitions, Dask's lengths and its reads differ in order.
-        stated = hasattr(node, "_get_lengths") and not getattr(node, "_filtered", False)
-        if not stated and not isinstance(node, elemwise):
+    with PLANNING:
+        for node in _frames(data.expr):
+            # For a subset of a file's partitions, Dask's lengths and its reads differ in order.
+            stated = hasattr(node, "_get_lengths") and not getattr(node, "_filtered", False)
+            if not stated and not isinstance(node, elemwise):
+                return None
+        lengths = lengths_of(data.expr).simplify()
+        if type(lengths).__name__ != "Literal" or len(lengths.value) != data.npartitions:
             return None
-    lengths = lengths_of(data.expr).simplify()
-    if type(lengths).__name__ != "Literal" or len(lengths.value) != data.npartitions:
-        return None
-    return tuple(map(int, lengths.value))
+        return tuple(map(int, lengths.value))
 
 
 def n_partitions(data: Any) -> int | None:

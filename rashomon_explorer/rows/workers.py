@@ -125,7 +125,7 @@ class JoblibWorkers:
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
-            parts = _separate_parts(spans)
+            parts = (part.with_own_rows() if isinstance(part, Part) else part for part in spans)
             yield from Parallel(self.n_jobs)(delayed(task)(source, work, part) for part in parts)
         except BrokenExecutor as error:
             raise ClusterError(_loss_message(error)) from error
@@ -381,11 +381,6 @@ def _on_worker(part: Any, rows: Any, task: Task, shared: Any, work: Any) -> Any:
 def _package() -> str:
     """Name of this package, which only workers that have it return."""
     return __name__.partition(".")[0]
-
-
-def _separate_parts(parts: Sequence[Any]) -> Iterator[Any]:
-    """Parts of rows without the rows of others, to be sent with a task."""
-    return (part.with_own_rows() if isinstance(part, Part) else part for part in parts)
 
 
 def _summary(shared: Any, work: Any, part: Any) -> Any:
