@@ -47,7 +47,7 @@ _CELLS = 4_000_000  # models × rows of one batch
 class AuditInputs:
     """What all numbers of an audit are computed from."""
 
-    model: Any  # an AuditedModel or StoredModel
+    model: Any  # an AuditedModel
     psi: float  # largest excess loss of a good model
     groups: Any  # Series (n_rows,), or None
     features: Any  # of the table, for importances; None takes each column once
@@ -112,8 +112,6 @@ class CertifiedAnswers:
     problem: Any
     kind: ClassVar[str] = "exact"
     has_coefficients: ClassVar[bool] = True
-    has_importance: ClassVar[bool] = True
-
     has_gaps: ClassVar[bool] = True
 
     @property
@@ -173,10 +171,6 @@ class CertifiedAnswers:
     def flips(self) -> pd.DataFrame:
         """Label, whether it can flip, the least ψ at which it does, and the conflict ratio."""
         return self._flips(self.decided, self.rows)
-
-    def drawn_codes(self, rows: FloatArray) -> NDArray[np.int_]:
-        """Codes (n_models, n_rows) of the labels that the drawn models give encoded rows."""
-        return drawn_codes(self.models, rows, self.cut)
 
     def flips_of(self, rows: Any) -> pd.DataFrame:
         """Flips of the rows of another table."""

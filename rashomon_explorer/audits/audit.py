@@ -18,13 +18,12 @@ from rashomon_explorer.audits import sampled
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers, usual_number
 from rashomon_explorer.audits.group_rates import group_series
-from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table, checked_parameters
+from rashomon_explorer.audits.models import AuditedModel, checked_parameters
 from rashomon_explorer.audits.result import Audit
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.linear_models import has_problem
-from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 _MODELS = 200
 """Models drawn from an exact set for averages, unless a number is given or the table is large."""
@@ -56,13 +55,12 @@ def audit(
 
     Parameters
     ----------
-    model : estimator, list of estimators, or array-like
-        Fitted scikit-learn model, pipeline or search (its best estimator is audited). Or several
-        fitted models, or predictions of shape (n_models, n_rows[, n_classes]): of these, the
-        good ones are compared with the best.
+    model : estimator, or list or mapping of estimators
+        Fitted scikit-learn model, pipeline or search (its best estimator is audited). Of several
+        fitted models the good ones are compared with the best.
     X : array-like or DataFrame of shape (n_rows, n_features)
         Rows of the fit as the model took them: for a pipeline the raw table. For several models
-        rows that none was fitted to; for predictions None.
+        rows that none was fitted to.
     y : array-like of shape (n_rows,)
         Targets of the fit.
     tolerance : float or str, default="auto"
@@ -76,9 +74,8 @@ def audit(
           likelihood intervals if the fit has no penalty;
         - ``"1%"`` of the least objective, or a number in the unit of the objective;
         - ``"cv"``: one standard error of the cross-validated loss (Breiman et al. 1984), from the
-          losses of all held-out rows; ``"cv folds"`` takes the means of the five folds, as glmnet
-          does. It estimates how much the loss differs on another sample of this size, and is
-          many times the likelihood ratio;
+          losses of all held-out rows. It estimates how much the loss differs on another sample of
+          this size, and is many times the likelihood ratio;
         - ``"without age"``, ``"without age, sex"``: the excess loss of the best model without
           these columns; columns of a one-hot group are left out together.
     groups : str, sequence of str, Series or array-like of shape (n_rows,), optional
@@ -130,7 +127,7 @@ def audit(
     >>> found.coefficients.loc["worst texture", "sign"]
     '−'
     """
-    table = X if X is None or isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
+    table = X if isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
     sampling = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
     options: dict[str, Any] = {"groups": groups, "features": features, **sampling}
     if sampled.is_collection(model):
@@ -228,20 +225,11 @@ def _audit_fitted_models(
     wanted: Any,
     random_state: Any,
 ) -> tuple[Any, sampled.SampledSet]:
-    """Models that were fitted already, or their predictions, with the best of them."""
+    """Models that were fitted already, with the best of them."""
     targets = np.asarray(as_pandas(y))
     collected = sampled.collect_models(
         models, table, targets, tolerance=tolerance, random_state=random_state
     )
-    if isinstance(collected.reference, StoredPredictions):
-        if threshold is not None:
-            raise TypeError(
-                "threshold= needs fitted models: stored predictions have no rule to replace, pass "
-                "the labels themselves, such as np.where(predictions >= threshold, 'yes', 'no')"
-            )
-        collected = collected.scoring(wanted)
-        rows = pd.DataFrame(index=range(len(targets))) if table is None else as_table(None, table)
-        return StoredModel(rows, targets, collected.classes), collected
     (best,) = collected.reference.estimators  # type: ignore[union-attr]  # fitted models
     audited = AuditedModel.from_fit(best, table, y, threshold=threshold, wanted=wanted)
     audited = audited.scoring_wanted()

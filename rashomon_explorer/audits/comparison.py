@@ -50,11 +50,6 @@ class Comparison(ReprMixin):
 def compare(audit: Any, other: Any) -> Comparison:
     """Compare another fitted model with the models of an audit."""
     audited = audit.inputs.model
-    if audited.original is None:
-        raise TypeError(
-            "stored predictions cannot be compared with a model: audit the fitted models, "
-            "audit([model, ...], X, y)"
-        )
     rule: dict[str, Any] = {}
     if audited.decision is not None and audited.decision.replaced:  # by the audit's threshold
         rule = {"threshold": audited.decision.threshold, "wanted": audited.decision.positive}

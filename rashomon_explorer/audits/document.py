@@ -28,7 +28,7 @@ from rashomon_explorer.report.sections.people import ACCURACY_TITLE, accuracy_se
 
 def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
     """Figure of an audit by the name of its table, or of a figure of the set of models."""
-    rule = getattr(getattr(audit.inputs.model, "decision", None), "text", "")
+    rule = getattr(audit.inputs.model.decision, "text", "")
     if rule and kind in _LIKELIEST:
         raise ValueError(
             f"plot({kind!r}) gives each person the likeliest label, and the audited model decides "
@@ -77,7 +77,7 @@ def _coefficients_figure(audit: Any) -> tuple[str, dict[str, Any]]:
 
 def _people_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     what = "probability" if audit.task == "classification" else "prediction"
-    if scored := getattr(audit.inputs.model, "score_class", ""):
+    if scored := audit.inputs.model.score_class:
         what = f"{what} of {scored}"
     return "people_ranges", {"table": audit.answers.people(), "answer": what}
 
@@ -100,11 +100,6 @@ def _groups_figure(audit: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _importance_figure(audit: Any) -> tuple[str, dict[str, Any]]:
-    if not audit.has_importance:
-        raise ValueError(
-            "importance needs models that predict changed rows, and this audit has stored "
-            "predictions: audit the fitted models, audit([model, ...], X, y)"
-        )
     arguments, models = model_arguments(audit), audit.models
     if isinstance(getattr(models, "models", None), CrossFittedModels):  # rows that none saw
         held_out = np.flatnonzero(models.models.folds == 0)
@@ -307,8 +302,6 @@ def _tolerances(audit: Any) -> list[Block]:
 
 
 def _importance(audit: Any) -> list[Block]:
-    if not audit.has_importance:
-        raise Skip("stored predictions do not tell what other rows would get")
     table = audit.importance.head(_MOST_FEATURES)
     note = "Low and high over a sample of good models: the range of the set is at least as wide."
     return [
@@ -347,7 +340,7 @@ def _method(audit: Any) -> list[Block]:
 
 
 def _arguments(audit: Any) -> str:
-    groups, decision = audit.inputs.groups, getattr(audit.inputs.model, "decision", None)
+    groups, decision = audit.inputs.groups, audit.inputs.model.decision
     words = ""
     if groups is not None:
         names = str(groups.name).split(" × ")

@@ -28,26 +28,20 @@ _CONDITIONS = {"": None, "true_positive_": True, "false_positive_": False}
 
 def accepted_code(model: Any) -> int | None:
     """Code 0, 1, … of the class that rates are of; None if there is no such class."""
-    decision = getattr(model, "decision", None)
-    if len(model.classes) < 2:
-        return None
-    if decision is None:
-        return 1 if len(model.classes) == 2 else None
-    if decision.wanted is None and len(model.classes) > 2:
+    decision = model.decision
+    if decision is None or (decision.wanted is None and len(model.classes) > 2):
         return None
     return int(model.classes.index(decision.scored))
 
 
 def accepted_text(model: Any) -> str:
     """Name of the class that rates are of, such as ``approve='denied'``."""
-    decision = getattr(model, "decision", None)
-    return f"label={model.classes[1]!r}" if decision is None else str(decision.scored_text)
+    return str(model.decision.scored_text)
 
 
 def fitted_codes(audit: Any) -> NDArray[np.int_]:
     """Codes (n_rows,) of the labels that the fitted model decides."""
-    codes = getattr(audit.inputs.model, "codes", None)
-    return np.asarray(audit.decided["label"] if codes is None else codes)
+    return np.asarray(audit.inputs.model.codes)
 
 
 class Acceptances:
@@ -117,25 +111,6 @@ def rate_gaps(audit: Any, names: Sequence[Any] | None = None) -> pd.DataFrame:
     columns |= dict(zip(("ratio_low", "ratio", "ratio_high"), ratios, strict=True))
     index = [pair_name(groups.name, names[i], names[j]) for i, j in zip(first, second, strict=True)]
     return pd.DataFrame(columns, index=pd.Index(index, name="gap"))
-
-
-def attained_gaps(audit: Any) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest gap in rates (n_pairs,) of the models that are drawn from an exact set."""
-    groups, answers = audit.inputs.groups, audit.answers
-    code, names = accepted_code(audit.inputs.model), group_names(groups)
-    members = _members(groups, names)
-    people = members.sum(axis=1).astype(float)
-    sums = np.zeros((answers.models.n_draws, len(names)))
-    for start in range(0, members.shape[1], _BATCH):
-        part = slice(start, start + _BATCH)
-        accepted = answers.drawn_codes(answers.rows[part]) == code
-        sums += accepted.astype(float) @ members[:, part].T.astype(float)
-    first, second = np.triu_indices(len(names), k=1)
-    gaps = (sums / people)[:, first] - (sums / people)[:, second]
-    return gaps.min(axis=0), gaps.max(axis=0)
-
-
-_BATCH = 20_000  # rows whose labels by all drawn models are held at a time
 
 
 def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:

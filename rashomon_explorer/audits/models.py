@@ -297,7 +297,7 @@ class AuditedModel:
                 pass
             else:
                 if first.shape != second.shape or not np.allclose(first, second):
-                    return _inner_name(step, rows, self.targets)
+                    return step_name(step)
             rows = _stepped(step, rows)
         return ""
 
@@ -388,25 +388,6 @@ class AuditedModel:
                 yield positions, indicators.sum(axis=0)
 
 
-@dataclass(frozen=True, eq=False)
-class StoredModel:
-    """The best of some models of which only the predictions are known."""
-
-    table: pd.DataFrame = field(repr=False)  # rows that were predicted; without columns if unknown
-    targets: NDArray[Any] = field(repr=False)
-    classes: tuple[Any, ...]
-    name = "stored predictions"
-    original = None
-
-    def labels(self, codes: ArrayLike) -> NDArray[Any]:
-        """Labels of class codes 0, 1, …."""
-        return np.asarray(self.classes)[np.asarray(codes)]
-
-    def taken(self, rows: Any) -> Any:
-        """Raise TypeError: other rows cannot be predicted."""
-        raise TypeError("stored predictions do not tell what other rows would get")
-
-
 def _dense(rows: Any) -> Any:
     return rows.toarray() if issparse(rows) else rows  # type: ignore[attr-defined]
 
@@ -414,22 +395,6 @@ def _dense(rows: Any) -> Any:
 def row_labels(rows: Any) -> pd.Index:
     """Index of a table's rows."""
     return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
-
-
-def _inner_name(step: Any, rows: Any, targets: Any) -> str:
-    """Name of the part of a ColumnTransformer that transforms the rows of its fit otherwise."""
-    for _, part, columns in getattr(step, "transformers_", []):
-        if isinstance(part, str):
-            continue
-        fresh, part_rows = clone(part), rows[columns] if isinstance(rows, pd.DataFrame) else rows
-        try:
-            first, second = fresh.fit_transform(part_rows, targets), fresh.transform(part_rows)
-            if not np.allclose(_dense(first), _dense(second)):
-                steps = [inner for _, inner in getattr(part, "steps", [("", part)])]
-                return " → ".join(step_name(inner) for inner in steps)
-        except Exception:  # no numbers
-            continue
-    return step_name(step)
 
 
 def _stepped(step: Any, rows: Any) -> Any:
@@ -463,6 +428,11 @@ def _container(model: Any, X: Any, table: pd.DataFrame, texts: bool) -> str:
 
 def _check_supervised(model: Any) -> None:
     last = fitted_steps(model)[1]
+    if isinstance(last, list | tuple | dict | np.ndarray | pd.DataFrame):
+        raise TypeError(
+            "an audit needs a fitted model, or a list of them: of predictions alone, "
+            "sets.from_predictions makes a set for the functions of measures"
+        )
     if not hasattr(last, "fit") and hasattr(last, "params"):
         raise TypeError(
             f"{type(last).__name__} cannot be fitted again: fit the same model with scikit-learn, "

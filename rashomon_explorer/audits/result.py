@@ -44,7 +44,6 @@ def opens_audits(dashboard: _Dashboard) -> _Dashboard:
 
 
 _NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
-_NO_IMPORTANCE = "stored predictions do not tell what other rows would get"
 _NEGLIGIBLE = 1e-3  # share of ψ below which the fitted model counts as the best one
 
 
@@ -224,11 +223,6 @@ class Audit(ReprMixin):
         return bool(self.answers.has_coefficients)
 
     @property
-    def has_importance(self) -> bool:
-        """Whether the models can predict changed rows."""
-        return bool(self.answers.has_importance)
-
-    @property
     def has_gaps(self) -> bool:
         """Whether there are groups, and scores whose means can be compared."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
@@ -363,15 +357,11 @@ class Audit(ReprMixin):
 
         ``low`` and ``high`` bound the gap of every good model; it is settled if they have one
         sign. ``ratio`` is the smaller rate over the larger one (disparate impact, often compared
-        with 0.8) of the fitted model, with bounds over the good models. ``low_attained`` and
-        ``high_attained`` are the extreme gaps of the drawn :attr:`models`.
+        with 0.8) of the fitted model, with bounds over the good models.
         """
         self._need(self.inputs.groups is not None, NO_GROUPS)
         self._need(self.has_rates, group_rates.NO_RATES)
-        table = with_sign(group_rates.rate_gaps(self))
-        if self.kind == "exact":
-            table["low_attained"], table["high_attained"] = group_rates.attained_gaps(self)
-        return marked(table, self.mark)
+        return marked(with_sign(group_rates.rate_gaps(self)), self.mark)
 
     def gap_intervals(self, confidence: float = 0.95) -> pd.DataFrame:
         """Per pair of groups: how far its gap depends on the data, and on the choice of model.
@@ -395,13 +385,11 @@ class Audit(ReprMixin):
     @cached_property
     def importance(self) -> pd.DataFrame:
         """Per feature of the table: mean size of its contribution to the score (mean |SHAP|)."""
-        self._need(self.has_importance, _NO_IMPORTANCE)
         return self.answers.importance()
 
     @cached_property
     def reliance(self) -> pd.DataFrame:
         """Per feature of the table: increase of the loss if it is switched between people."""
-        self._need(self.has_importance, _NO_IMPORTANCE)
         return self.answers.reliance()
 
     def scores(self, rows: Any) -> pd.DataFrame:
@@ -514,7 +502,7 @@ class Audit(ReprMixin):
 
     @property
     def release_code(self) -> str:
-        """Python code that releases the answers about every good model, with noise, for others.
+        """Python code that plans and releases the answers about every good model, with noise.
 
         What the audit itself shows is computed from private rows. Gaps between optima over the set
         can be released (:class:`rashomon_explorer.release.LeastPsi`): which coefficients keep their

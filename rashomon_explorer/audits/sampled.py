@@ -32,10 +32,10 @@ from rashomon_explorer.audits.tolerance import (
     resolve_losses,
 )
 from rashomon_explorer.measures.stopping import enough_draws
-from rashomon_explorer.sets import PredictorSet, from_estimators, from_predictions
+from rashomon_explorer.sets import PredictorSet, from_estimators
 from rashomon_explorer.sets.base import ModelIndices
 from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
-from rashomon_explorer.sets.predictions import fitted_models, prediction_kind, row_losses
+from rashomon_explorer.sets.predictions import fitted_models, row_losses
 
 _BATCH = 20
 _MOST = 60
@@ -97,18 +97,14 @@ class SampledSet(PredictorSet):
 
     def scoring(self, wanted: Any, decision: Any = None) -> Self:
         """Set with the wanted one of two classes as the second, and a rule for labels."""
-        if wanted is not None and wanted not in self.classes:
-            raise ValueError(f"wanted must be one of the labels {[*self.classes]}, got {wanted!r}")
         turned = len(self.classes) == 2 and wanted == self.classes[0]
         classes = self.classes[::-1] if turned else self.classes
         both: list[Any] = [self.models, self.reference]
-        for number, models in enumerate(both):
-            if isinstance(models, FittedModels):
-                rule = models.decision if decision is None else decision
-                both[number] = replace(models, classes=classes, decision=rule)
-            elif turned:
-                both[number] = replace(models, values=1 - models.values)
-        return replace(self, models=both[0], reference=both[1], classes=classes)
+        models, reference = (
+            replace(part, classes=classes, decision=part.decision if decision is None else decision)
+            for part in both
+        )
+        return replace(self, models=models, reference=reference, classes=classes)
 
     def _at(self, places: ModelIndices) -> dict[str, Any]:
         return {
@@ -157,7 +153,7 @@ def sample_models(
     X: Any,
     y: ArrayLike,
     *,
-    tolerance: float | str | Tolerance = "auto",
+    tolerance: float | str = "auto",
     kinds: Sequence[str] = KINDS,
     n_models: int | str = "auto",
     sample_weight: ArrayLike | None = None,
@@ -219,8 +215,7 @@ def sample_models(
 def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance | None:
     if _is_paired(tolerance):
         return None
-    needs_fits = isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES)
-    if isinstance(tolerance, Tolerance) or needs_fits:
+    if isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES):
         seed = int(random_state) if isinstance(random_state, int | np.integer) else None
         return resolve(
             tolerance, work.model, work.X, work.y, sample_weight=work.weight, random_state=seed
@@ -229,7 +224,7 @@ def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance | No
     return resolve_losses(tolerance, losses, work.weight, "this model", "cross-validated loss")
 
 
-_FITTED_RULES = ("cv folds", "likelihood", "without")
+_FITTED_RULES = ("likelihood", "without")
 
 
 @dataclass(eq=False)
@@ -432,24 +427,11 @@ def _enough(work: CrossFit, drawn: list[Refit], rule: Tolerance | None) -> str:
 
 
 def collect_models(
-    models: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    tolerance: float | str | Tolerance = "auto",
-    random_state: Any = None,
+    models: Any, X: Any, y: ArrayLike, *, tolerance: float | str = "auto", random_state: Any = None
 ) -> SampledSet:
-    """Good ones of models, or of predictions (n_models, n_rows[, n_classes]): not private."""
-    listed = isinstance(models, list | tuple) and any(hasattr(m, "predict") for m in models)
-    if listed or isinstance(models, dict):
-        every = from_estimators(models, X, y)
-        scores, certain = every.scores(X), every.models.certain  # type: ignore[union-attr]
-    else:
-        kind, names = prediction_kind(models, y), None
-        if isinstance(models, pd.DataFrame) and models.index.dtype.kind not in "iu":
-            names = [str(name) for name in models.index]
-        every = from_predictions(models, y, kind=kind, names=names, X=X)
-        scores, certain = every.scores(), kind == "labels"
+    """Good ones of fitted models: not private."""
+    every = from_estimators(models, X, y)
+    scores, certain = every.scores(X), every.models.certain  # type: ignore[union-attr]
     if not certain:
         scores = floored(scores, scores.shape[1], every.classes)
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
@@ -477,7 +459,6 @@ def collect_models(
 
 
 def is_collection(models: Any) -> bool:
-    """Whether these are several models, or predictions, and not one model."""
-    if hasattr(models, "fit") or hasattr(models, "predict") or isinstance(models, type):
-        return False
-    return isinstance(models, list | tuple | dict | np.ndarray | pd.DataFrame)
+    """Whether these are several models, and not one model."""
+    listed = models.values() if isinstance(models, dict) else models
+    return isinstance(models, list | tuple | dict) and any(hasattr(m, "predict") for m in listed)

@@ -19,7 +19,6 @@ from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
 from rashomon_explorer.measures.multiplicity.scores import conflicts
 from rashomon_explorer.measures.ranges import people_ranges
-from rashomon_explorer.sets.models.fitted import StoredPredictions
 from rashomon_explorer.sets.predictions import row_losses
 
 _SWITCHED_MODELS = 16  # each predicts all rows once for every feature
@@ -45,19 +44,14 @@ class SampledAnswers:
         """Unit of scores and gaps."""
         if not self.models.classes:
             return "units of the target"
-        scored = getattr(self.inputs.model, "score_class", "") or repr(self.models.classes[-1])
+        scored = self.inputs.model.score_class or repr(self.models.classes[-1])
         kind = "share labelled" if self.models.loss == "zero_one" else "probability of"
         return f"{kind} {scored}"
 
     @property
-    def has_importance(self) -> bool:
-        """Whether the models can predict changed rows."""
-        return not isinstance(self.models.models, StoredPredictions)
-
-    @property
     def model_rows(self) -> Any:
-        """Rows of the fit as the models take them; None for stored predictions."""
-        return self.inputs.model.fit_rows if self.has_importance else None
+        """Rows of the fit as the models take them."""
+        return self.inputs.model.fit_rows
 
     @cached_property
     def model_scores(self) -> FloatArray:

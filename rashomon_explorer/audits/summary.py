@@ -2,8 +2,6 @@
 
 import json
 import math
-import warnings
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from importlib.resources import files
@@ -24,8 +22,6 @@ from rashomon_explorer.audits.quality import (
     unseen_place,
 )
 from rashomon_explorer.audits.tolerance import effects, widths
-from rashomon_explorer.data import propose_schema
-from rashomon_explorer.exceptions import PrivacyLeakWarning, WeakGuaranteeWarning
 from rashomon_explorer.measures.ranges.linear_models import has_problem
 
 _MOST_NAMES = 5
@@ -263,7 +259,7 @@ def _rate_lines(audit: Any) -> list[str]:
         return []
     rates, listed_groups = audit.rates, shown_groups(audit.rates["fitted"])
     whose = "" if unseen_place(audit) is None else ", your model's for the rows of its fit"
-    decision = getattr(audit.inputs.model, "decision", None)
+    decision = audit.inputs.model.decision
     unnamed = decision is not None and decision.wanted is None
     hint = " (pass wanted= to name another class)" if unnamed else ""
     accepted = f"of {accepted_text(audit.inputs.model)}{hint}"
@@ -333,7 +329,7 @@ def head(audit: Any) -> list[tuple[str, str]]:
     facts = [("Model", f"{model.name} · {size}")]
     if audit.optimality is not None and not audit.optimality.reached:
         facts.append(("Your model", audit.optimality.text))
-    if rule := getattr(getattr(model, "decision", None), "text", ""):
+    if rule := getattr(model.decision, "text", ""):
         facts.append(("Decision", rule))
     facts.append(("Quality", quality_text(audit)))
     facts.append(("Good models", audit.tolerance.text.removeprefix("good models ")))
@@ -355,73 +351,32 @@ def facts(audit: Any) -> list[tuple[str, str]]:
 
 _RELEASE = """\
 from rashomon_explorer import Ledger, {estimator}, propose_schema
-from rashomon_explorer.release import LeastPsi, plan_release, release
+from rashomon_explorer.release import plan_release, release
 
 # 1. Draft the columns; in the file replace all that was read off the rows by public knowledge.
 propose_schema(X, path="audit.toml")
 # 2. Declare the models; nothing is fitted. A smaller radius means less noise.
 every = {estimator}({settings}, radius=4.0, schema="audit.toml")
-# 3. Answers about every {kind} of that ball within ψ, with noise.
-{queries}
+# 3. Plan which features every {kind} of that ball within ψ needs; a plan charges nothing.
+queries = ["psi_avoiding"]  # "psi_sign" is about the signs of coefficients
+plan = plan_release(every, X, queries=queries, epsilon=1.0)
+print(plan.hidden)
+# 4. Charge only if the noise, which is public, hides no answer. Otherwise ask about fewer columns,
+#    LeastPsi(avoiding=[...]), chosen by the question, not by what the audit says.
+if not plan.hidden:
+    ledger = Ledger.create("audit.ledger", epsilon=1.0)
+    print(release(every, X, y, queries=queries, epsilon=1.0, ledger=ledger))
 """
-_SOLD = """\
-ledger = Ledger.create("audit.ledger", epsilon=1.0)
-print(release(every, X, y, queries=queries, epsilon=1.0, ledger=ledger))"""
-_EPSILON = 1.0
 
 
 def release_code(audit: Any) -> str:
-    """Python code that releases those of an audit's answers that the noise does not hide."""
+    """Python code that plans the release of an audit's answers, and charges if none is hidden."""
     classes = tuple(np.asarray(audit.inputs.model.classes or ()).tolist())
-    psi = audit.psi if audit.kind == "exact" and classes else 0.02
-    declared = f"psi={psi:.3g}, " if audit.kind == "exact" and classes else ""
+    declared = f"psi={audit.psi:.3g}, " if audit.kind == "exact" and classes else ""
     return _RELEASE.format(
         estimator="RashomonClassifier" if classes else "RashomonRegressor",
         settings=f"{declared}classes={classes!r}" if classes else "target_bounds=(LOW, HIGH)",
         kind="linear model" if audit.kind == "exact" else "linear model (not of these refits)",
-        queries=_release_queries(audit.inputs.model.table, classes, float(f"{psi:.3g}")),
-    )
-
-
-def _release_queries(table: pd.DataFrame, classes: tuple[Any, ...], psi: float) -> str:
-    """Lines that ask what the noise, which is public, does not hide, or say that it hides all."""
-    from rashomon_explorer import estimators, release  # slow to import
-
-    schema = propose_schema(table)
-    settings: dict[str, Any] = {"schema": schema.confirm(*schema.unconfirmed), "radius": 4.0}
-    every: Any = estimators.RashomonRegressor(target_bounds=(-1, 1), **settings)
-    if classes:
-        every = estimators.RashomonClassifier(psi=psi, classes=classes, **settings)
-
-    def planned(*queries: Any) -> Any:
-        with warnings.catch_warnings():
-            for category in (PrivacyLeakWarning, WeakGuaranteeWarning):
-                warnings.simplefilter("ignore", category)
-            return release.plan_release(every, len(table), queries=queries, epsilon=_EPSILON)
-
-    names_of_queries = ["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])]
-    plan = planned(*names_of_queries)
-    if not plan.hidden:
-        return f"queries = {names_of_queries}\n{_SOLD}"
-    names = plan.queries[0].coordinates(plan.public).names
-    names = [name.removeprefix("psi without ") for name in names]
-
-    def is_hidden(count: int) -> bool:
-        return bool(planned(release.LeastPsi(avoiding=names[:count])).hidden)
-
-    n_answers = bisect_left(range(1, len(names) + 1), True, key=is_hidden)
-    if n_answers == len(names):
-        return f"queries = {names_of_queries[:1]}\n{_SOLD}"
-    if n_answers:
-        return (
-            f"#    It would hide answers about more than {n_answers} of the {len(names)} columns: "
-            "choose\n#    them by the question, not by what the audit says.\n"
-            f"queries = [LeastPsi(avoiding={names[:n_answers]!r})]\n{_SOLD}"
-        )
-    return (
-        "#    The noise, which is public, would hide every answer: nothing is charged.\n"
-        f"queries = [LeastPsi(avoiding={names[:1]!r})]\n"
-        "print(plan_release(every, X, queries=queries, epsilon=1.0).hidden)"
     )
 
 
@@ -457,7 +412,7 @@ def to_json(audit: Any) -> str:
         "rates": _records(audit.rates) if audit.has_rates else None,
         "rate_gaps": _records(audit.rate_gaps) if audit.has_rates else None,
         "tolerances": [] if _alone(audit) else _records(audit.near_tolerances),
-        "importance": _records(audit.importance) if audit.has_importance else [],
+        "importance": _records(audit.importance),
         "people": _records(audit.flips if labels else audit.person_ranges),
     }
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)

@@ -19,6 +19,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.audits import refits
+from rashomon_explorer.audits.crossfit import fold_numbers
 from rashomon_explorer.audits.decisions import last_step
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.inputs import feature_groups
@@ -33,10 +34,9 @@ _BOOTSTRAPS = 5
 
 _FORMS = (
     "a number (largest excess loss), '1%' (of the best loss), 'cv' (one standard error of the "
-    "cross-validated loss), 'cv folds' (the same from the means of the folds), 'paired standard "
-    "error' (of the difference in loss of two such models), 'likelihood ratio' "
-    "or 'likelihood ratio 99%' (profile intervals), 'without NAME' (price of a feature), or 'auto' "
-    "(the likelihood ratio where there is one, 'paired standard error' for refits)"
+    "cross-validated loss), 'paired standard error' (of the difference in loss of two models), "
+    "'likelihood ratio' or 'likelihood ratio 99%' (profile intervals), 'without NAME' (price of a "
+    "feature), or 'auto' (likelihood ratio where there is one, 'paired standard error' for refits)"
 )
 
 
@@ -50,7 +50,7 @@ class Tolerance:
 
 
 def resolve(
-    tolerance: float | str | Tolerance,
+    tolerance: float | str,
     model: Any,
     X: Any,
     y: ArrayLike,
@@ -64,8 +64,6 @@ def resolve(
 
     In the unit of ``problem``, or else of the held-out loss, with probabilities of at least 1/(2n).
     """
-    if isinstance(tolerance, Tolerance):
-        return tolerance
     rule, argument = _parsed(tolerance)
     case = _Case(model, X, np.asarray(y), problem, sample_weight, groups or {}, random_state or 0)
     if rule == "auto":
@@ -77,15 +75,13 @@ def resolve(
 
 
 def resolve_losses(
-    tolerance: float | str | Tolerance,
+    tolerance: float | str,
     losses: FloatArray,
     weights: FloatArray | None = None,
     than: str = "the best of them",
     measured: str = "loss on the rows given",
 ) -> Tolerance:
     """Rashomon threshold of a rule that needs only a model's losses on rows."""
-    if isinstance(tolerance, Tolerance):
-        return tolerance
     rule, argument = _parsed(tolerance)
     rule = "cv" if rule == "auto" else rule
     if rule not in ("absolute", "relative", "cv"):
@@ -109,7 +105,7 @@ def _named(tolerance: Any, rule: str, psi: float, meaning: str, than: str) -> To
 def _parsed(tolerance: Any) -> tuple[str, Any]:
     if isinstance(tolerance, str):
         text = tolerance.strip()
-        if text in ("auto", "cv", "cv folds", PAIRED):
+        if text in ("auto", "cv", PAIRED):
             return text, None
         try:
             if share := re.fullmatch(r"([0-9.eE+-]+) ?%", text):
@@ -158,15 +154,9 @@ class _Case:
     @cached_property
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Rows to fit and rows held out, of five shuffled folds, stratified by class."""
-        from sklearn.model_selection import KFold, StratifiedKFold
-
-        rarest = np.unique(self.y, return_counts=True)[1].min() if self.classes else 0
-        count = min(_FOLDS, len(self.y), *([int(rarest)] if rarest > 1 else []))
-        if count < 2:
-            raise ValueError("cross-validation needs at least two rows: pass a number instead")
-        kind = StratifiedKFold if rarest > 1 else KFold
-        splitter = kind(count, shuffle=True, random_state=self.seed)
-        return list(splitter.split(np.zeros(len(self.y)), self.y))
+        numbers = fold_numbers(self.y, _FOLDS, self.seed, stratify=bool(self.classes))
+        folds = range(numbers.max() + 1)
+        return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in folds]
 
     def fold_losses(self, model: Any, bootstrap: int | None = None) -> FloatArray:
         """Loss of every row under the refit of a model to the other folds, or to a bootstrap."""
@@ -240,7 +230,14 @@ def paired_standard_errors(
 def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
     losses = case.fold_losses(case.model)
     (mean,), (error,) = paired_standard_errors(losses[None], weights=case.weights)
-    return float(error), _standard_error(case, float(error), float(mean), "")
+    words = (
+        f"one standard error of the model's {case.measured}, {mean:.4g}; another sample of this "
+        "size changes the loss by about as much"
+    )
+    if not _has_likelihood(case):
+        return float(error), words
+    times = float(error) / _likelihood_ratio(case, 0.95)[0]
+    return float(error), f"{words}, {times:.2g} times what tolerance='likelihood ratio' allows"
 
 
 def _paired(case: _Case, _: None) -> tuple[float, str]:
@@ -253,25 +250,6 @@ def _paired(case: _Case, _: None) -> tuple[float, str]:
         "one standard error of the difference in loss, on the same held-out rows, between this "
         "model and a refit to resampled rows"
     )
-
-
-def _fold_means(case: _Case, _: None) -> tuple[float, str]:
-    losses, weights = case.fold_losses(case.model), case.weights
-    means = [np.average(losses[test], weights=weights[test]) for _, test in case.folds]
-    error = float(np.std(means, ddof=1)) / math.sqrt(len(means))
-    source = f", from the means of {len(means)} folds"
-    return error, _standard_error(case, error, float(np.mean(means)), source)
-
-
-def _standard_error(case: _Case, error: float, mean: float, source: str) -> str:
-    words = (
-        f"one standard error of the model's {case.measured}, {mean:.4g}{source}; another "
-        "sample of this size changes the loss by about as much"
-    )
-    if not _has_likelihood(case):
-        return words
-    times = error / _likelihood_ratio(case, 0.95)[0]
-    return f"{words}, {times:.2g} times what tolerance='likelihood ratio' allows"
 
 
 _LIKELIHOODS = ("logistic", "softmax", "identity")
@@ -346,7 +324,6 @@ _RULES: dict[str, _Rule] = {
     "absolute": _absolute,
     "relative": _relative,
     "cv": _cross_validated,
-    "cv folds": _fold_means,
     PAIRED: _paired,
     "likelihood ratio": _likelihood_ratio,
     "without": _without,

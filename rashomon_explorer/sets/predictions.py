@@ -354,20 +354,6 @@ def from_predictions(
     )
 
 
-def prediction_kind(predictions: Any, y: ArrayLike | None) -> str:
-    """Kind of predictions: labels, probabilities or targets, by their values and those of y."""
-    values, truth = np.asarray(predictions), None if y is None else np.asarray(y)
-    if values.ndim == 3:
-        return "probabilities"
-    if values.dtype.kind not in "fiu" or truth is None or truth.dtype.kind not in "fiub":
-        return "probabilities" if values.dtype.kind == "f" else "labels"
-    few = np.unique(truth)
-    if np.isin(values, few).all() and len(few) < len(truth):
-        return "labels"
-    within = values.min(initial=0) >= 0 and values.max(initial=0) <= 1
-    return "probabilities" if within and len(few) == 2 else "targets"
-
-
 def _probabilities(
     predictions: NDArray[Any], classes: Classes | None, y: ArrayLike | None
 ) -> tuple[FloatArray, Classes]:

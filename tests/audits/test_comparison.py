@@ -1,7 +1,6 @@
 """Another model beside the audited one: on which rows it was measured, and what follows."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -109,49 +108,6 @@ def test_a_regression_and_a_list_say_what_was_measured():
     assert "held-out" not in words and "cross-validated" not in words
     assert "on the rows given, if none was fitted to them" in words
     assert "rows given, if neither was fitted to them" in repr(several.compare(models[0]))
-    chances = np.stack([model.predict_proba(X)[:, 1] for model in models])
-    stored = audit(chances, None, (y == "yes").to_numpy())
-    assert "rows given" in repr(stored)
-    with pytest.raises(TypeError, match="audit the fitted models"):
-        stored.compare(models[0])
-
-
-@pytest.mark.parametrize(
-    ("predictions", "y", "loss", "labels"),
-    [
-        ([["no", "yes", "yes"], ["no", "no", "yes"]], ["no", "yes", "yes"], "zero_one", None),
-        (np.array([[0, 1, 1], [0, 0, 1]]), [0, 1, 1], "zero_one", [0, 1, 1]),
-        (np.array([[True, False, True], [False] * 3]), [True, False, True], "zero_one", None),
-        (np.array([["a", "b"], ["b", "b"]], dtype=object), ["a", "b"], "zero_one", None),
-        (np.array([[0.2, 0.9, 0.7], [0.4, 0.6, 0.6]]), ["no", "yes", "yes"], "log_loss", None),
-        (np.array([[1.5, 2.0, 4.0], [1.4, 2.2, 4.1]]), [1.6, 2.1, 4.0], "squared", None),
-        (np.array([[2, 3, 3], [1, 3, 3]]), [1, 2, 3], "squared", None),
-    ],
-)
-def test_predictions_are_labels_probabilities_or_targets_by_their_values(
-    predictions, y, loss, labels
-):
-    found = audit(predictions, None, y, tolerance=5.0)
-    assert found.models.loss == loss
-    if loss == "zero_one":
-        assert found.models.n_draws == 2
-    named = audit(pd.DataFrame(predictions).set_axis(["u", "v"], axis=0), None, y, tolerance=5.0)
-    assert set(named.models.names) <= {"u", "v"} and len(named.models) == len(found.models)
-    if labels is not None:
-        assert found.flips["label"].tolist() == labels
-
-
-@pytest.mark.parametrize(
-    ("y", "words"),
-    [
-        (["no", None, "yes"], "labels must not be missing, got None"),
-        (["no", 1, "yes"], "labels must all be text or all be numbers"),
-    ],
-)
-def test_labels_that_cannot_be_read_are_refused_in_words(y, words):
-    truth = np.array(y, dtype=object)
-    with pytest.raises(ValueError, match=words):
-        audit(np.array([["no", "no", "yes"]] * 2), None, truth, tolerance=5.0)
 
 
 def test_lists_of_models_are_decided_by_their_own_rules_or_by_the_threshold():
@@ -170,10 +126,5 @@ def test_lists_of_models_are_decided_by_their_own_rules_or_by_the_threshold():
     assert (found.flips["label"] == np.where(chances[best] >= 0.7, "no", "yes")).all()
     assert (found.flips["flips"] == ((chances >= 0.7) != (chances[best] >= 0.7)).any(axis=0)).all()
     assert found.person_ranges["fitted"].to_numpy() == pytest.approx(chances[best])
-    stored = audit(1 - chances, None, y, tolerance=5.0, wanted="no")
-    assert stored.answers.people()["best"].to_numpy() == pytest.approx(chances[best])
-    assert "probability of 'no'" in stored.answers.score_unit
-    with pytest.raises(TypeError, match="pass the labels themselves"):
-        audit(1 - chances, None, y, threshold=0.7, wanted="no")
     with pytest.raises(ValueError, match="wanted must be one of the labels"):
-        audit(1 - chances, None, y, wanted="maybe")
+        audit(models, X, y, wanted="maybe")

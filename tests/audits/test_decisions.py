@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 
 from rashomon_explorer import audit, measures
 from rashomon_explorer.audits import document
+from rashomon_explorer.audits.answers import drawn_codes
 from rashomon_explorer.audits.decisions import Decision
 
 WORDS = np.array(["approved", "denied"])
@@ -187,7 +188,7 @@ def test_figures_are_of_the_rule_that_decides_or_refused():
     groups = pd.Series(np.where(X["c"] > 0, "up", "down"), name="half")
     model = FixedThresholdClassifier(logistic(), threshold=0.2).fit(X, y)
     found = audit(model, X, y, groups=groups, tolerance="1%", random_state=0)
-    codes = found.answers.drawn_codes(found.answers.rows)
+    codes = drawn_codes(found.models, found.answers.rows, found.answers.cut)
     flips = pd.Series((codes != model.predict(X)).any(axis=0)).groupby(groups).mean()
     drawn = document._groups_figure(found)[1]["table"]
     assert drawn["ambiguity"].loc[["down", "up"]].tolist() == flips.tolist()
