@@ -119,27 +119,10 @@ def _group_rows(audit: Any, mark: str) -> list[Row]:
     if audit.inputs.groups is None or audit.task == "regression":
         return []
     name = audit.inputs.groups.name
-    rows: list[Row] = [
+    return [
         (f"ambiguity of {name}={group}", row["share"], mark, f"of {row['people']:.0f} people")
         for group, row in audit.groups.iterrows()
     ]
-    if not audit.has_rates:
-        return rows
-    accepted = accepted_text(audit.inputs.model)
-    for group, row in audit.rates.iterrows():
-        words = _over(audit, row, [group], _between)
-        rows.append((f"base rate of {name}={group}", row["base_rate"], "measured", accepted))
-        rows.append((f"rate of {name}={group}", row["fitted"], "measured", f"{accepted}: {words}"))
-    compared = shown_groups(audit.rates["fitted"])  # of many, the least and the greatest
-    pairs = combinations(group_names(audit.inputs.groups, compared), 2)
-    gaps = with_sign(rate_gaps(audit, compared))
-    for (gap, row), pair in zip(gaps.iterrows(), pairs, strict=True):
-        words = f"{_over(audit, row, pair, _between)}: {_settled(audit, row)}"
-        rows.append((f"gap in rates, {gap}", row["fitted"], "measured", words))
-        low, high = number(row["ratio_low"]), number(row["ratio_high"])
-        words = f"{low} to {high} over the good models; the smaller rate over the larger one"
-        rows.append((f"ratio of rates, {gap}", row["ratio"], "measured", words))
-    return rows
 
 
 def _between(row: Any) -> str:

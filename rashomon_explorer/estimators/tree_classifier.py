@@ -237,8 +237,7 @@ default=None
         self, n: int, trees: TreeClass, questions: tree_questions.ThresholdQuestions | None = None
     ) -> Plan:
         check_budget(self)
-        trees.check_memory(n)
-        tree_class.check_memory_with_costs(trees, n, tree_class.largest_cost(self.costs))
+        trees.check_memory(n, dearest=tree_class.largest_cost(self.costs))
         counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
         for n_draws in counts:
             request = TreeRequest(

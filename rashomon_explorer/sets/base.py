@@ -213,40 +213,12 @@ class ModelSet(ReprMixin):
         indices = mask_indices(mask, self.n_draws)
         return self._select(indices, "filtered", reads_rows=reads_rows)
 
-    def nearest(self, coef: ArrayLike, n: int = 1, *, reads_rows: bool | None = None) -> Self:
-        """Keep the ``n`` models nearest to given coefficients, the nearest first."""
-        draws: FloatArray = self.coef
-        goal = np.asarray(coef, dtype=float)
-        if goal.shape != draws.shape[1:] or not np.isfinite(goal).all():
-            raise ValueError(
-                f"coef must hold {draws.shape[1]} finite values, one for each parameter and the "
-                f"intercept too, got shape {goal.shape}"
-            )
-        order = np.argsort(np.linalg.norm(draws - goal, axis=1), kind="stable")
-        indices = order[: checked_count(n, self.n_draws)]
-        return self._select(indices, "nearest to given coefficients", reads_rows=reads_rows)
-
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
         """Keep the ``n`` simplest models; ties are broken by order."""
         check_nonnegative_or_infinite(tol=tol)
         order = np.argsort(self.complexity(tol), kind="stable")
         step = f"the simplest (tol={tol:g})"
         return self._select(order[: checked_count(n, self.n_draws)], step, reads_rows=reads_rows)
-
-    def dedupe(
-        self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
-    ) -> Self:
-        """Keep the first of each group of models with equal behaviour."""
-        patterns = ("coef", "predictions", "scores")
-        if by not in patterns:
-            raise ValueError(f"by must be one of {[*patterns]}, got {by!r}")
-        values: NDArray[Any] = self.coef if by == "coef" else self.scores(X)
-        if by == "predictions" and self.task == "classification":
-            values = likeliest(values)
-        _, first = np.unique(values.reshape(self.n_draws, -1), axis=0, return_index=True)
-        if by == "coef" and reads_rows is None:
-            reads_rows = False
-        return self._select(np.sort(first), f"one of each pattern of {by}", reads_rows=reads_rows)
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Self:
         """Keep a random sample of ``n`` models without replacement."""

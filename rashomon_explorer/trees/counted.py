@@ -33,12 +33,7 @@ from rashomon_explorer.trees.questions import (
 )
 from rashomon_explorer.trees.sampling import Walks
 from rashomon_explorer.trees.tally import LeafTreeCounts
-from rashomon_explorer.trees.tree_class import (
-    Costs,
-    TreeClass,
-    check_memory_with_costs,
-    cost_matrix,
-)
+from rashomon_explorer.trees.tree_class import Costs, TreeClass, cost_matrix
 from rashomon_explorer.trees.witnesses import BestTrees
 
 
@@ -177,9 +172,8 @@ class CountedTrees(ReprMixin):
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
-        if matrix is not None:
-            check_memory_with_costs(trees, shape[0], int(matrix.max()), most_memory)
-        trees.check_memory(shape[0], most_memory)
+        dearest = 1 if matrix is None else int(matrix.max())
+        trees.check_memory(shape[0], most_memory, dearest)
         self.questions, self.schema = questions, schema
         named = questions.in_words if questions is not None else feature_names
         self.feature_names = column_names(X, shape[1], named)
@@ -196,7 +190,7 @@ class CountedTrees(ReprMixin):
         self.trees = trees
         self.leaf_penalty = float(leaf_penalty)
         # Upper bound on the cost of all errors together.
-        self.unit = self.rows.n * (1 if matrix is None else int(matrix.max()))
+        self.unit = self.rows.n * dearest
         self._counted: Counts | None = None
         self._within = -1.0
         self._labelled: tuple[float, FloatArray] = (-1.0, np.empty((0, 0)))

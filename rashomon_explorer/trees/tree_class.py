@@ -175,27 +175,31 @@ class TreeClass(ReprMixin):
         sets = sum((deepest - cut) * math.comb(m, cut) * 2**cut for cut in range(deepest))
         return m * (8e-8 * self.n_labels * sets + 1e-7 * n)
 
-    def check_memory(self, n: int, most: int | None = None) -> None:
+    def check_memory(self, n: int, most: int | None = None, dearest: int = 1) -> None:
         """Raise, from public numbers only, if counting n rows might take more than ``most`` bytes.
 
-        By default 4 GiB, or what a limit of this process leaves, if less.
+        By default 4 GiB, or what a limit of this process leaves, if less. Errors that cost up to
+        ``dearest`` take the memory of so many times the rows.
 
         Raises
         ------
         DataError
             If memory may not suffice; the message states the need and a size that fits.
         """
-        needed = self.memory(n)
+        needed = self.memory(n * dearest)
         room, source = allowed_memory(most)
         if needed <= room:
             return
-        smaller, questions = self._within(n, room), self.most_features(n, room)
+        smaller = self._within(n * dearest, room)
+        questions = self.most_features(n * dearest, room)
         leaves = [f"{smaller.max_leaves} leaves"] if smaller else []
         fits = [*leaves, *([f"{questions} features"] if questions else [])]
+        fits += ["smaller costs"] if dearest > 1 else []
+        fits = fits or ["no class"]
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
             f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {source}: "
-            f"{' or '.join(fits) or 'no class'} would fit; or allow CountedTrees more memory "
+            f"{' or '.join(fits)} would fit; or allow CountedTrees more memory "
             "(most_memory=, bytes)"
         )
 
@@ -287,22 +291,6 @@ def largest_cost(costs: Costs | None) -> int:
     for cost in (source := table.ravel().tolist()):
         _check_cost(cost, least=0)
     return max(1, *map(int, source))
-
-
-def check_memory_with_costs(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
-    """Raise if counting with costs might not fit: a cost of k takes the memory of k rows."""
-    room, source = allowed_memory(most)
-    if trees.memory(n * dear) <= room or trees.memory(n) > room:
-        return
-    fits = dear
-    while trees.memory(n * fits) > room:
-        fits -= max(1, fits // 50)
-    needed = trees.memory(n * dear) / 2**30
-    raise DataError(
-        f"counting {n:,} rows with errors that cost up to {dear:,} may take {needed:,.3g} GiB, and "
-        f"{room / 2**30:,.3g} GiB are {source}: costs of at most {fits:,} fit: use coarser units, "
-        "or round them"
-    )
 
 
 def _check_cost(cost: Any, *, least: int, of: str = "") -> None:

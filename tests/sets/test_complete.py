@@ -70,8 +70,6 @@ def test_a_choice_of_a_complete_set_is_not_complete_but_what_is_inside_is(trees,
     assert trees.stored(X).complete
     assert not trees[:3].complete
     assert not trees.sample(2, random_state=0).complete
-    assert trees.dedupe(X).complete  # no two are alike on these rows
-    assert not trees.dedupe(X[:1]).complete
     assert trees[::-1].complete  # all of them, in another order
     trees.save(tmp_path / "trees.npz")
     assert RashomonSet.load(tmp_path / "trees.npz").complete

@@ -50,13 +50,6 @@ def test_inside_keeps_the_hits_and_a_smaller_threshold_keeps_fewer():
         models.inside(-0.1)
 
 
-def test_nearest_by_distance():
-    models = make()
-    goal = [0.1, -0.1, 0.0]
-    distances = np.linalg.norm(models.coef - goal, axis=1)
-    assert np.array_equal(models.nearest(goal, 4).coef, models.coef[np.argsort(distances)])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -64,11 +57,9 @@ def test_nearest_by_distance():
         (lambda m: m[1.5], "select models by an index"),
         (lambda m: m[[[0, 1]]], "select models by an index"),
         (lambda m: m[[True, False]], "a mask must hold True or False"),
-        (lambda m: m.nearest([1.0, 2.0]), "coef must hold 3 finite values"),
-        (lambda m: m.nearest([1.0] * 3, 5), "n must be a whole number from 1 to the 4 models"),
         (lambda m: m.simplest(tol=-1.0), "tol must be >= 0"),
         (lambda m: m.sample(True), "n must be a whole number"),
-        (lambda m: m.dedupe(ROWS, by="names"), "by must be one of"),
+        (lambda m: m.sample(5), "n must be a whole number from 1 to the 4 models"),
         (lambda m: m.filter([True, False]), r"for each of 4 models, got shape \(2,\) of bool"),
         (lambda m: m.filter([0, 1, 1, 0]), r"models by their indices write models\[\[0, 2\]"),
         (lambda m: m.filter(lambda _: True), "a mask must hold True or False"),
@@ -90,16 +81,6 @@ def test_the_simplest_has_the_fewest_coefficients_and_ties_keep_their_order():
     assert softmax.complexity().tolist() == [2]
 
 
-def test_one_model_of_each_pattern():
-    coef = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    models = make(coef=coef)
-    assert np.array_equal(models.dedupe(ROWS).coef, coef[[0, 2]])
-    assert np.array_equal(models.dedupe(ROWS, by="scores").coef, coef[[0, 1, 2]])
-    assert np.array_equal(models.dedupe(by="coef").coef, coef[[0, 1, 2]])
-    targets = make(coef=coef, link="identity")
-    assert np.array_equal(targets.dedupe(ROWS).coef, coef[[0, 1, 2]])
-
-
 def test_a_step_is_written_down_and_travels_with_copies():
     models = make().inside().simplest()
     assert models.steps == ("inside ψ = 0.1, 2 of 4", "the simplest (tol=0), 1 of 2")
@@ -113,17 +94,12 @@ PRIVATE: list[Callable[[RashomonSet], RashomonSet]] = [
     lambda m: m.filter(lambda s: s.losses < 1.0),
     lambda m: m.filter([True] * 4),
     lambda m: m[[int(np.argmin(m.losses))]],
-    lambda m: m.nearest(m.best),
-    lambda m: m.dedupe(ROWS),
     lambda m: m.simplest(tol=0.5, reads_rows=True),
 ]
 
 PUBLIC: list[Callable[[Any], Any]] = [
     lambda m: m.sample(2, random_state=1),
     lambda m: m.simplest(2),
-    lambda m: m.dedupe(by="coef"),
-    lambda m: m.dedupe(ROWS, reads_rows=False),
-    lambda m: m.nearest([1.0, 0.0, 0.0], 2, reads_rows=False),
     lambda m: m.filter(lambda s: s.coef[:, 0] > 0, reads_rows=False),
     lambda m: m.release()[:2],
     lambda m: m.release().filter(lambda s: s.coef[:, 0] > 0),
@@ -159,10 +135,8 @@ def test_no_selection_adds_a_guarantee_or_shows_a_loss_to_a_public_rule():
     assert str(unproved.sample(2).guarantee) == "no guarantee: bounds were learnt"
     with pytest.raises(CuratorOnlyError, match="losses is computed from private rows"):
         make().filter(lambda m: m.losses < 0.6, reads_rows=False)
-    public = make().release()
-    for select, how in ((public.filter, [True] * 4), (public.nearest, [0.0] * 3)):
-        with pytest.raises(CuratorOnlyError, match="select from the curator's"):
-            select(how, reads_rows=True)
+    with pytest.raises(CuratorOnlyError, match="select from the curator's"):
+        make().release().filter([True] * 4, reads_rows=True)
 
 
 def test_promises_are_shown_of_all_draws_alone():
@@ -222,9 +196,6 @@ def revealed(choose):
     [
         lambda m: m,
         lambda m: m.simplest(),
-        lambda m: m.dedupe(by="coef"),
-        lambda m: m.dedupe(PUBLIC_ROWS, reads_rows=False),
-        lambda m: m.nearest([1.0, 0.0], reads_rows=False),
         lambda m: m.filter(lambda s: s.coef[:, 0] > 0, reads_rows=False),
     ],
 )
@@ -239,7 +210,6 @@ def test_choices_that_keep_the_guarantee_keep_its_number(choose):
     [
         lambda m: m.inside(),
         lambda m: m[[int(np.argmin(m.losses))]],
-        lambda m: m.nearest(m.best),
         lambda m: m.filter(lambda s: s.excess < 0.3),
     ],
 )

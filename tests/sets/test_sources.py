@@ -95,7 +95,6 @@ def test_coefficients_of_models_that_are_linear_and_only_of_those():
     models = sets.from_estimators(each[:2], X, TWO)
     assert models.coef.shape == (2, 4)
     assert np.allclose(models.coef[0], [*each[0].coef_[0], each[0].intercept_[0]])
-    assert models.nearest(models.coef[1]).names == ("model 1",)
     for others in (each[:3], each[3:]):
         with pytest.raises(AttributeError, match="coef: only linear models of one shape"):
             sets.from_estimators(others, X, TWO).coef  # noqa: B018
@@ -142,8 +141,6 @@ def test_selections_keep_names_and_the_best_of_the_source():
     assert np.array_equal(kept.losses, models.losses[models.excess <= 0.2])
     assert (kept.least, kept.psi) == (models.least, 0.2)
     assert models.inside(0.0).names == (f"model {models.losses.argmin()}",)
-    twice = sets.from_estimators([*classifiers()[:2], classifiers()[0]], X, TWO)
-    assert twice.dedupe(X, by="scores").names == ("model 0", "model 1")
     assert models[1].names == ("model 1",)
     assert models[[]].scores(X).shape == (0, 60)
     # What is left is still compared with the best of the source.
@@ -183,7 +180,6 @@ def test_rows_are_known_again_or_refused():
 def test_without_losses_what_needs_them_says_so():
     models = sets.from_predictions(PREDICTED)
     assert math.isinf(models.psi)
-    assert len(models.dedupe()) == 2
     for ask in (lambda: models.excess, lambda: models.hit_rate, models.inside):
         with pytest.raises(ValueError, match="losses of these models are not known"):
             ask()
