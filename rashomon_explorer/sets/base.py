@@ -208,7 +208,9 @@ class ModelSet(ReprMixin):
         self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
     ) -> Self:
         """Select the models that a mask or a rule keeps."""
-        view = self._public_view() if reads_rows is False else self
+        view: Any = self
+        if reads_rows is False and self.curated and self.guarantee.holds:
+            view = view.release()
         mask = rule(view) if callable(rule) else rule
         indices = mask_indices(mask, self.n_draws)
         return self._select(indices, "filtered", reads_rows=reads_rows)
@@ -250,9 +252,6 @@ class ModelSet(ReprMixin):
             steps=(*self.steps, f"{rule}, {len(indices)} of {self.n_draws}"),
             **self._at(indices),
         )
-
-    def _public_view(self) -> Any:
-        return self
 
     def _at(self, indices: ModelIndices) -> dict[str, Any]:
         """Fields with one entry for each model, at the given indices."""
@@ -373,9 +372,6 @@ class CuratorSet(ModelSet):
 
     def _within(self, psi: float) -> Self:
         raise NotImplementedError
-
-    def _public_view(self) -> Any:
-        return self.release() if self.guarantee.holds else self
 
     def release(self, *, warn: bool = True) -> Any:
         """Return only what may be published; ``warn`` if the plan is weak."""

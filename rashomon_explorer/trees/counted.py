@@ -22,7 +22,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.trees.counting import Counts, Histogram, count
+from rashomon_explorer.trees.counting import Counts, Histogram, LeafTreeCounts, count
 from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.law import limits, tree_losses, uniform
 from rashomon_explorer.trees.questions import (
@@ -32,7 +32,6 @@ from rashomon_explorer.trees.questions import (
     schema_questions,
 )
 from rashomon_explorer.trees.sampling import Walks
-from rashomon_explorer.trees.tally import LeafTreeCounts
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, cost_matrix
 from rashomon_explorer.trees.witnesses import BestTrees
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from rashomon_explorer import audit, measures
 from rashomon_explorer._utils.formatting import percent
 from rashomon_explorer.audits.group_rates import Acceptances, newcombe, ratio_range, welch
-from rashomon_explorer.audits.quality import accuracy_range
+from rashomon_explorer.audits.summary import accuracy_range
 from rashomon_explorer.exceptions import MissingAnswerError
 from tests.audits.conftest import encoder
 

@@ -141,18 +141,13 @@ def _sides(split: Split) -> tuple[Node, Node, float]:
 def _lines(
     tree: Node, names: Sequence[str], classes: Sequence[Any], indent: str, edge: str
 ) -> Iterator[str]:
-    ask = "?" if isinstance(tree, Split) else ""
-    yield f"{indent}{edge}{_question_text(tree, names, classes)}{ask}"
-    if isinstance(tree, Split):
-        deeper = indent + "  "
-        yield from _lines(tree.if_true, names, classes, deeper, "yes: ")
-        yield from _lines(tree.if_false, names, classes, deeper, "no: ")
-
-
-def _question_text(node: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
-    if isinstance(node, Leaf):
-        return str(classes[node.prediction])
-    return as_question(node.feature, names, node.relation, node.reference)
+    if isinstance(tree, Leaf):
+        yield f"{indent}{edge}{classes[tree.prediction]}"
+        return
+    yield f"{indent}{edge}{as_question(tree.feature, names, tree.relation, tree.reference)}?"
+    deeper = indent + "  "
+    yield from _lines(tree.if_true, names, classes, deeper, "yes: ")
+    yield from _lines(tree.if_false, names, classes, deeper, "no: ")
 
 
 def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
