@@ -238,6 +238,7 @@ def of_draws(draws, **settings):
     return sets.from_draws(Problem(ROWS, SIGNS), draws, **{"psi": 0.1, **settings})
 
 
+MIXED = np.array(["a", 1], dtype=object)
 SOURCES: dict[Any, list[tuple[Any, dict[str, Any], str]]] = {
     of_models: [
         ([], {}, "at least one fitted model, got none"),
@@ -267,6 +268,8 @@ SOURCES: dict[Any, list[tuple[Any, dict[str, Any], str]]] = {
         (PREDICTED, {"kind": "logits"}, "kind must be one of"),
         (PREDICTED, {"X": [[1.0]]}, "X has 1 rows, and 3 were predicted"),
         ([["a", "a"]], {"kind": "labels"}, "at least two classes are needed"),
+        ([["a", "b"]], {"kind": "labels", "y": ["a", None]}, "must not be missing, got None"),
+        ([["a", "b"]], {"kind": "labels", "y": MIXED}, "must all be text or all be numbers"),
         ([["a", "b"]], {"kind": "labels", "classes": ("a", "c")}, "holds the class 'b'"),
         ([[1.0]], {"kind": "targets", "classes": (0, 1)}, "a regression has no classes"),
     ],
