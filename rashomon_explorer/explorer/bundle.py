@@ -34,7 +34,6 @@ File = str | bytes
 _TREES = """
 trees.json        the trees as plain data; score.py predicts with them and needs only numpy
 trees.txt         the trees as text, one question per line
-dot/              the trees as Graphviz graphs, one file per tree
 trees.npz         the trees for Python: ReleasedTrees.load("trees.npz") of rashomon_explorer
 score.py          prediction with the trees, in thirty lines
 schema.toml       public schema of the table, which defines the encoding of rows for the trees
@@ -60,9 +59,6 @@ def _tree_files(contents: Contents) -> Iterator[tuple[str, File]]:
     texts = (f"tree {k}\n{readable.text(k)}" for k in range(readable.n_draws))
     yield "trees.txt", "\n\n".join(texts) + "\n"
     yield "trees.npz", _npz(models)
-    width = len(str(max(0, readable.n_draws - 1)))
-    for k in range(readable.n_draws):
-        yield f"dot/tree_{k:0{width}d}.dot", readable.dot(k) + "\n"
 
 
 def _npz(models: ReleasedSet | ReleasedTrees) -> bytes:

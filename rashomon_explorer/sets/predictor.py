@@ -118,11 +118,6 @@ class PredictorModels(ModelSet):
         trees = self.decision_trees
         return written.as_text(trees.trees[draw], trees.feature_names, self.classes)
 
-    def dot(self, draw: int) -> str:
-        """Write one of the trees in the DOT language, which Graphviz draws."""
-        trees = self.decision_trees
-        return written.as_dot(trees.trees[draw], trees.feature_names, self.classes)
-
     def to_treefarms(self) -> list[dict[str, Any]]:
         """Convert all trees to the TreeFARMS format, which ``from_treefarms`` reads."""
         return [written.as_nested(tree) for tree in self.decision_trees.trees]

@@ -1,4 +1,4 @@
-"""Trees as text, DOT, nested dicts and scikit-learn's."""
+"""Trees as text, nested dicts and scikit-learn's."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,25 +13,6 @@ _WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 def as_text(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
     """Write a tree as readable text."""
     return "\n".join(_lines(tree, names, classes, "", ""))
-
-
-def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
-    """Write a tree as a graph in the DOT language, which Graphviz draws."""
-    lines = ["digraph tree {", "  node [shape=box];"]
-    waiting: list[tuple[Node, str]] = [(tree, "")]
-    count = 0
-    while waiting:
-        node, edge = waiting.pop(0)
-        name = f"n{count}"
-        count += 1
-        text = _question_text(node, names, classes).replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'  {name} [label="{text}"];')
-        if edge:
-            parent, word = edge.split()
-            lines.append(f'  {parent} -> {name} [label="{word}"];')
-        if isinstance(node, Split):
-            waiting += [(node.if_true, f"{name} yes"), (node.if_false, f"{name} no")]
-    return "\n".join([*lines, "}"])
 
 
 def as_question(
