@@ -10,9 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rashomon_explorer.measures import exact_flips, exact_score_ranges, penalised_problem, recourse
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.trees import CountedTrees, possible_labels
 from tests.measures.rays import edge_of_set
-from tests.trees.listed import listing, says
 
 RNG = np.random.default_rng(0)
 N, PSI = 200, 0.03
@@ -256,59 +254,3 @@ def test_bad_declarations_are_named(options, message):
     people = [[1.0, 1.0]] if "design" in options else [NO]
     with pytest.raises(ValueError, match=message):
         recourse(PROBLEM, PSI, people, **arguments)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("psi", "penalty"), [(0.0, 0.0), (0.1, 0.02), (0.2, 0.0)])
-def test_recourse_over_counted_trees_is_that_of_every_tree_written_out(seed, psi, penalty):
-    known = listing((4, 3, None, 2, False), seed, penalty)
-    inside = [
-        tree
-        for tree, loss in zip(known.trees, known.losses, strict=True)
-        if loss <= known.counted.least + psi + 1e-12
-    ]
-    every = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
-    accepted = np.array([all(says(tree, row) == 1 for tree in inside) for row in every])
-    options = {"costs": {0: 2.0, 2: 1.5}, "directions": {1: "up"}}
-    whole = known.counted.as_set(inside, psi=psi)
-    for source in (known.counted, whole):
-        found = recourse(source, psi, every, [0, 1, 2], **options)
-        for person, answer in zip(every, found.people.itertuples(), strict=True):
-            cost = np.abs(every - person) @ [2.0, 1.0, 1.5, 0.0]
-            may = (every[:, 3] == person[3]) & (every[:, 1] >= person[1]) & accepted
-            assert answer.cost == cost[may].min(initial=np.inf)
-            assert (answer.status == "found") == may.any()
-        ends = found.rows.dropna().to_numpy()
-        assert all(says(tree, row) == 1 for tree in inside for row in ends)
-
-
-def test_thresholds_levels_and_integers_of_counted_trees():
-    rng = np.random.default_rng(3)
-    home = rng.integers(0, 3, 300)
-    table = pd.DataFrame({"age": rng.integers(18, 80, 300).astype(float), "debt": rng.random(300)})
-    table[["rent", "own", "other"]] = np.eye(3)[home]
-    good = (table["age"] > 40).astype(int) + (table["debt"] < 0.5) + table["own"]
-    y = (good + 0.5 * rng.normal(size=300) > 1.2).astype(int)
-    thresholds = {"age": [30, 40, 55], "debt": [0.25, 0.5, 0.75]}
-    counted = CountedTrees.of_table(table, y, thresholds=thresholds, max_leaves=4)
-    psi = 0.05
-    refused = table[~counted.as_set([counted.best()]).labels(table)[0].astype(bool)][:12]
-    levels = {"home": ["rent", "own", "other"]}
-    options = {"levels": levels, "costs": {"age": 0.05, "home": 0.7}, "integers": ["age"]}
-    options |= {"directions": {"age": "up", "debt": "down"}}
-    found = recourse(counted, psi, refused, ["age", "debt", "home"], **options)
-    drawn = counted.draw(200, psi, random_state=0)
-    ends = found.rows.dropna()
-    assert len(ends) > 3
-    assert drawn.labels(ends).all()
-    debts = np.unique([*refused["debt"], 0.25, 0.5, 0.75])
-    cells = itertools.product(np.arange(18, 81.0), debts, np.eye(3))
-    every = np.array([[age, debt, *level] for age, debt, level in cells])
-    accepted = ~possible_labels(counted, psi, every)[:, 0]
-    for person, answer in zip(refused.to_numpy(), found.people.itertuples(), strict=True):
-        may = accepted & (every[:, 0] >= person[0]) & (every[:, 1] <= person[1])
-        own = every[may]
-        cost = 0.05 * (own[:, 0] - person[0]) + person[1] - own[:, 1]
-        cost += 0.7 * (own[:, 2:] != person[2:]).any(axis=1)
-        assert answer.cost == pytest.approx(cost.min(initial=np.inf))
-    assert (found.people["one_worst_score"] == 0).any()  # the control: another tree refuses

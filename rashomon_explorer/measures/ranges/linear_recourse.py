@@ -15,14 +15,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
-from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
 from rashomon_explorer.measures.ranges.exact import problem_rows, row_index
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
-from rashomon_explorer.measures.ranges.tree_recourse import TreeSet, tree_recourse
-from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.sets.scores import finite_rows, rows_by_name
 
 _MOST_ROUNDS = 150
@@ -63,10 +60,9 @@ def recourse(
 
     Parameters
     ----------
-    problem : Problem, PenalisedProblem, CountedTrees or PredictorSet of trees
+    problem : Problem or PenalisedProblem
         Of a classification, as for :func:`exact_score_ranges`; no change makes a row longer than
-        its ``row_norm``. For trees, all of a counted class or a set within ψ must accept: the
-        cheapest change is exact, and scores are 1 (accepted) or 0.
+        its ``row_norm``.
     psi : float
         Rashomon threshold > 0, in units of the problem's objective.
     X : DataFrame or array-like of shape (n_people, n_features)
@@ -92,8 +88,8 @@ def recourse(
     wanted : int, default=1
         Code 0, 1, … of the class that means acceptance.
     margin : float, default=0.0
-        For linear models, the score that every model must give at least, in log-odds for a
-        logistic loss; for several classes the lead over every other class.
+        Score that every model must give at least, in log-odds for a logistic loss; for several
+        classes the lead over every other class.
     tolerance : float, default=0.001
         Relative distance of ``cost`` and ``cost_at_least`` at which the search ends.
 
@@ -124,13 +120,6 @@ def recourse(
         "integers": integers,
         "levels": levels,
     }
-    trees = _tree_set(problem, psi, wanted, design, margin)
-    if trees is not None:
-        table = set_and_rows(problem, X)[1]
-        named = isinstance(table, pd.DataFrame) and set(trees.names) <= set(table.columns)
-        people = finite_rows(table[list(trees.names)] if named else table, len(trees.names))
-        changes = Changes.declared(trees.names, changeable, **declared)
-        return tree_recourse(trees, changes, people, row_index(X), psi)
     check_problem(problem)
     if problem.loss.task == "regression":
         raise TypeError("recourse needs a classification: a regression accepts nobody")
@@ -156,24 +145,6 @@ def recourse(
         index=row_index(X),
     )
     return Recourse.from_people(table, people, every.rows, best_answers.rows, names, psi)
-
-
-def _tree_set(source: Any, psi: float, wanted: int, design: Any, margin: float) -> TreeSet | None:
-    """Trees of a counted class or of a set; None for other objects."""
-    # Local import: counted trees are slow to import.
-    from rashomon_explorer.trees import CountedTrees
-
-    source = getattr(source, "rashomon_set_", source)
-    if not isinstance(source, CountedTrees) and not isinstance(
-        getattr(source, "models", None), DecisionTrees
-    ):
-        return None
-    if design is not None or margin:
-        raise ValueError("design and margin are for linear models: trees take their own columns")
-    if wanted not in range(len(source.classes)):
-        raise ValueError(f"wanted must be the code of a class, got {wanted!r}")
-    make = TreeSet.counted if isinstance(source, CountedTrees) else TreeSet.listed
-    return make(source, float(psi), wanted)
 
 
 def _people(
