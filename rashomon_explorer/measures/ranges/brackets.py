@@ -22,11 +22,7 @@ from rashomon_explorer.measures.ranges import level_set, search
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.chunked import is_kinked
-from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.rows.workers import resolve_workers
-
-_WIDE = 1e-3
 
 
 def psi_level_set(problem: ConvexProblem, psi: float) -> LevelSet:
@@ -53,77 +49,16 @@ def brackets(
 ) -> search.Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
     among = psi_level_set(problem, psi)
-    if isinstance(problem, PenalisedProblem):
-        return _penalised_brackets(problem, among, directions, tolerance, decided)
-    loss = problem.evaluator().loss
-    if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
-        return _by_cuts(among, directions, tolerance, decided)
-    extents = search.furthest(among, directions, tolerance, decided=decided)
-    if not isinstance(loss, ClippedSlopeRisk):
-        return extents
-    return _cut_wide_ones(among, directions, extents, tolerance, decided)
-
-
-def _penalised_brackets(
-    problem: PenalisedProblem,
-    among: LevelSet,
-    directions: FloatArray,
-    tolerance: float,
-    decided: search.Decide | None,
-) -> search.Extents:
-    """Brackets over all of R^p: infinite for directions that are flat in part."""
-    finite = np.flatnonzero(problem.row_space.contains(directions))
+    if not isinstance(problem, PenalisedProblem):
+        return search.furthest(among, directions, tolerance, decided=decided)
+    finite = np.flatnonzero(problem.row_space.contains(directions))  # the rest is flat in part
     subset = search.decided_columns(decided, finite)
     extents = search.furthest(among, directions[:, finite], tolerance, decided=subset)
     ends = np.full((2, directions.shape[1]), np.inf)
     ends[:, finite] = extents.inner, extents.outer
     points = np.repeat(among.centre[:, None], directions.shape[1], axis=1)
     points[:, finite] = extents.points
-    return search.Extents(ends[0], ends[1], points)
-
-
-def _by_cuts(
-    among: LevelSet, directions: FloatArray, tolerance: float, decided: search.Decide | None
-) -> search.Extents:
-    """Bracket the directions one after another; each reuses the earlier cuts."""
-    pool = level_set.CutPool()
-    results = [
-        level_set.furthest_by_cuts(among, direction, _enough(column, tolerance, decided), pool)
-        for column, direction in progress(list(enumerate(directions.T)), "exact ranges")
-    ]
-    points = among.verified(np.column_stack([point for _, point in results]))
-    outer = np.array([outer for outer, _ in results])
-    inner = np.einsum("ij,ij->j", directions, points - among.centre[:, None])
-    return search.Extents(inner, outer, points)
-
-
-def _cut_wide_ones(
-    among: LevelSet,
-    directions: FloatArray,
-    extents: search.Extents,
-    tolerance: float,
-    decided: search.Decide | None,
-) -> search.Extents:
-    """Refine wide brackets by cuts: a loss may be too narrowly curved for quadratic models."""
-    every, widest = np.arange(len(extents.inner)), max(_WIDE, tolerance)
-    columns = np.flatnonzero(~search.closed(every, extents.inner, extents.outer, widest, decided))
-    if not len(columns):
-        return extents
-    subset = search.decided_columns(decided, columns)
-    cut = _by_cuts(among, directions[:, columns], tolerance, subset)
-    inner, outer, points = extents.inner.copy(), extents.outer.copy(), extents.points.copy()
-    better = cut.inner > inner[columns]
-    inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]
-    outer[columns] = np.minimum(outer[columns], cut.outer)
-    return search.Extents(inner, outer, points)
-
-
-def _enough(column: int, tolerance: float, decided: search.Decide | None) -> level_set.Enough:
-    def enough(inner: float, outer: float) -> bool:
-        ends = np.array([column]), np.array([inner]), np.array([outer])
-        return bool(search.closed(*ends, tolerance, decided)[0])
-
-    return enough
+    return search.Extents(*ends, points)
 
 
 _COMPARED = 4096  # compared with all shared models at once
@@ -319,10 +254,7 @@ def bracketed(
             open_ = widest[np.isfinite(shared.outer[widest])]
         else:
             open_ = shared.open(decided.need)
-            smooth = isinstance(problem, PenalisedProblem) or not is_kinked(
-                problem.evaluator().loss
-            )
-            if len(open_) > affordable(problem, _AT_ONCE) and smooth:
+            if len(open_) > affordable(problem, _AT_ONCE):
                 shared.share(decided.need)
                 open_ = shared.open(decided.need)
     searched, rest = np.sort(open_[:limit]), np.sort(open_[limit:])

@@ -17,7 +17,6 @@ from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Metric, axes
 from rashomon_explorer.measures.ranges.sparse import FaceMetric, matched_subgradient
-from rashomon_explorer.problem.losses.chunked import is_kinked
 
 LEAST = 1e-7
 """Excess loss that counts as none, as a share of the zero model's."""
@@ -35,11 +34,8 @@ def least_crossings(
     tolerance: float,
     beyond: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ b} for columns d of (p, K); [0, ∞) for kinks."""
+    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ b} for columns d of (p, K)."""
     search = _Search(problem, directions, zero, tolerance, beyond)
-    smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
-    if not smooth:
-        return search.lower, search.upper
     if isinstance(problem, PenalisedProblem):  # along the flat, the loss of the minimum suffices
         search.upper[~problem.row_space.contains(directions)] = 0.0
     hessian, l1 = problem.hessian(search.best), getattr(problem, "l1", None)

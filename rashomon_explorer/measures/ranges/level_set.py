@@ -1,17 +1,16 @@
-"""Level sets, bounded sets that contain them, and cutting planes."""
+"""Level sets, and bounded sets that contain them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.measures.ranges.sparse import matched_subgradient
 from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HingeLoss
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 
 
@@ -169,6 +168,12 @@ def check_problem(problem: object) -> None:
     domain = getattr(problem, "domain", None)
     if not isinstance(domain, Ball | Everywhere):
         raise ValueError(f"problem must have a ball of models, got the domain {domain!r}")
+    loss = getattr(problem, "loss", None)
+    if isinstance(loss, AbsoluteLoss | HingeLoss):
+        raise ValueError(
+            f"exact ranges need a loss without kinks, got {loss.name!r}: use 'smoothed_hinge' or "
+            "'squared'"
+        )
 
 
 class ConvexFunction(Protocol):
@@ -231,10 +236,6 @@ class LevelSet:
             points[:, suspects] = self.domain.project(self.centre[:, None] + step * (1 - share))
         return points
 
-    def tangent_limit(self, theta: FloatArray, value: float, gradient: FloatArray) -> float:
-        """Upper bound on g·ϑ over the set from the tangent at θ (p,): level − L(θ) + g·θ."""
-        return self.level - value + float(gradient @ theta) + self.error
-
     @property
     def error(self) -> float:
         """Bound on the rounding of an objective."""
@@ -249,90 +250,3 @@ class LevelSet:
         step = theta - self.centre[:, None]
         room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self.error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))
-
-
-Enough = Callable[[float, float], bool]
-
-_MOST_PROGRAMMES = 150
-_MOST_BACKTRACKS = 30
-_FINEST = 1e-4  # relative accuracy of cuts: curved boundaries (ball, ridge) need ever more cuts
-_ON_LEVEL = 1e-10
-_WITHOUT_GAIN = 10
-
-
-@dataclass
-class CutPool:
-    """Half-spaces normal·θ ≤ limit that contain the set, shared by all directions."""
-
-    normals: list[FloatArray] = field(default_factory=list)  # (p,): of length 1
-    limits: list[float] = field(default_factory=list)
-
-    def add(self, normal: FloatArray, limit: float) -> None:
-        """Add a half-space; a zero normal is ignored."""
-        length = float(np.linalg.norm(normal))
-        if length > 0:
-            self.normals.append(normal / length)
-            self.limits.append(limit / length)
-
-    def forget(self, count: int) -> None:
-        """Keep only the newest ``most`` half-spaces."""
-        self.normals, self.limits = self.normals[-count:], self.limits[-count:]
-
-
-def furthest_by_cuts(
-    among: LevelSet, direction: FloatArray, enough: Enough, pool: CutPool
-) -> tuple[float, FloatArray]:
-    """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
-    centre, domain = among.centre, among.domain
-    assert isinstance(domain, Ball)  # penalised problems have no kinks
-    outer = float(domain.support(direction[:, None])[0] - direction @ centre)
-    best, idle = centre, 0
-    for _ in range(_MOST_PROGRAMMES):
-        inner = float(direction @ (best - centre))
-        if outer - inner <= _FINEST * outer or enough(inner, outer) or idle > _WITHOUT_GAIN:
-            break
-        far, bound = _programme(domain, direction, pool)
-        before = outer - inner
-        outer = min(outer, bound - float(direction @ centre))
-        candidate = _supported(domain, among, far, pool)
-        best = max(best, candidate, key=lambda theta: float(direction @ theta))
-        idle = idle + 1 if outer - direction @ (best - centre) >= before * (1 - 1e-9) else 0
-    pool.forget(100 + 20 * len(centre))
-    return outer, best
-
-
-def _programme(domain: Ball, direction: FloatArray, pool: CutPool) -> tuple[FloatArray, float]:
-    """Optimum over the cuts in a box around the ball, and the bound that they prove."""
-    if not pool.normals:
-        return domain.extreme(direction[:, None])[:, 0], np.inf
-    normals, limits = np.array(pool.normals), np.array(pool.limits)
-    size = float(np.linalg.norm(direction)) or 1.0
-    bounds = -domain.radius, domain.radius
-    solved = linprog(-direction / size, normals, limits, bounds=bounds)
-    if solved.x is None:
-        return domain.extreme(direction[:, None])[:, 0], np.inf
-    weights = size * np.maximum(-solved.ineqlin.marginals, 0.0)
-    rest = direction - normals.T @ weights
-    return solved.x, float(weights @ limits + domain.support(rest[:, None])[0])
-
-
-def _supported(domain: Ball, among: LevelSet, far: FloatArray, pool: CutPool) -> FloatArray:
-    """Point of the set between the centre and ``far``; tangents on the way become cuts."""
-    nearest = domain.project(far[:, None])[:, 0]
-    normal = far - nearest
-    if np.linalg.norm(normal) > 1e-12 * domain.radius:
-        pool.add(normal, float(domain.support(normal[:, None])[0]))
-    step = nearest - among.centre
-    share = 1.0
-    for _ in range(_MOST_BACKTRACKS):
-        theta = among.centre + share * step
-        values, gradients = among.objective.value_and_gradient(theta[:, None])
-        value, gradient = float(values[0]), gradients[:, 0]
-        over, slope = value - among.level, float(gradient @ step)
-        if over > -_ON_LEVEL * among.room:
-            pool.add(gradient, among.tangent_limit(theta, value, gradient))
-        if over <= _ON_LEVEL * among.room or slope <= 0:
-            break
-        share -= over / slope
-    pulled = float(among.shrink(values)[0])
-    return np.asarray(among.centre + pulled * share * step)
