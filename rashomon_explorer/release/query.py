@@ -139,9 +139,9 @@ class Rows:
         """Codes 0, 1, … (n_rows,) of the targets' classes."""
         return checked_rows(self.models, self.X, self._targets)[1]
 
-    def task(self, loss: str | None = None) -> LinearTask:
-        """Rows and targets in the units of a loss."""
-        return LinearTask.from_models(self.public.linear, self.X, self._targets, loss)
+    def task(self) -> LinearTask:
+        """Rows and targets in the units of the models' loss."""
+        return LinearTask.from_models(self.public.linear, self.X, self._targets)
 
     def mean_losses(self) -> FloatArray:
         """Mean loss (n_draws,) of every model; for trees the share of wrong labels."""

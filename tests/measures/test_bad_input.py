@@ -136,7 +136,10 @@ RELIANCE = [
     (lambda: CLASS(psi=0.01, feature_names=["age"]), "feature_names must hold 2 names, got 1"),
     (lambda: CLASS(psi=0.01, draws=[[1.0]]), r"coef must have shape \(n_models, 3\), got"),
     (lambda: CLASS(psi=0.01, draws=[[9.0] * 3]), "none of the 1 draws lies in the Rashomon set"),
-    (lambda: m.model_class_reliance(Problem(X, Y, loss="hinge"), psi=1), "loss, got 'hinge'"),
+    (
+        lambda: m.model_class_reliance(Problem(X, Y, loss="hinge"), psi=1),
+        "without kinks, got 'hinge'",
+    ),
     (lambda: m.model_class_reliance(Problem([[0.5]], [1]), psi=0.1), "two rows, got 1"),
     (lambda: m.model_reliance(PROBLEM, X, Y), "a problem has its own rows"),
     (lambda: m.model_reliance(MODEL), "X is required"),
@@ -187,7 +190,7 @@ KINDS = [
     (lambda: m.importance_cloud(PROBLEM, X, Y), "which has no draws"),
     *(
         (lambda kind=kind: m.importance_cloud(SET, X, Y, measure=kind), "needs linear models.*Pred")
-        for kind in ("reliance", "conditional", "permutation", "shap")
+        for kind in ("reliance", "permutation", "shap")
     ),
 ]
 VALUES = [*LABELS_AND_SCORES, *FAIRNESS, *RELIANCE, *RANGES, *DECOMPOSITION]

@@ -12,7 +12,7 @@ from rashomon_explorer import measures as m
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 from rashomon_explorer.sets.predictions import predictor_set
 from rashomon_explorer.trees import CountedTrees
-from tests.measures.test_model_reliance import shapley, switched_loss
+from tests.measures.test_model_reliance import shapley
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_over_all_shuffles_permutation_importance_is_reliance(table, drawn):
     X, y = table[0].iloc[:4], table[1][:4]
     found = m.permutation_importance(drawn, X, y, n_repeats=24, random_state=EveryOrder())
     expected = 3 / 4 * m.model_reliance(drawn, X, y).to_numpy()
-    assert factorial(4) == 24 and found == pytest.approx(expected, abs=1e-12)
+    assert factorial(4) == 24 and found.to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
 def test_models_that_do_not_ask_do_not_move_and_columns_go_by_name(table, drawn):
@@ -81,31 +81,9 @@ def test_a_release_is_measured_alike(table):
         m.permutation_importance(models, *table, n_repeats=2, random_state=1)
         for models in (clf.rashomon_set_, clf.rashomon_set_.release())
     )
-    assert (one == other).all()
+    pd.testing.assert_frame_equal(one, other)
     with pytest.raises(TypeError, match=r"CountedTrees\(X, y.*flip_psi"):
         m.declared_problem(clf, *table)
-
-
-def test_reliance_within_strata_one_by_one(table, drawn):
-    X, y = table
-    strata, codes = X["d"].to_numpy(), (y == "yes").astype(int)
-    found = m.reliance_within(drawn, X, y, strata, features=["a", ["a", "b"]])
-    for draw in (0, 5):
-        predict = lambda rows, one=drawn[draw]: one.labels(rows)[0]  # noqa: E731
-        for name, columns in (("a", [0]), ("a + b", [0, 1])):
-            switched = 0.0
-            for level in (0, 1):
-                rows, some = X.to_numpy()[strata == level], codes[strata == level]
-                loss = switched_loss(predict, rows, some, columns, np.not_equal)
-                switched += (strata == level).mean() * loss
-            own = (predict(X.to_numpy()) != codes).mean()
-            assert found.loc[draw, name] == pytest.approx(switched - own, abs=1e-12)
-    for form in ("difference", "ratio"):  # one stratum is plain reliance
-        within = m.reliance_within(drawn, X, y, np.zeros(60), form=form)
-        plain = m.model_reliance(drawn, X, y, form=form)
-        assert within.to_numpy() == pytest.approx(plain.to_numpy())
-    with pytest.raises(ValueError, match="has one row"):
-        m.reliance_within(drawn, X, y, np.arange(60))
 
 
 def shapley_of_rows(predict, rows, others, groups):
@@ -172,7 +150,6 @@ def test_what_trees_cannot_be_asked_is_refused(table, drawn):
     twice = {"one": ["a"], "two": ["a", "b"]}
     for error, call, words in (
         (TypeError, lambda: m.permutation_importance(drawn.stored(X), X, y), "or decision trees"),
-        (TypeError, lambda: m.conditional_reliance(drawn, X, y), r"reliance_within\(models, X, y"),
         (TypeError, lambda: m.linear_shap(drawn, X), "tree_shap is for sets of trees"),
         (TypeError, lambda: m.tree_shap(drawn.stored(X), X), "needs a set of decision trees"),
         (ValueError, lambda: m.tree_shap(drawn, X, features=twice), "in two of the features"),

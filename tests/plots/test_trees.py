@@ -79,7 +79,7 @@ def test_importance_of_trees_has_the_best_tree_beside_the_draws(table, drawn):
     found = importance.importance_ranges(importance.importances(drawn, *table))
     best = {"losses": np.array([drawn.least]), "names": ("best",)}
     alone = replace(drawn, models=drawn.reference, **best)
-    expected = permutation_importance(alone, *table, random_state=0)[0]
+    expected = permutation_importance(alone, *table, random_state=0).to_numpy()[0]
     assert found["best"].to_numpy() == pytest.approx(expected)
     assert found.index.tolist() == ["x0", "x1", "x2", "x3"]
     assert plots.plot_importance(drawn, *table).layout.meta["view"] == "none"

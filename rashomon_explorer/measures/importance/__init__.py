@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ImportanceDistribution",
     "coefficient_spread",
-    "conditional_reliance",
     "importance_cloud",
     "importance_distribution",
     "importance_spread",
@@ -24,7 +23,6 @@ __all__ = [
     "linear_shap",
     "partial_dependence",
     "permutation_importance",
-    "reliance_within",
     "rid",
     "shap_importance",
     "tree_shap",

@@ -1,4 +1,4 @@
-"""Permutation importance, conditional reliance, and importance clouds."""
+"""Permutation importance, and importance clouds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import set_reliance
 from rashomon_explorer.measures.reliance.pair_losses import row_losses
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 from rashomon_explorer.sets.predictions import ROW_LOSSES
@@ -121,7 +121,7 @@ def permutation_importance(
     features: inputs.Features = None,
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
-) -> FloatArray:
+) -> pd.DataFrame:
     """Increase of each model's loss when one feature is shuffled between rows.
 
     The loss is the log loss (nats per row) for classification, the share of wrong labels for
@@ -141,8 +141,8 @@ def permutation_importance(
 
     Returns
     -------
-    ndarray of shape (n_draws, n_groups)
-        Importances in units of the loss.
+    pandas.DataFrame
+        Importances in units of the loss: one row per model, one column per group.
 
     Raises
     ------
@@ -152,23 +152,6 @@ def permutation_importance(
         If a shape is wrong, a label is not one of the classes, a feature is unknown, or
         ``n_repeats`` is below 1.
     """
-    table = permutation_table(
-        models, X, y, features=features, n_repeats=n_repeats, random_state=random_state
-    )
-    return table.to_numpy()
-
-
-@inputs.by_index
-def permutation_table(
-    models: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    features: inputs.Features = None,
-    n_repeats: int = 5,
-    random_state: int | np.random.RandomState | None = None,
-) -> pd.DataFrame:
-    """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
     models, X = inputs.set_and_rows(models, X)
     predictors = getattr(models, "models", None)
@@ -191,139 +174,9 @@ def permutation_table(
     return table.rename_axis(index="model", columns="feature")
 
 
-@inputs.by_index
-def conditional_reliance(
-    models: RashomonSet | ReleasedSet,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    features: inputs.Features = None,
-    form: set_reliance.Form = "difference",
-    loss: str | None = None,
-) -> pd.DataFrame:
-    """Model reliance when only the part unexplained by other features is switched.
-
-    The features S of row i become x̂_{i,S} + (x_{j,S} − x̂_{j,S}), where x̂_S is the least-squares
-    fit of x_S by all other features and a constant: the residual is switched, the fit is kept
-    (Fisher, Rudin and Dominici 2019, §3.2, with imputation by a linear model). A feature that is
-    determined by the others has no conditional reliance, regardless of its coefficients. Switched
-    rows may be impossible: a residual is moved without regard to the other features. This is
-    valid if it is independent of them, as only its mean is modelled. Within strata of a category
-    use :func:`reliance_within`. Results on private rows are not private.
-
-    Parameters
-    ----------
-    models, X, y, features, form, loss
-        As for :func:`model_reliance`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per draw, one column per group.
-
-    Raises
-    ------
-    TypeError
-        If the models are not linear.
-    ValueError
-        As :func:`model_reliance`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X = [[0.6, 0.6], [0.4, 0.4], [-0.5, -0.5], [-0.3, -0.3]] * 50
-    >>> y = [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(epsilon=200, random_state=0).fit(X, y).rashomon_set_
-    >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # equal columns
-    True
-    """
-    models, X = inputs.set_and_rows(models, X)
-    if set_reliance.find_trees(models) is not None:
-        raise TypeError(
-            "conditional reliance is not defined for trees: a linear fit cannot be subtracted from "
-            "the answer to a question. Use reliance_within(models, X, y, strata), which "
-            "switches a feature between rows of one stratum, or model_reliance, between "
-            "all rows"
-        )
-    models = set_reliance.linear_models(models)
-    task = set_reliance.LinearTask.from_models(models, X, y, loss)
-    groups = inputs.feature_groups(features, models.feature_names[:-1], models.feature_groups)
-    tables = [
-        set_reliance.reliance_table(_with_residuals(task, columns), {name: columns}, form)
-        for name, columns in progress(groups.items(), "conditional reliance")
-    ]
-    return pd.concat(tables, axis=1)
-
-
-@inputs.by_index
-def reliance_within(
-    models: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    strata: ArrayLike,
-    *,
-    features: inputs.Features = None,
-    form: set_reliance.Form = "difference",
-    loss: str | None = None,
-) -> pd.DataFrame:
-    """Model reliance when features are switched only between rows of one stratum.
-
-    e_switch is Σ_s (n_s/n)·e_switch within stratum s (Fisher, Rudin and Dominici 2019, §3.2, with
-    weights). Results on private rows are not private.
-
-    Parameters
-    ----------
-    models, X, y, features, form, loss
-        As for :func:`model_reliance`; linear models, or a set of decision trees.
-    strata : array-like of shape (n_rows,)
-        Label of each row's stratum; every stratum needs at least two rows.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per draw, one column per group.
-
-    Raises
-    ------
-    ValueError
-        As :func:`model_reliance`, and if a stratum has fewer than two rows.
-    """
-    task: Any
-    task, names, own_groups = set_reliance.reliance_task(models, X, y, loss)
-    groups = inputs.feature_groups(features, names, own_groups)
-    labels, n_rows = np.asarray(strata), len(task.targets)
-    if labels.shape != (n_rows,):
-        raise ValueError(f"strata must have shape {(n_rows,)}, got {labels.shape}")
-    levels, sizes = np.unique(labels, return_counts=True)
-    if sizes.min() < 2:
-        level = levels[sizes.argmin()]
-        raise ValueError(f"stratum {level!r} has one row, but switching needs two: merge strata")
-    rise: Any = 0.0
-    before: Any = 0.0
-    for level, share in zip(levels, sizes / n_rows, strict=True):
-        mask = labels == level
-        part = replace(task, rows=task.rows[mask], targets=task.targets[mask])
-        rise_within, before_within = set_reliance.reliance_rises(part, groups)
-        rise, before = rise + share * rise_within, before + share * before_within
-    return set_reliance.in_form(form, rise, before)
-
-
-def _with_residuals(
-    task: set_reliance.LinearTask, columns: inputs.Columns
-) -> set_reliance.LinearTask:
-    """Task with residuals in the columns S, and coefficients that keep the scores the same."""
-    rest = np.setdiff1d(np.arange(task.rows.shape[1]), columns)
-    fit, *_ = np.linalg.lstsq(task.rows[:, rest], task.rows[:, columns], rcond=None)
-    rows, coef = task.rows.copy(), task.coef.copy()
-    rows[:, columns] -= task.rows[:, rest] @ fit
-    coef[:, :, rest] += task.coef[:, :, columns] @ fit.T
-    return replace(task, rows=rows, coef=coef)
-
-
 IMPORTANCES: dict[str, Callable[..., pd.DataFrame]] = {
     "reliance": set_reliance.model_reliance,
-    "conditional": conditional_reliance,
-    "permutation": permutation_table,
+    "permutation": permutation_importance,
     "shap": lambda models, X, y, **options: shap_importance(models, X, **options),
 }
 """Importances by name: functions of models, X, y, features and their own options."""
@@ -350,8 +203,8 @@ def importance_cloud(
     Parameters
     ----------
     models, X, y, features
-        As for :func:`model_reliance`; ``"conditional"`` importance is not available for trees.
-    measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
+        As for :func:`model_reliance`.
+    measure : {"reliance", "permutation", "shap"}, default="reliance"
     **options
         Passed to the measure, such as ``form="ratio"`` or ``random_state=0``.
 

@@ -219,19 +219,6 @@ def _zero_one_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     return float(wrong - diagonal) / (n * (n - 1))
 
 
-def _absolute_pairs(b: FloatArray, a: FloatArray, y: FloatArray) -> float:
-    u = y - b
-    above = _excess_sum(u, a)
-    below = above - (len(a) * u - a.sum())  # (u − a)₋ = (u − a)₊ − (u − a)
-    return _off_diagonal(float((above + below).sum()), np.abs(u - a))
-
-
-def _hinge_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
-    positive = codes == 1
-    total = _excess_sum((1 - b)[positive], a).sum() + _excess_sum((1 + b)[~positive], -a).sum()
-    return _off_diagonal(float(total), row_losses("hinge", (b + a)[:, None], codes))
-
-
 def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     n = len(a)
     if SoftplusKernel.nodes(b, a) > n / 2:
@@ -244,19 +231,9 @@ def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
 
 _FAST: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     "squared": _squared_pairs,
-    "absolute": _absolute_pairs,
     "logistic": _logistic_pairs,
-    "hinge": _hinge_pairs,
     "zero_one": _zero_one_pairs,
 }
-
-
-def _excess_sum(u: FloatArray, a: FloatArray) -> FloatArray:
-    """Σ_j max(0, u_i − a_j) for each i."""
-    ordered = np.sort(a)
-    sums = np.concatenate([[0.0], np.cumsum(ordered)])
-    below = np.searchsorted(ordered, u)
-    return np.asarray(u * below - sums[below])
 
 
 def _off_diagonal(total: float, diagonal: FloatArray) -> float:

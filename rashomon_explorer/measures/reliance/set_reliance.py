@@ -23,7 +23,6 @@ from rashomon_explorer.measures.ranges.linear_models import penalised_problem
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched_mean
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.rows import ChunkedRows
@@ -37,13 +36,6 @@ LOSS_OF_LINK = {
     "sign": "zero_one",
     "identity": "squared",
 }
-_OTHER_LOSSES = {
-    "logistic": ("zero_one",),
-    "softmax": ("zero_one",),
-    "sign": ("hinge",),
-    "identity": ("absolute",),
-}
-_POWER = {"squared": 2, "absolute": 1}
 
 
 @dataclass(frozen=True)
@@ -58,11 +50,7 @@ class LinearTask:
 
     @classmethod
     def from_models(
-        cls,
-        models: sets.RashomonSet | sets.ReleasedSet,
-        X: ArrayLike,
-        y: ArrayLike,
-        loss: str | None,
+        cls, models: sets.RashomonSet | sets.ReleasedSet, X: ArrayLike, y: ArrayLike
     ) -> LinearTask:
         """Create a task with the rows and targets as the models use them."""
         models, X = inputs.set_and_rows(models, X)
@@ -73,18 +61,15 @@ class LinearTask:
         n_features = len(models.feature_names) - 1
         if rows.shape[1] != n_features:
             raise ValueError(f"X must have shape (n_rows, {n_features}), got {rows.shape}")
-        link_loss = LOSS_OF_LINK[models.link]
-        allowed = (link_loss, *_OTHER_LOSSES[models.link])
-        loss = link_loss if loss is None else loss
-        if loss not in allowed:
-            raise ValueError(f"loss must be one of {allowed} for these models, got {loss!r}")
         scale = 1.0
         if models.task == "regression":
             low, high = models.target_bounds
             targets = scale_targets(targets, (low, high))
-            scale = ((high - low) / 2) ** _POWER[loss]
+            scale = ((high - low) / 2) ** 2
         coef = models.coef.reshape(models.n_draws, models.outputs, n_features + 1)
-        return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
+        return cls(
+            coef, add_intercept(models.rows(rows)), targets, LOSS_OF_LINK[models.link], scale
+        )
 
 
 def linear_models(models: Any) -> sets.RashomonSet | sets.ReleasedSet:
@@ -152,12 +137,8 @@ class TreeTask:
     targets: NDArray[np.int_]  # codes of the labels among the set's classes
 
     @classmethod
-    def from_models(
-        cls, models: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None = None
-    ) -> TreeTask:
+    def from_models(cls, models: Any, X: ArrayLike | None, y: ArrayLike | None) -> TreeTask:
         """Create a task with the rows in the trees' columns."""
-        if loss not in (None, "zero_one"):
-            raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
         if X is None or y is None:
             raise ValueError("X and y are required: sets hold no rows")
         model_set, X = inputs.set_and_rows(models, X)
@@ -236,11 +217,11 @@ Groups = Mapping[str, Sequence[str]] | None
 
 
 def reliance_task(
-    models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
+    models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None
 ) -> tuple[LinearTask | TreeTask, Sequence[str], Groups]:
     """Task of models and rows, with the names of the features and their groups if known."""
     if find_trees(models_or_problem) is not None:
-        trees = TreeTask.from_models(models_or_problem, X, y, loss)
+        trees = TreeTask.from_models(models_or_problem, X, y)
         return trees, trees.names, None
     source = models_or_problem
     if _has_draws(source):
@@ -249,11 +230,9 @@ def reliance_task(
         source, X, y = (penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None)
     if not isinstance(source, Problem | penalised.PenalisedProblem):
         source = linear_models(source)
-        task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"), loss)
+        task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"))
         return task, source.feature_names[:-1], source.feature_groups
     refuse_rows(X, y)
-    if loss is not None:
-        raise ValueError(f"a problem has its own loss: omit loss={loss!r}")
     return problem_task(source, source.minimum.theta[None]), default_names(source), None
 
 
@@ -263,7 +242,7 @@ def _has_draws(source: Any) -> bool:
     return hasattr(last, "n_draws") or hasattr(last, "rashomon_set_")
 
 
-_KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
+_KNOWN = ("squared", "logistic", "softmax")
 
 
 def problem_task(problem: penalised.ConvexProblem, coef: ArrayLike) -> LinearTask:
@@ -275,10 +254,9 @@ def problem_task(problem: penalised.ConvexProblem, coef: ArrayLike) -> LinearTas
     shaped = models.reshape(len(models), loss.outputs, -1)
     if name == "symmetric_softmax":  # scores relative to those of the first class
         name, shaped = "softmax", shaped[:, 1:] - shaped[:, :1]
-    median = not isinstance(loss, AbsoluteLoss) or loss.tau == 0.5
-    if name not in _KNOWN or not median:
+    if name not in _KNOWN:
         raise ValueError(f"reliance needs one of the losses {_KNOWN}, got {loss!r}")
-    if isinstance(loss, SquaredLoss | AbsoluteLoss):
+    if isinstance(loss, SquaredLoss):
         targets = np.clip(targets, -loss.target_bound, loss.target_bound)
     elif loss.task == "classification":
         targets = (targets > 0).astype(float)
@@ -395,7 +373,6 @@ def model_reliance(
     *,
     features: inputs.Features = None,
     form: Form = "difference",
-    loss: str | None = None,
 ) -> pd.DataFrame:
     """Model reliance of every draw on every feature, over all pairs of rows.
 
@@ -407,6 +384,9 @@ def model_reliance(
     norm first; after that scores are linear. For squared loss the difference is the sample
     covariance of S's part of the score and the residual without it. Results on private rows are
     not private.
+
+    The loss is half the squared error in squared units of the target, log loss in nats, or the
+    share of wrong labels for a sign link and for trees.
 
     Parameters
     ----------
@@ -422,10 +402,6 @@ def model_reliance(
     features : sequence, mapping or "columns", optional
         By default each feature once; see :func:`feature_groups`.
     form : {"difference", "ratio"}, default="difference"
-    loss : str, optional
-        By default that of the link: half the squared error in squared units of the target,
-        log loss in nats, or the share of wrong labels for a sign link. Alternatives:
-        ``"absolute"`` for regression, ``"zero_one"`` for classification, ``"hinge"`` for sign.
 
     Returns
     -------
@@ -435,7 +411,7 @@ def model_reliance(
     Raises
     ------
     ValueError
-        If a shape, value, label, feature, form or loss is wrong, there are fewer than two rows,
+        If a shape, value, label, feature or form is wrong, there are fewer than two rows,
         or a ratio's denominator is 0.
 
     Examples
@@ -450,18 +426,18 @@ def model_reliance(
     if is_chunked(X) and _has_draws(models_or_problem):
         models_or_problem, X = inputs.set_and_rows(models_or_problem, X)
     if is_chunked(X) and find_trees(models_or_problem) is None:
-        return _chunked_reliance(models_or_problem, chunks_with_targets(X, y), features, form, loss)
-    task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
+        return _chunked_reliance(models_or_problem, chunks_with_targets(X, y), features, form)
+    task, names, own_groups = reliance_task(models_or_problem, X, y)
     groups = inputs.feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
 
 
 def _chunked_reliance(
-    models: Any, table: ChunkedRows, features: inputs.Features, form: str, loss: str | None
+    models: Any, table: ChunkedRows, features: inputs.Features, form: str
 ) -> pd.DataFrame:
     """Reliance under squared loss from moments, which are sums over chunks."""
     first, targets = next(table.chunks(0, 1))
-    task, names, own_groups = reliance_task(models, first, targets, loss)
+    task, names, own_groups = reliance_task(models, first, targets)
     assert isinstance(task, LinearTask)  # trees are measured in memory
     if task.loss != "squared":
         raise TypeError(
@@ -475,7 +451,7 @@ def _chunked_reliance(
 
 
 def _chunk_moments(models: Any, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
-    task = LinearTask.from_models(models, rows, targets, None)
+    task = LinearTask.from_models(models, rows, targets)
     return moment_sums(task.rows, task.targets)
 
 
