@@ -14,6 +14,7 @@ from rashomon_explorer.data.encoder import encoded_units
 from rashomon_explorer.data.schema import TableSchema, data_dependent
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import set_and_rows
+from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
@@ -255,6 +256,7 @@ def _check_problem(models: AnySet, problem: Problem) -> None:
             f"problem must be a Problem, as declared_problem(estimator, X, y) makes it, got "
             f"{type(problem).__name__}"
         )
+    check_problem(problem)
     minimum = getattr(models, "minimum", None)
     if minimum is None:
         raise ValueError("problem requires draws of an estimator, and these models were imported")

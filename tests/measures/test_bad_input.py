@@ -138,7 +138,7 @@ RELIANCE = [
     (lambda: CLASS(psi=0.01, draws=[[9.0] * 3]), "none of the 1 draws lies in the Rashomon set"),
     (
         lambda: m.model_class_reliance(Problem(X, Y, loss="hinge"), psi=1),
-        "without kinks, got 'hinge'",
+        "without kinks, got 'hinge': use loss='smoothed_hinge'",
     ),
     (lambda: m.model_class_reliance(Problem([[0.5]], [1]), psi=0.1), "two rows, got 1"),
     (lambda: m.model_reliance(PROBLEM, X, Y), "a problem has its own rows"),

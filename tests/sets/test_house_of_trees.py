@@ -90,5 +90,3 @@ def test_the_stopping_rule_needs_independent_draws(drawn, private, table, tmp_pa
     enumerated = from_treefarms(drawn.to_treefarms())
     with pytest.raises(ValueError, match="dependence between draws"):
         enough_draws("disagreement", labels, mechanism=enumerated.mechanism)
-    with pytest.raises(ValueError, match="zero_one"):
-        model_reliance(drawn, *table, loss="logistic")

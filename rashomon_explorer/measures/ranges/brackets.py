@@ -58,7 +58,7 @@ def brackets(
     ends[:, finite] = extents.inner, extents.outer
     points = np.repeat(among.centre[:, None], directions.shape[1], axis=1)
     points[:, finite] = extents.points
-    return search.Extents(*ends, points)
+    return search.Extents(ends[0], ends[1], points)
 
 
 _COMPARED = 4096  # compared with all shared models at once

@@ -170,9 +170,9 @@ def check_problem(problem: object) -> None:
         raise ValueError(f"problem must have a ball of models, got the domain {domain!r}")
     loss = getattr(problem, "loss", None)
     if isinstance(loss, AbsoluteLoss | HingeLoss):
+        smooth = "smoothed_hinge" if isinstance(loss, HingeLoss) else "squared"
         raise ValueError(
-            f"exact ranges need a loss without kinks, got {loss.name!r}: use 'smoothed_hinge' or "
-            "'squared'"
+            f"exact ranges need a loss without kinks, got {loss.name!r}: use loss={smooth!r}"
         )
 
 

@@ -10,6 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.sparse import FaceMetric, Points
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 
 _MOST_STEPS = 60
 _INNER_STEPS = 60
@@ -120,6 +121,7 @@ _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
 _CORNER = 1e-3
 _STIFFER, _SOFTER = 4.0, 0.5
+_MEMORY = 0.8  # share of the earlier Hessians of a loss that is curved in narrow zones alone
 
 
 def closed(
@@ -147,7 +149,7 @@ def furthest(
     among: LevelSet, directions: FloatArray, tolerance: float, *, decided: Decide | None = None
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over the set for every column a."""
-    metric = _metric(among, among.centre)
+    metric = _metric(among, among.objective.hessian(among.centre))
     search = _Search(among, directions)
     wide = search.run(metric, _SHARED_ROUNDS, tolerance, decided)
     for column in progress(wide.tolist(), "exact ranges"):
@@ -192,10 +194,19 @@ class _Search:
     ) -> NDArray[np.intp]:
         """Search with a metric, or the Hessian at each point; return the columns still open."""
         active = self._open(np.arange(len(self.inner)), tolerance, decided)
+        objective = self.among.objective
+        in_zones = isinstance(getattr(objective, "loss", None), SmoothedHingeLoss)
+        hessian: FloatArray | None = None
         for _ in range(rounds):
             if not len(active):
                 break
-            self._advance(metric or _metric(self.among, self.theta[:, 0]), active)
+            quadratic = metric
+            if quadratic is None:
+                latest = objective.hessian(self.theta[:, 0])
+                if hessian is not None and in_zones:  # one point sees few of the zones
+                    latest = _MEMORY * hessian + (1 - _MEMORY) * latest
+                hessian, quadratic = latest, _metric(self.among, latest)
+            self._advance(quadratic, active)
             active = self._open(active, tolerance, decided)
         return active
 
@@ -247,9 +258,8 @@ class _Search:
         self.inner = np.einsum("ij,ij->j", self._directions, step)
 
 
-def _metric(among: LevelSet, theta: FloatArray) -> Metric:
-    """Metric of the Hessian at one model (p,)."""
-    hessian = among.objective.hessian(theta)
+def _metric(among: LevelSet, hessian: FloatArray) -> Metric:
+    """Metric of a Hessian (p, p) of the objective."""
     if among.l1 is not None:
         # Faces may be corners of the set, where the loss alone has no curvature.
         around = among.objective.hessian(among.centre)
