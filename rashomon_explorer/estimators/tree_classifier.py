@@ -159,8 +159,7 @@ default=None
         """Count the whole Rashomon set.  Curator: computed from private rows, not private.
 
         Nothing is charged, and no result may be released. The trees use the same questions as in
-        ``fit``: ``counted(X, y).draw(2000, psi)`` is uniform on the set, and a reference for
-        ``measures.disagreement_decomposition``.
+        ``fit``: ``counted(X, y).draw(2000, psi)`` is uniform on the set.
 
         Parameters
         ----------

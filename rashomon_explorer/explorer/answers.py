@@ -160,10 +160,6 @@ class ExactAnswers:
 
 _MOST_KEPT = 500_000
 _SAME = 1e-9
-_OTHER_CLASS = (
-    "This needs the tree class that these were drawn from: restore leaves, depth, leaf penalty "
-    "and thresholds."
-)
 _NO_TREES = "Choose <b>sparse trees</b> under Models to count them all."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
@@ -253,12 +249,6 @@ class TreeAnswers:
         rates = np.array([has_label[:, codes == code].mean(axis=1) for code in range(len(names))])
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
-
-    def drawn_class(self, models: Any) -> trees.CountedTrees:
-        """Return all trees of the draws' class; raise DataError if the settings differ."""
-        if self.why_not or not self._are_of_this_class(models):
-            raise DataError(_OTHER_CLASS)
-        return self.counted
 
     def _are_of_this_class(self, models: Any) -> bool:
         """Whether drawn trees have the class, loss and rows of the current settings."""

@@ -19,9 +19,6 @@ from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_
 MOST_GROUPS = 20
 """Maximum number of groups in the figure, the largest first."""
 
-_MEASURED = {"disagreement": "disagreement", "score_variance": "variance"}
-_NAMES = {"disagreement": "disagreement of two draws", "score_variance": "variance of the score"}
-
 
 def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     """Plot model-set width and mechanism noise as stacked bars, for all rows and each group.
@@ -71,30 +68,30 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
         name if np.isnan(rows) else f"{name} ({rows:,.0f})"
         for name, rows in zip(short_names(table.index), table["rows"], strict=True)
     ]
-    axis = {"title": _NAMES[found.measure], "rangemode": "tozero"}
+    axis = {"title": "mean difference of two draws", "rangemode": "tozero"}
     marks.lay_out_rows(figure, names, max(300, 170 + 44 * len(table)), **axis)
     return curator_band(figure, guaranteed=found.guaranteed)
 
 
 def decomposition_text(found: DisagreementDecomposition) -> str:
     """State the decomposition in one sentence, or that there are too few draws for it."""
-    share, measure = found.share_of_noise, _MEASURED[found.measure]
+    share = found.share_of_noise
     if not np.isfinite(share.value):
-        return f"All draws agree: there is no {measure} to split"
+        return "All draws agree: there is no disagreement to split"
     if not share.high - share.low < 1:
         drawn = plural(found.n_draws, "draw")
-        return f"{drawn} do not show whether their {measure} is model-set width or noise"
+        return f"{drawn} do not show whether their disagreement is model-set width or noise"
     noise = min(max(share.value, 0.0), 1.0)
     return (
-        f"{percent(1 - noise)} of the draws' {measure} is model-set width, {percent(noise)} is "
+        f"{percent(1 - noise)} of the draws' disagreement is model-set width, {percent(noise)} is "
         "mechanism noise"
     )
 
 
 @wraps(disagreement_decomposition)
-def _decompose(models: Any, X: Any, *, groups: Any = None, reference: Any = None) -> Any:
+def _decompose(models: Any, X: Any, *, groups: Any = None) -> Any:
     try:
-        return disagreement_decomposition(models, X, groups=groups, reference=reference)
+        return disagreement_decomposition(models, X, groups=groups)
     except ValueError as error:
         why = str(error).split(": pass")[0]
         raise DataError(f"No decomposition: {why}") from error
@@ -110,15 +107,14 @@ def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
 
 
 def _note(found: DisagreementDecomposition) -> str:
-    misses = f"{percent(1 - found.hit_rate.value)} of {plural(found.n_draws, 'draw')} missed"
+    missed = f"{percent(1 - found.hit_rate.value)} of {plural(found.n_draws, 'draw')}"
+    misses = f"{missed} missed the set of ψ = {number(found.psi)}"
     share = found.share_of_noise
     if not np.isfinite(share.value):
         return f"all draws agree · {misses}"
     ends = f"{percent(max(0.0, share.low), 'down')} to {percent(min(1.0, share.high), 'up')}"
     drawn = f"grey: {percent(found.confidence, 'down')} intervals"
-    noise_share = percent(
-        min(max(0.0, share.value), 1.0)
-    )  # a share, whatever its unbiased estimate
+    noise_share = percent(min(max(0.0, share.value), 1.0))  # its estimate may lie outside
     return f"{noise_share} ({ends}) is the mechanism's · {misses} · {drawn}"
 
 

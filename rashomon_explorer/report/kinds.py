@@ -13,11 +13,9 @@ from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Table, figure
 from rashomon_explorer.report.material import Bounds, Curator, PublicMaterial, Release
-from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees
-from rashomon_explorer.trees.private import counted_like, planned_class
+from rashomon_explorer.trees.private import planned_class
 
 Rows = list[tuple[str, str, str]]
 """Names with values and remarks."""
@@ -40,10 +38,6 @@ class ModelKind:
 
     def rows(self, material: Curator) -> Rows:
         return []
-
-    def reference(self, material: Curator) -> Any:
-        """Draw models uniformly from the set if that is cheap and needed; else return None."""
-        return None
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         return []
@@ -169,8 +163,6 @@ def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
 
 
 _EQUAL_SIZE = "public: neighbouring data sets have as many"
-_MOST_MEMORY = 2**29  # bytes; a larger class is not counted for a report
-_SAME = 1e-9
 _LONG = 10**15
 
 
@@ -228,17 +220,6 @@ class PlannedTrees(Trees):
     def rows(self, material: Curator) -> Rows:
         return [_plan_rows(material.models)]
 
-    def reference(self, material: Curator) -> Any:
-        models: Any = material.models
-        # Of chunked rows, disagreement_decomposition gets counted(rows) instead.
-        if material.X is None or material.y is None or isinstance(material.X, ChunkedRows):
-            return None
-        if not models.plan.request.questions or not _same_losses(models, models.plan, material):
-            return None
-        if planned_class(models.plan).memory(models.plan.n) > _MOST_MEMORY:
-            return None
-        return counted_like(models, material.X, material.y)
-
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         planned = models.plan
         request, loss = planned.request, "share of errors"
@@ -290,18 +271,6 @@ def _plan_rows(models: Any) -> tuple[str, str, str]:
 
 def _plan_figure(material: PublicMaterial, planned: Plan) -> Block:
     return figure(material, "plan", planned=planned, draws=(), clicked=False)
-
-
-def _same_losses(models: Any, planned: Plan, material: Curator) -> bool:
-    """Whether the draws' losses on the rows of the report equal those of the fit."""
-    if len(material.X) != planned.n:
-        return False
-    request = planned.request
-    codes = class_codes(np.asarray(material.y), models.classes, "y")
-    costs = np.array(request.costs) if request.costs else 1 - np.eye(request.n_labels)
-    errors = costs[codes, models.labels(material.X)].mean(axis=1) / costs.max()
-    losses = errors + request.leaf_penalty * models.complexity()
-    return bool(np.allclose(losses, models.losses, rtol=0, atol=_SAME))
 
 
 def _cuts(planned: Plan) -> dict[str, list[float | None]]:

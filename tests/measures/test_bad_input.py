@@ -166,7 +166,6 @@ RANGES = [
     (lambda: FITTED(Ridge(positive=True, solver="lbfgs"), Y), "positive=False"),
 ]
 DECOMPOSITION = [
-    (lambda: SPLIT(SET, X, measure="ambiguity"), "measure must be one of.*got 'ambiguity'"),
     (lambda: SPLIT(SET, [[0, 1]]), "depend on each other"),
     (lambda: SPLIT(PRIVATE, X, groups=["a"]), "one group for each of 40 rows"),
     (lambda: SPLIT(replace(PRIVATE, losses=FAR), X), "none of the 4 draws is .*raise epsilon"),

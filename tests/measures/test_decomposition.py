@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import decomposition as d
 from rashomon_explorer.measures import disagreement
@@ -22,29 +22,25 @@ from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.trees import label_shares
 
 CUTS = np.linspace(-1.5, 1.5, 61)  # rows: a model θ labels row j by θ > cut j
 PARTS = ("total", "width", "noise")
 
 
-def decompose(values, *, inside, measure="disagreement", groups=None, confidence=0.95):
-    """Decomposition of draws by their labels or probabilities alone."""
+def decompose(values, *, inside, task="classification", groups=None, confidence=0.95):
+    """Decomposition of draws by their labels or numbers alone."""
     values, inside = np.asarray(values), np.asarray(inside)
-    largest = 1.0
-    if measure == "score_variance":
-        largest = np.inf if values.max() > 1 else 0.5 if values.ndim == 2 else 1.0
-    draws = d.IndependentDraws(inside, largest)
+    draws = d.IndependentDraws(inside, 1.0 if task == "classification" else np.inf)
     codes, names = d._group_codes(groups, values.shape[1])
-    sums = d.group_sums(measure, values, codes)
+    sums = d.group_sums(task, values, codes)
     hits = d.hit_interval(int(inside.sum()), len(inside), confidence)
     return d.DisagreementDecomposition(
-        measure=measure,
         confidence=confidence,
+        psi=0.1,
         table=d.decomposition_table(draws, sums, codes, names, confidence),
         hit_rate=hits,
         n_draws=len(inside),
-        n_hits=int(inside.sum()),
-        n_counted=0,
         guaranteed=False,
     )
 
@@ -55,37 +51,26 @@ def random_models(kind, n=14, rows=9):
         return rng.integers(0, 2, (n, rows))
     if kind == "three labels":
         return np.array(["low", "mid", "top"])[rng.integers(0, 3, (n, rows))]
-    return rng.random((n, rows)) if kind == "scores" else rng.dirichlet([1, 2, 3], (n, rows))
+    return rng.random((n, rows))
 
 
-KINDS = {
-    "labels": "disagreement",
-    "three labels": "disagreement",
-    "scores": "score_variance",
-    "class scores": "score_variance",
-}
+KINDS = {"labels": "classification", "three labels": "classification", "numbers": "regression"}
 
 
-def plain(measure, values):
-    if measure == "disagreement":
-        return disagreement(values)
-    each = score_variance(values)
-    return float((each.sum(axis=1) if each.ndim == 2 else each).mean())
-
-
-def mean_over(measure, values, first, second):
-    """Mean of a measure over pairs of one model each of two lists."""
-    return np.mean([plain(measure, values[[i, j]]) for i, j in product(first, second) if i != j])
+def mean_over(task, values, first, second):
+    """Mean difference over pairs of one model each of two lists."""
+    of_pair = disagreement if task == "classification" else lambda pair: score_variance(pair).mean()
+    return np.mean([of_pair(values[[i, j]]) for i, j in product(first, second) if i != j])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_total_and_width_are_means_over_pairs(kind):
-    measure, values = KINDS[kind], random_models(kind)
+    task, values = KINDS[kind], random_models(kind)
     inside, everyone = np.arange(14) % 3 != 0, np.arange(14)
-    split = decompose(values, measure=measure, inside=inside)
+    split = decompose(values, task=task, inside=inside)
     hits = np.flatnonzero(inside)
-    assert split.total.value == pytest.approx(mean_over(measure, values, everyone, everyone))
-    assert split.width.value == pytest.approx(mean_over(measure, values, hits, hits))
+    assert split.total.value == pytest.approx(mean_over(task, values, everyone, everyone))
+    assert split.width.value == pytest.approx(mean_over(task, values, hits, hits))
     assert split.noise.value == pytest.approx(split.total.value - split.width.value)
     assert split.share_of_noise.value == pytest.approx(split.noise.value / split.total.value)
     assert split.hit_rate.value == pytest.approx(inside.mean())
@@ -104,7 +89,7 @@ def test_leaving_out_a_draw_is_computing_without_it(kind):
 def test_groups_average_to_the_whole_and_a_person_is_a_group(kind):
     values, inside = random_models(kind, n=20), [True, False] * 10
     groups = pd.Categorical(["b", "a", "b"] * 3, categories=["a", "b", "nobody"])
-    options = {"measure": KINDS[kind], "inside": inside}
+    options = {"task": KINDS[kind], "inside": inside}
     split = decompose(values, groups=groups, **options)
     people = decompose(values, groups=np.arange(9), **options)
     for name in PARTS:
@@ -178,11 +163,11 @@ def test_without_a_miss_the_interval_holds_what_the_hit_rate_leaves_open():
     assert found.noise.high == pytest.approx(pairs * (1 - width.width.low))
     assert found.noise.low == pytest.approx(-pairs * width.width.high)
     assert found.total.high == pytest.approx(min(1, width.width.high + found.noise.high))
-    numbers = decompose(10 * values, measure="score_variance", inside=inside)
+    numbers = decompose(10.0 * values, task="regression", inside=inside)
     assert numbers.noise.high == np.inf
     alike = {"inside": [True, False] * 20}
     same = decompose([[1, 0]] * 40, **alike)
-    assert np.isnan(same.share_of_noise.value) and "nothing to decompose" in str(same)
+    assert np.isnan(same.share_of_noise.value)
 
 
 def draw(rng, n_draws, hit_rate):
@@ -212,7 +197,7 @@ def test_intervals_hold_as_often_as_they_say_and_those_of_pairs_do_not(n_draws, 
         found = decompose(labels, inside=inside)
         for name, value in expected.items():
             held[name] += getattr(found, name).low <= value <= getattr(found, name).high
-        matrix = pair_sums("disagreement", labels) / len(CUTS)
+        matrix = pair_sums("classification", labels) / len(CUTS)
         pairs = matrix[np.triu_indices(len(matrix), 1)]
         naive += abs(pairs.mean() - total) < 1.96 * pairs.std() / np.sqrt(len(pairs))
     # 0.92 is 3.4 standard deviations of 600 repeats below 0.95.
@@ -245,11 +230,11 @@ def models(fit):
 
 def test_a_set_is_split_like_its_arrays(table, models):
     X, inside = table[0], models.losses <= models.least + models.psi
-    split = disagreement_decomposition(models, X, measure="score_variance")
-    arrays = decompose(models.scores(X), measure="score_variance", inside=inside)
+    split = disagreement_decomposition(models, X)
+    arrays = decompose(models.labels(X), inside=inside)
     assert (split.total, split.width) == (arrays.total, arrays.width)
-    assert (split.n_draws, split.n_hits) == (150, inside.sum())
-    assert split.guaranteed
+    assert (split.n_draws, split.hit_rate.value) == (150, inside.mean())
+    assert split.guaranteed and split.psi == models.psi
     assert split.table.attrs["view"].startswith("Curator")
 
 
@@ -260,9 +245,9 @@ def test_a_regression_has_no_bound_and_grids_split_too(table, fit):
         .fit(X, (2 * X["age"]).clip(-1, 1))
         .rashomon_set_
     )
-    assert disagreement_decomposition(regression, X, measure="score_variance").width.value > 0
-    with pytest.raises(TypeError, match="labels need a classification set"):
-        disagreement_decomposition(regression, X)
+    split, inside = disagreement_decomposition(regression, X), regression.excess <= SETTINGS["psi"]
+    arrays = decompose(regression.scores(X), task="regression", inside=inside)
+    assert split.width == arrays.width and split.total == arrays.total
     assert disagreement_decomposition(fit(mechanism="finite_grid", n_draws=60), X).width.value > 0
 
 
@@ -278,9 +263,33 @@ def test_sets_that_cannot_answer_are_refused(table, fit, models):
     ):
         with pytest.raises(ValueError, match=words):
             disagreement_decomposition(drawn, X)
-    for options, words in (
-        ({"X": None}, "X is required"),
-        ({"X": X, "reference": models}, "must be all trees of the class"),
+    with pytest.raises(ValueError, match="X is required"):
+        disagreement_decomposition(models, None)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_trees_are_split_up_to_the_threshold_of_their_law_as_all_trees_are():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, size=(90, 3))
+    y = np.where(rng.random(90) < 0.75, X[:, 0] | X[:, 1], rng.integers(0, 2, size=90))
+    settings = {"psi": 0.205, "max_leaves": 3, "leaf_penalty": 0.01, "n_draws": 300, "delta": 1e-6}
+    settings |= {"epsilon": 12.0, "hit_rate": 0.06, "random_state": 0}
+    clf = RashomonTreeClassifier(**settings).fit(X, y)
+    models, law_psi = clf.rashomon_set_, clf.plan_.law_psi
+    split = disagreement_decomposition(models, X, confidence=0.9999)
+    assert 0 < split.psi == law_psi < 0.9 * models.psi and split.hit_rate.value < models.hit_rate
+
+    def width(psi):
+        return 1 - (label_shares(clf.counted(X, y), psi, X) ** 2).sum(axis=1).mean()
+
+    assert split.width.low <= width(law_psi) <= split.width.high < split.width.low + 0.1
+    # The control: draws inside ψ are not taken to be uniform where they are not.
+    naive = decompose(models.labels(X), inside=models.excess <= models.psi, confidence=0.9999)
+    assert not naive.width.low <= width(models.psi) <= naive.width.high
+    for drawn, words in (
+        (models.inside(), "must be all draws of a fit"),
+        (replace(models, planned=None), "not proved to be uniform"),
+        (replace(models, independent=False), "depend on each other"),
     ):
         with pytest.raises(ValueError, match=words):
-            disagreement_decomposition(models, **options)
+            disagreement_decomposition(drawn, X)

@@ -69,7 +69,6 @@ ARGUMENTS = {
 """What a measure takes, by the name of its parameter."""
 OWN = {
     "declared_problem": {"estimator": FIT},
-    "disagreement_decomposition": {"measure": "disagreement"},
     "importance_cloud": {"measure": "reliance", "features": None},
     "model_class_reliance": {"models_or_problem": NUMBERS},
     "delta_ambiguity": {"tolerance": 0.01},

@@ -73,15 +73,8 @@ def reference(kind, rows, y):
 
 
 def decomposition(kind, rows, y):
-    found, groups = [], GROUPS[: _length(rows)]
-    for measure in ("disagreement", "score_variance"):
-        part = measures.disagreement_decomposition(
-            exact(kind), rows, measure=measure, groups=groups
-        )
-        names = ("total", "width", "noise", "share_of_noise", "hit_rate")
-        ends = [[getattr(getattr(part, n), e) for e in ("value", "low", "high")] for n in names]
-        found += [pd.DataFrame(ends, dtype=float), part.table]
-    return found
+    split = measures.disagreement_decomposition(exact(kind), rows, groups=GROUPS[: _length(rows)])
+    return [pd.DataFrame([split.hit_rate]), split.table]
 
 
 def shapley(kind, rows, y):

@@ -5,7 +5,6 @@ from typing import Any
 
 from rashomon_explorer.explorer.cards.base import NEEDS, FigureCard, Inputs
 from rashomon_explorer.explorer.family import trees_in, with_class_labels, with_readable_names
-from rashomon_explorer.explorer.selection import group_labels, taken
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.person import plot_what_if, what_if_table
 from rashomon_explorer.plots.registry import Argument, FigureCall
@@ -148,26 +147,12 @@ _OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs dr
 
 
 def decomposition(card: FigureCard) -> FigureCall | str:
-    """Draws split by the groups of a column; for trees all trees are the reference."""
-    session, models, column = card.session, card.state.rashomon_set, card.column
+    """Draws split by the groups of a column."""
+    models = card.state.rashomon_set
     imported = isinstance(models, PredictorSet) and not models.independent
     if imported or card.state.audit is not None:
         return _OTHER_DRAWS
-    arguments: dict[str, Any] = {}
-    if trees_in(models) is not None:
-        answers, rows, table = session.tree_answers, session.rows, session.group_table
-        shown_rows = session.picked.everyone.people
-        line = "explorer.tree_answers.drawn_class(explorer.rashomon_set)"
-        everyone = "explorer.selected.everyone"
-        arguments = {
-            "X": Argument(f"{everyone}.rows", lambda: taken(rows, shown_rows)),
-            "groups": Argument(
-                f"{everyone}.groups({column!r})",
-                lambda: group_labels(table, column).iloc[shown_rows],
-            ),
-            "reference": Argument(line, lambda: answers.drawn_class(models)),
-        }
-    return card.build(arguments)
+    return card.build({})
 
 
 def exact_answer(argument: str, line: str, find: Callable[[Any], Any]) -> Inputs:

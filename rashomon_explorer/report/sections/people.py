@@ -13,11 +13,11 @@ from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
 from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
 from rashomon_explorer.measures.multiplicity.scores import conflicts
+from rashomon_explorer.plots.decomposition import decomposition_text
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table, Words, figure, plot_curves
-from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator
 from rashomon_explorer.report.sections import document
 from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -253,7 +253,6 @@ def _reliance(material: Curator, problem: Problem) -> Block:
     return figure(material, "class_reliance", table=table)
 
 
-_MEASURES = {"classification": "disagreement", "regression": "score_variance"}
 _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
 
 
@@ -262,13 +261,7 @@ def width_curator(material: Curator) -> list[Block]:
     document.need_rows(material, inside=False)
     groups = None if material.groups is None else material.groups.to_numpy()
     try:
-        decomposition = measures.disagreement_decomposition(
-            models,
-            material.X,
-            measure=_MEASURES[models.task],
-            reference=model_kind(models).reference(material),
-            groups=groups,
-        )
+        decomposition = measures.disagreement_decomposition(models, material.X, groups=groups)
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent
         raise document.Skip(str(error)) from error
     every = [getattr(decomposition, name) for name in _PARTS]
@@ -276,10 +269,8 @@ def width_curator(material: Curator) -> list[Block]:
     names = [name.replace("_", " ") for name in _PARTS]
     index = pd.Index(names, name=f"{decomposition.confidence:.0%} intervals")
     numbers = Table(pd.DataFrame(ends, index), FIGURES["decomposition"].title)
-    return [
-        Words(str(decomposition)),
-        figure(material, "decomposition", found=decomposition, numbers=numbers),
-    ]
+    text = f"{decomposition_text(decomposition)}, for the set of ψ = {number(decomposition.psi)}."
+    return [Words(text), figure(material, "decomposition", found=decomposition, numbers=numbers)]
 
 
 ACCURACY_TITLE = "Accuracy for single persons (EU AI Act, Art. 15)"
