@@ -178,7 +178,7 @@ def test_scikit_learns_tools_and_a_file_of_the_schema_are_accepted(tmp_path):
     assert cross_val_score(model(), FRAME, FRAME["repaid"], cv=2).mean() > 0.7
     for schema in (SCHEMA, None):
         assert get_tags(model(schema=schema)).input_tags.string is (schema is not None)
-    path, table = tmp_path / "loans.json", tmp_path / "loans.csv"
+    path, table = tmp_path / "loans.toml", tmp_path / "loans.csv"
     SCHEMA.save(path)
     FRAME.to_csv(table, index=False)
     data = rx.load_csv(table, schema=path)
