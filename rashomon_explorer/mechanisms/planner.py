@@ -374,8 +374,11 @@ def improvement_messages(planned: Plan, *, ridge: bool = False) -> list[str]:
 
 
 def warn_if_weak(planned: Plan, what: str) -> None:
-    """Warn if a plan has a weak guarantee, and suggest what improves it."""
-    reason = planned.weakness
+    """Warn if a plan has a weak guarantee, and suggest what improves it.
+
+    Nothing is simulated for a warning that the caller's filters ignore.
+    """
+    reason = "" if _is_ignored(WeakGuaranteeWarning) else planned.weakness
     if reason and not _warned_in_this_search(WeakGuaranteeWarning):
         weak = "has a weak guarantee" if planned.expected is None else "is weak"
         message = " ".join([f"{what} {weak}: {reason}.", *improvement_messages(planned)])
@@ -392,6 +395,14 @@ def warn_if_delta_is_large(delta: float, n: int) -> None:
             LargeDeltaWarning,
             stacklevel=warn_stacklevel(),
         )
+
+
+def _is_ignored(category: type[Warning]) -> bool:
+    """Whether the first of Python's warning filters for a category ignores it from everywhere."""
+    for action, message, filtered, module, line in warnings.filters:
+        if issubclass(category, filtered):
+            return action == "ignore" and message is None and module is None and line == 0
+    return False
 
 
 _SEARCHES: WeakKeyDictionary[Any, set[type[Warning]]] = WeakKeyDictionary()
