@@ -398,10 +398,13 @@ def warn_if_delta_is_large(delta: float, n: int) -> None:
 
 
 def _is_ignored(category: type[Warning]) -> bool:
-    """Whether the first of Python's warning filters for a category ignores it from everywhere."""
+    """Whether Python's filters ignore a category of warnings, from wherever and whatever it says."""
     for action, message, filtered, module, line in warnings.filters:
         if issubclass(category, filtered):
-            return action == "ignore" and message is None and module is None and line == 0
+            if action != "ignore":
+                return False
+            if message is None and module is None and line == 0:
+                return True
     return False
 
 

@@ -163,6 +163,9 @@ def test_bad_settings_are_refused_before_a_charge(options, reason, tmp_path):
     with pytest.raises((ValueError, SamplerError), match=reason):
         search(**options, ledger=ledger).fit(*rows(30))
     assert ledger.entries() == []
+
+
+def test_a_grid_of_too_many_penalties_is_refused():
     with pytest.raises(SamplerError, match="4 penalties were requested, but a grid takes at most"):
         search(penalty="feature").plan(100, 4)
 

@@ -198,8 +198,8 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(epsilon, delta, n_dra
 
 
 def test_no_named_mechanism_adds_a_ridge_though_the_rule_would():
-    shape = {"n": 6_000, "p": 24, "psi": 0.02, "loss": "logistic", **OPEN}
-    budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
+    shape = {"n": 6_000, "p": 12, "psi": 0.02, "loss": "logistic", **OPEN}
+    budget = {"epsilon": 0.5, "delta": 1e-6, "n_draws": 20}
     several = {name for name, kind in MECHANISMS.items() if not kind.traits.one_model}
     for mechanism in several - {"finite_grid"}:  # which supports three parameters
         assert select.select(mechanism=mechanism, **shape, **budget).ridge == 0, mechanism

@@ -9,7 +9,7 @@ from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import FitError
 
 ASSUMED = "the labels that occur in y are public"
-N = 400
+N = 100
 FRAME = pd.DataFrame({"age": np.random.default_rng(0).uniform(18, 90, N)})
 LABELS = np.where(FRAME["age"] > 50, "ill", "ok")
 AGE = Numeric("age", (18, 90))
@@ -21,13 +21,13 @@ def _schema(learnt=(), classes=("ill", "ok")):
 
 
 def _search(schema, ledger=None, **classes):
-    within = rx.DPClassifier(schema=schema, **classes)
+    within = rx.DPClassifier(schema=schema, mechanism="objective_perturbation", **classes)
     return rx.PrivateSearch(within, {"radius": [2.0, 4.0]}, epsilon=4.0, ledger=ledger)
 
 
 MAKES = {
     "set": lambda **k: rx.RashomonClassifier(n_draws=1, mechanism="langevin", epsilon=2.0, **k),
-    "one": lambda **k: rx.DPClassifier(epsilon=2.0, **k),
+    "one": lambda **k: rx.DPClassifier(epsilon=2.0, mechanism="objective_perturbation", **k),
     "trees": lambda **k: rx.RashomonTreeClassifier(n_draws=1, max_leaves=2, **k),
     "penalty": lambda **k: rx.DPBilevelSearch(
         "logistic", bounds=(0.1, 10.0), epsilon=4.0, refit=None, **k

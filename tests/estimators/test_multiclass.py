@@ -12,7 +12,7 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 NAMES = np.array(["low", "mid", "top"])
-EASY: dict[str, Any] = {"epsilon": 60.0, "n_draws": 6, "random_state": 0}
+EASY: dict[str, Any] = {"epsilon": 60.0, "n_draws": 6, "random_state": 0, "mechanism": "exact"}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_labels_are_names_only(fitted, rows, codes):
 
 
 def test_the_plan_counts_a_model_for_each_class_but_one():
-    model = RashomonClassifier(epsilon=4.0)
+    model = RashomonClassifier(epsilon=4.0, mechanism="ellipsoid")
     assert model.plan(100, 4).p == 5
     assert model.plan(100, 4, n_classes=2) == model.plan(100, 4)
     assert model.plan(100, 4, n_classes=4).p == 15
@@ -89,7 +89,7 @@ class TestDeclaredClasses:
         turned = RashomonClassifier(**EASY, classes=["top", "none", "low", "mid"])
         turned.fit(rows, NAMES[codes])
         assert np.array_equal(model.rashomon_set_.coef, turned.rashomon_set_.coef)
-        strong = RashomonClassifier(epsilon=2000.0, radius=12.0, n_draws=3, random_state=0)
+        strong = RashomonClassifier(**{**EASY, "epsilon": 2000.0, "radius": 12.0})
         assert strong.fit(rows, codes).score(rows, codes) > 0.85
         assert proba[:, 2].mean() < 0.15
         one = RashomonClassifier(**EASY, classes=[0, 1]).fit(rows, np.zeros(240, int))

@@ -29,8 +29,8 @@ LABELS = TableSchema([*COLUMNS, YesNo("y", (0, 1), role="target")])
 NUMBERS = TableSchema([*COLUMNS, Numeric("y", (0, 1), role="target")])
 KINDS: dict[str, Callable[..., Any]] = {  # protected memory notices whoever else looks
     "RashomonClassifier": ESTIMATORS["RashomonClassifier"],
-    "a schema of labels": partial(RashomonClassifier, schema=LABELS),
-    "a schema of numbers": partial(RashomonRegressor, schema=NUMBERS),
+    "a schema of labels": partial(RashomonClassifier, schema=LABELS, n_draws=1),
+    "a schema of numbers": partial(RashomonRegressor, schema=NUMBERS, n_draws=1),
 }
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (40, 2))
 Y = (X[:, 0] > 0).astype(int)

@@ -27,15 +27,22 @@ Check = Callable[..., None]
 ESTIMATORS = [
     rx.DPClassifier(mechanism="objective_perturbation", radius=4.0, standardize=None),
     rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
-    rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
-    rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1)),
+    rx.PrivateSearch(
+        rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=2, n_draws=1),
+        {"psi": [0.0, 0.05]},
+        mechanism="every",
+    ),
+    rx.DPBilevelSearch(bounds=(0.1, 10.0), spacing=2.0, target_bounds=(-1, 1)),
     rx.PublicBoundsScaler(),
 ]
-OTHER_SETTINGS = [
-    rx.DPClassifier(),
+OTHER_CLASSES = [
     rx.DPRegressor(target_bounds=(-1, 1)),
     rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),
+]
+OTHER_SETTINGS = [
+    *OTHER_CLASSES,
+    rx.DPClassifier(),
     rx.DPClassifier(family="trees"),
     rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     rx.RashomonClassifier(mechanism="hit_and_run", random_state=0),
@@ -61,7 +68,7 @@ def test_scikit_learn_accepts_other_settings(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, *OTHER_SETTINGS], ids=str)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *OTHER_CLASSES], ids=str)
 @pytest.mark.parametrize(
     "check", [check_param_validation, check_dataframe_column_names_consistency]
 )

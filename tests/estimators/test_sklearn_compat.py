@@ -84,7 +84,7 @@ class Watcher:
 X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
 warnings.simplefilter("ignore")
 for kind, settings in [
-    (RashomonClassifier, {}),
+    (RashomonClassifier, {"mechanism": "exact"}),
     (RashomonTreeClassifier, {"thresholds": 0.0}),
 ]:
     model = kind(n_draws=4, epsilon=40.0, random_state=0, **settings)

@@ -65,8 +65,8 @@ def test_a_cached_plan_warns_again():
 def test_a_search_warns_once_and_each_search_does(X, labels):
     weak = DPClassifier(epsilon=0.01, classes=(0, 1), delta=0.02)
     for search in (
-        lambda: cross_val_score(weak, X, labels, cv=3),
-        lambda: GridSearchCV(weak, {"epsilon": [0.01, 0.02]}, cv=3).fit(X, labels),
+        lambda: cross_val_score(weak, X, labels, cv=2),
+        lambda: GridSearchCV(weak, {"epsilon": [0.01, 0.02]}, cv=2).fit(X, labels),
     ):
         for _ in range(2):
             with warnings.catch_warnings(record=True) as caught:
