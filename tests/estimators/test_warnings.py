@@ -62,6 +62,17 @@ def test_a_cached_plan_warns_again():
             assert weak.plan(200, 8) == planned
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_nothing_is_simulated_for_a_warning_that_is_ignored(heard):
+    weak = DPClassifier(epsilon=0.01)
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("ignore", WeakGuaranteeWarning)
+        warnings.filterwarnings("ignore", "only this text")
+        if heard:
+            warnings.filterwarnings("always", "of any text", WeakGuaranteeWarning)
+        assert ("expected" in vars(weak.plan(210 + heard, 7))) is heard
+
+
 def test_a_search_warns_once_and_each_search_does(X, labels):
     weak = DPClassifier(epsilon=0.01, classes=(0, 1), delta=0.02)
     for search in (
