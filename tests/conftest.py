@@ -34,7 +34,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 gc.set_threshold(50_000, 20, 50)
 
 HERE = Path(__file__).parent
-HEAR_WARNINGS = {"test_warnings.py", "test_weakness.py", "test_preflight.py"}
+HEAR_WARNINGS = {"test_warnings.py", "test_preflight.py"}
 
 
 def _laws_alone(config):

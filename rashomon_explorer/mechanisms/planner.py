@@ -398,7 +398,7 @@ def warn_if_delta_is_large(delta: float, n: int) -> None:
 
 
 def _is_ignored(category: type[Warning]) -> bool:
-    """Whether Python's filters ignore a category of warnings, from wherever and whatever it says."""
+    """Whether Python's filters ignore every warning of a category."""
     for action, message, filtered, module, line in warnings.filters:
         if issubclass(category, filtered):
             if action != "ignore":
