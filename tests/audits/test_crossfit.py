@@ -237,7 +237,7 @@ LABELLED = {
     ),
     "neighbours, with ties": KNeighborsClassifier(4),
     "fixed threshold": FixedThresholdClassifier(GaussianNB(), threshold=0.2),
-    "tuned threshold": TunedThresholdClassifierCV(GaussianNB(), cv=2, thresholds=20),
+    "tuned threshold": TunedThresholdClassifierCV(GaussianNB(), cv=2, thresholds=5),
 }
 
 

@@ -70,7 +70,7 @@ def test_every_linear_regression_is_audited_exactly(regression, model):
 
 @pytest.mark.parametrize("model", [LogisticRegression(max_iter=1000, tol=1e-8), RidgeClassifier()])
 def test_three_classes_are_audited_exactly(people, model, tmp_path):
-    X, _ = people
+    X = people[0].iloc[:150]
     y = np.where(np.arange(len(X)) % 3 == 0, "S", X["port"])
     fitted = make_pipeline(encoder(), model).fit(X, y)
     found = audit(fitted, X, y, groups="crew", tolerance="3%", n_models=60, random_state=0)

@@ -256,7 +256,7 @@ def planned_for(problem, psi=0.05, make=plan_of, **changes):
 @pytest.mark.parametrize("name", LOSSES)
 def test_no_neighbour_moves_hessian_gradient_or_minimiser_by_more_than_is_priced(name):
     rng, most = np.random.default_rng(0), np.zeros(3)
-    for _ in range(60):
+    for _ in range(30):
         first, second = neighbours(name, rng)
         models = first.domain.uniform(first.p, 20, rng)
         slope = data_slope(first.constants, first.domain)

@@ -37,7 +37,7 @@ from tests.crossing import crossed
 from tests.mechanisms.builders import by_settings, constants_of, request_of
 
 RADIUS = 3.0
-GRID = np.linspace(-RADIUS, RADIUS, 2401)
+GRID = np.linspace(-RADIUS, RADIUS, 1201)
 HINGE = SmoothedHingeLoss(smoothing=0.5)
 
 
@@ -141,7 +141,7 @@ def test_a_minimisers_divergence_is_within_the_curve(case, n, ridge):
         one, other = laws(case, n, ridge, plan)
         alone = replace(plan.curve, mu=0.0)  # the minimiser, without what hides the solver's error
         assert plan.curve.renyi(order) <= price
-        for a in (1.2, 2.0, 5.0, 20.0, 80.0):
+        for a in (1.2, 5.0, 80.0):
             found = max(one.divergence(other, a), other.divergence(one, a))
             assert found <= alone.renyi(a) + 1e-4
 
@@ -557,7 +557,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("epsilon", [0.01, 50.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.01, marks=pytest.mark.law), 50.0])
 def test_draws_come_on_odd_tables(name, epsilon):
     X, y = ODD[name](np.random.default_rng(1))
     settings = {"mechanism": "objective_perturbation", "delta": 0.0, "random_state": 0}

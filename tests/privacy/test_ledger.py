@@ -127,7 +127,7 @@ CHARGES = st.one_of(
 BUDGETS = st.just(0.0) | st.floats(1e-12, 3)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(CHARGES, max_size=6), BUDGETS, st.sampled_from([0.0, 1e-6, 1e-3]))
 def test_forecast_and_refusal_agree(tmp_path_factory, charges, eps, delta):
     ledger = Ledger.create(tmp_path_factory.mktemp("law") / "l", epsilon=eps, delta=delta)

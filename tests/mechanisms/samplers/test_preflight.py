@@ -44,7 +44,7 @@ def test_small_problems_are_likely_and_hopeless_ones_are_not():
         assert preflight(_plan(10_000, p, loss=loss)).likely
     found = preflight(_plan(100_000, 151, radius=8.0))
     assert not found.likely and "exact draws failed" in found.in_words
-    assert feasibility.feasibility_suggestions(_plan(10_000, 3)) == ""
+    assert feasibility.feasibility_suggestions(_plan(10_000, 2, loss="squared")) == ""
     assert "about one in 10^23 proposals" in replace(found, accepted=1e-23, proposed=1).in_words
     assert preflight(plan_path(5_000, 11, 0.02, **ROWS)) is None
     assert preflight(unplanned((5, 11), 0.02, "logistic", pure(1.0))) is None
@@ -58,7 +58,7 @@ def test_a_change_that_is_named_helps():
 
 
 def test_the_prediction_is_a_function_of_public_numbers_alone():
-    planned = _plan(3_000, 6)
+    planned = _plan(10_000, 11)
     first = preflight(planned)
     feasibility._tried_on.cache_clear()
     again = preflight(planned)
@@ -84,7 +84,7 @@ def test_the_worst_table_counts():
     """Nobody pays unasked for what would come on the kind tables alone."""
     settings = {"mechanism": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0}
     clf = RashomonClassifier(n_draws=1, row_norm=2.0, radius=16.0, **settings)
-    planned = clf.plan(20_990, 21)
+    planned = clf.plan(5_000, 12)
     law = planned.law
     kind = feasibility._tried_on(law, float(planned.beta), simulated_tables.signs)
     assert kind.sure and not preflight(planned).sure

@@ -73,7 +73,7 @@ def test_closed_curves_and_their_batches(curve, power):
 @pytest.mark.parametrize("curve", NUMERIC, ids=lambda curve: curve.kind)
 def test_numeric_curves(curve):
     check(curve)
-    for delta in (1e-8, 1e-3, 0.1):
+    for delta in (1e-8, 0.1):
         check_inverse(curve, delta)
     claim = Guarantee("tradeoff", "", curve=curve)
     assert curve.relation == "replace" == claim.relation

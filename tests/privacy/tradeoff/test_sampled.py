@@ -28,7 +28,7 @@ def bell(x):
 def integrated(epsilon, first, second, rate, sigma):
     """∫ max(0, p − e^ε q), by the trapezoidal rule."""
     reach = 10 + 2 / sigma
-    x = np.linspace(-reach, reach, 400_001)
+    x = np.linspace(-reach, reach, 100_001)
     p, q = ((1 - rate) * bell(x) + rate * bell(x - place / sigma) for place in (first, second))
     return np.trapezoid(np.maximum(0.0, p - math.exp(epsilon) * q), x)
 
@@ -113,11 +113,11 @@ def test_a_replaced_record_costs_more_than_one_removed_and_less_than_twice_remov
 
 
 def test_steps_compose_and_half_the_noise_and_half_the_rate_are_told_apart():
-    one = PoissonSampled(1.0, 0.01)
-    honest = replace(one, steps=50).epsilon(1e-5)
-    assert Composition(((one, 50),), 2e-4).epsilon(1e-5) == pytest.approx(honest, rel=1e-3)
-    assert PoissonSampled(2.0, 0.01, 50).epsilon(1e-5) < 0.7 * honest  # the controls
-    assert PoissonSampled(1.0, 0.005, 50).epsilon(1e-5) < 0.9 * honest
+    one = PoissonSampled(1.0, 0.02)
+    honest = replace(one, steps=20).epsilon(1e-5)
+    assert Composition(((one, 20),), 2e-4).epsilon(1e-5) == pytest.approx(honest, rel=1e-3)
+    assert PoissonSampled(2.0, 0.02, 20).epsilon(1e-5) < 0.7 * honest  # the controls
+    assert PoissonSampled(1.0, 0.01, 20).epsilon(1e-5) < 0.9 * honest
     assert one.rho == 2.0 and PoissonSampled(1.0, 0.01, 3, "add_or_remove").rho == 1.5
 
 
@@ -145,13 +145,13 @@ def exact(sigma, rate, order, first=1, second=-1):
 CASES = [
     (sigma, rate, order)
     for sigma, rate in ((1.0, 0.01), (2.0, 1e-5), (47.0, 1 / 16), (5.0, 0.9))
-    for order in (1.01, 22.0)
-] + [(2.0, 0.01, 150.0), (20.0, 1e-3, 2000.0)]
+    for order in (1.01, 5.0)
+] + [(47.0, 1 / 16, 22.0), (2.0, 0.01, 150.0), (20.0, 1e-3, 2000.0)]
 
 
 @pytest.mark.parametrize(("sigma", "rate", "order"), CASES)
 def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate, order):
-    for first, second in PAIRS if rate == 0.01 and order < 50 else PAIRS[:1]:
+    for first, second in PAIRS if (sigma, rate) == (1.0, 0.01) else PAIRS[:1]:
         true = exact(sigma, rate, order, first, second)
         found = sampled.poisson_renyi(sigma, rate, first, second, order)
         assert 0 <= found / true - 1 < 1e-10
@@ -357,7 +357,7 @@ def test_curves_compose_with_gaussians_and_are_dropped_beside_parts_without_mu()
     assert adaptive_epsilon([ALONE], 1e-6) == math.inf
 
 
-ORDERS = (2.3, 4.1, 6.0, 12.0, 33.0)
+ORDERS = (2.3, 4.1, 6.0, 8.0)
 
 
 def test_where_the_grid_ends_renyi_divergences_bound_the_cost():
