@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.rates import DELTA, fitted_slope, slope_of
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.mechanisms.bounds.excess import population_risk
+from rashomon_explorer.mechanisms.bounds import population_risk
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request

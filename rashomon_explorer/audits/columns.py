@@ -10,18 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from sklearn import preprocessing
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    PolynomialFeatures,
-    RobustScaler,
-    StandardScaler,
-)
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 
@@ -127,10 +119,10 @@ def _union(step: FeatureUnion, columns: Columns) -> Columns:
 
 
 def _standardised(step: Any, columns: Columns) -> Columns:
-    centre = step.center_ if isinstance(step, RobustScaler) else step.mean_
+    centre = step.center_ if isinstance(step, preprocessing.RobustScaler) else step.mean_
     spread = step.scale_
     centres = np.zeros(len(columns)) if centre is None else np.asarray(centre)
-    if isinstance(step, StandardScaler) and not step.with_mean:
+    if isinstance(step, preprocessing.StandardScaler) and not step.with_mean:
         centres = np.zeros(len(columns))
     spreads = np.ones(len(columns)) if spread is None else np.asarray(spread)
     ends = zip(columns, centres, spreads, strict=True)
@@ -138,13 +130,13 @@ def _standardised(step: Any, columns: Columns) -> Columns:
 
 
 def _spanned(step: Any, columns: Columns) -> Columns:
-    factors = 1 / step.scale_ if isinstance(step, MaxAbsScaler) else step.scale_
+    factors = 1 / step.scale_ if isinstance(step, preprocessing.MaxAbsScaler) else step.scale_
     shifts = getattr(step, "min_", np.zeros(len(columns)))
     ends = zip(columns, factors, shifts, strict=True)
     return tuple(column.scaled(float(factor), float(shift)) for column, factor, shift in ends)
 
 
-def _levels(step: OneHotEncoder, place: int) -> list[str]:
+def _levels(step: preprocessing.OneHotEncoder, place: int) -> list[str]:
     levels = list(step.categories_[place])
     rare = step.infrequent_categories_[place] if hasattr(step, "infrequent_categories_") else None
     rare = [] if rare is None else list(rare)
@@ -159,7 +151,7 @@ def _levels(step: OneHotEncoder, place: int) -> list[str]:
     return [*names, *(["infrequent"] if rare and without not in rare else [])]
 
 
-def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:
+def _one_hot(step: preprocessing.OneHotEncoder, columns: Columns) -> Columns:
     return tuple(
         StepColumn(f"{column.name}_{level}", column.sources, level)
         for number, column in enumerate(columns)
@@ -171,7 +163,7 @@ def _selected(step: Any, columns: Columns) -> Columns:
     return tuple(columns[position] for position in np.flatnonzero(step.get_support()))
 
 
-def _function(step: FunctionTransformer, columns: Columns) -> Columns:
+def _function(step: preprocessing.FunctionTransformer, columns: Columns) -> Columns:
     if step.func is None:
         return columns
     if step.feature_names_out is not None:
@@ -192,7 +184,7 @@ def _renewed(column: StepColumn, step: Any) -> StepColumn:
     )
 
 
-def _powers(step: PolynomialFeatures, columns: Columns) -> Columns:
+def _powers(step: preprocessing.PolynomialFeatures, columns: Columns) -> Columns:
     names = step.get_feature_names_out([column.name for column in columns])
     traced = []
     for name, powers in zip(names, step.powers_, strict=True):
@@ -251,12 +243,12 @@ _RULES: tuple[tuple[Any, _Rule], ...] = (
     (Pipeline, _pipeline),
     (ColumnTransformer, _column_transformer),
     (FeatureUnion, _union),
-    ((StandardScaler, RobustScaler), _standardised),
-    ((MinMaxScaler, MaxAbsScaler), _spanned),
-    (OneHotEncoder, _one_hot),
+    ((preprocessing.StandardScaler, preprocessing.RobustScaler), _standardised),
+    ((preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler), _spanned),
+    (preprocessing.OneHotEncoder, _one_hot),
     (SelectorMixin, _selected),
-    (FunctionTransformer, _function),
-    (PolynomialFeatures, _powers),
+    (preprocessing.FunctionTransformer, _function),
+    (preprocessing.PolynomialFeatures, _powers),
 )
 
 

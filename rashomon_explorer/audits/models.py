@@ -19,16 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import as_pandas, is_frame
-from rashomon_explorer.audits.columns import (
-    Columns,
-    TableColumnMap,
-    column_map,
-    step_name,
-    table_columns,
-    trace,
-    unique_names,
-    unnamed_columns,
-)
+from rashomon_explorer.audits import columns as column_maps
 from rashomon_explorer.audits.decisions import Decision, inner_model
 from rashomon_explorer.measures.ranges.linear_models import fitted_parameters
 
@@ -110,7 +101,8 @@ def _cause(model: AuditedModel) -> str:
             np.asarray(_dense(encoded)) for encoded in (after, again, first_row)
         )
         if not np.array_equal(encoded_rows, twice) or not np.array_equal(encoded_rows[:1], first):
-            return f"{step_name(step)} transforms a row in another way each time or with other rows"
+            name = column_maps.step_name(step)
+            return f"{name} transforms a row in another way each time or with other rows"
         rows = after
     rule = type(model.original).__name__
     return f"The rule that decides, {rule}.predict, is not that of a linear score"
@@ -218,30 +210,30 @@ class AuditedModel:
         return classes[::-1] if self.reversed else classes
 
     @cached_property
-    def traced(self) -> Columns:
+    def traced(self) -> column_maps.Columns:
         """Columns that the last step sees as the structure of the steps describes them."""
-        columns = table_columns(list(self.table.columns))
+        columns = column_maps.table_columns(list(self.table.columns))
         rows: Any = self._handed(self.table.iloc[:_SAMPLED])
         for step in self.steps:
             rows = _stepped(step, rows)
             names = [str(name) for name in getattr(rows, "columns", [])]
             names = names or [f"x{position}" for position in range(_width(rows))]
             try:
-                after = trace(step, columns)
+                after = column_maps.trace(step, columns)
             except Exception:  # no names, or no attribute that its kind has elsewhere
                 after = ()
             named = len(after) == len(names)
-            columns = after if named else unnamed_columns(step, columns, names)
+            columns = after if named else column_maps.unnamed_columns(step, columns, names)
         return columns
 
     @cached_property
-    def column_map(self) -> TableColumnMap:
+    def column_map(self) -> column_maps.TableColumnMap:
         """Use that the steps make of each column of the table, checked by running them."""
-        steps = " → ".join(step_name(step) for step in self.steps) or "the model"
-        return column_map(self._transformed, self.table, self.rows, self.traced, steps)
+        steps = " → ".join(column_maps.step_name(step) for step in self.steps) or "the model"
+        return column_maps.column_map(self._transformed, self.table, self.rows, self.traced, steps)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> column_maps.Columns:
         """Columns that the last step sees, traced to the columns of the table."""
         return self.column_map.columns
 
@@ -262,7 +254,7 @@ class AuditedModel:
             column.name if labels.count(label) > 1 and column.is_named(tables) else label
             for column, label in zip(self.columns, labels, strict=True)
         ]
-        return unique_names(names)
+        return column_maps.unique_names(names)
 
     @property
     def groups(self) -> dict[str, list[str]]:
@@ -297,7 +289,7 @@ class AuditedModel:
                 pass
             else:
                 if first.shape != second.shape or not np.allclose(first, second):
-                    return step_name(step)
+                    return column_maps.step_name(step)
             rows = _stepped(step, rows)
         return ""
 
@@ -335,9 +327,8 @@ class AuditedModel:
         for step in self.steps:
             rows = _stepped(step, rows)
         if math.prod(rows.shape) > _MOST_CELLS:
-            raise TypeError(
-                f"{step_name(self.steps[-1])} makes {_width(rows):,} columns, too many for proofs"
-            )
+            name = column_maps.step_name(self.steps[-1])
+            raise TypeError(f"{name} makes {_width(rows):,} columns, too many for proofs")
         return np.asarray(_dense(rows))
 
     def labels(self, codes: ArrayLike) -> NDArray[Any]:

@@ -21,16 +21,10 @@ from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits import refits
+from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.crossfit import CrossFittedModels, fold_numbers
 from rashomon_explorer.audits.decisions import last_step
 from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
-from rashomon_explorer.audits.tolerance import (
-    PAIRED,
-    Tolerance,
-    paired_standard_errors,
-    resolve,
-    resolve_losses,
-)
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators
 from rashomon_explorer.sets.base import ModelIndices
@@ -49,7 +43,7 @@ class SampledSet(PredictorSet):
 
     kinds: tuple[str, ...]  # kind of each refit, or "collected"; ``names`` holds the change
     errors: FloatArray  # (n_draws,): standard error of the excess, paired over the rows
-    tolerance: Tolerance  # rule that gave ψ
+    tolerance: rules.Tolerance  # rule that gave ψ
     n_tried: int  # different models before the filter
     measured: str  # the rows on which losses are measured, in words
     seed: int = 0  # of the switches of :meth:`SampledAnswers.importance`
@@ -114,13 +108,13 @@ class SampledSet(PredictorSet):
         }
 
 
-def paired_standard_error(errors: FloatArray, than: str) -> Tolerance:
+def paired_standard_error(errors: FloatArray, than: str) -> rules.Tolerance:
     """Threshold that chance alone makes a model differ: median error of the paired differences."""
     psi = float(np.median(errors)) if len(errors) else 0.0
     psi = max(psi, float(np.finfo(float).eps))  # of models that predict the same
-    return Tolerance(
+    return rules.Tolerance(
         psi,
-        PAIRED,
+        rules.PAIRED,
         f"good models lose at most {psi:.4g} more than {than}: one standard error of the "
         "difference in loss between two such models on the same rows",
     )
@@ -134,18 +128,18 @@ def good_models(
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, Mask]:
     """Excess (n_models,), its paired error, and whether its upper bound (Student's t) is ≤ ψ."""
-    excess, errors = paired_standard_errors(losses, baseline, weights)
+    excess, errors = rules.paired_standard_errors(losses, baseline, weights)
     reach = float(stdtrit(max(len(baseline) - 1, 1), confidence)) if confidence != 0.5 else 0.0
     return excess, errors, np.asarray(excess + reach * errors <= psi)
 
 
-def required_confidence(rule: Tolerance) -> float:
+def required_confidence(rule: rules.Tolerance) -> float:
     """Confidence that a good model is one; a paired standard error holds for estimates."""
-    return 0.5 if rule.rule == PAIRED else 0.95
+    return 0.5 if rule.rule == rules.PAIRED else 0.95
 
 
 def _is_paired(tolerance: Any) -> bool:
-    return isinstance(tolerance, str) and tolerance.strip() in ("auto", PAIRED)
+    return isinstance(tolerance, str) and tolerance.strip() in ("auto", rules.PAIRED)
 
 
 def sample_models(
@@ -212,16 +206,18 @@ def sample_models(
     )
 
 
-def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> Tolerance | None:
+def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> rules.Tolerance | None:
     if _is_paired(tolerance):
         return None
     if isinstance(tolerance, str) and tolerance.strip().startswith(_FITTED_RULES):
         seed = int(random_state) if isinstance(random_state, int | np.integer) else None
-        return resolve(
+        return rules.resolve(
             tolerance, work.model, work.X, work.y, sample_weight=work.weight, random_state=seed
         )
     losses = work.losses([AS_GIVEN])[0]
-    return resolve_losses(tolerance, losses, work.weight, "this model", "cross-validated loss")
+    return rules.resolve_losses(
+        tolerance, losses, work.weight, "this model", "cross-validated loss"
+    )
 
 
 _FITTED_RULES = ("likelihood", "without")
@@ -336,12 +332,12 @@ class CrossFit:
         return class_codes(self.y, self.classes, "y")
 
     def good(
-        self, tried: Sequence[Refit], rule: Tolerance | None
-    ) -> tuple[Tolerance, FloatArray, FloatArray, Mask]:
+        self, tried: Sequence[Refit], rule: rules.Tolerance | None
+    ) -> tuple[rules.Tolerance, FloatArray, FloatArray, Mask]:
         """Rule, and the excess, its error and whether it is good, of each refit; as given first."""
         losses = self.losses(tried)
         if rule is None:
-            _, errors = paired_standard_errors(losses[1:], losses[0], self.weight)
+            _, errors = rules.paired_standard_errors(losses[1:], losses[0], self.weight)
             rule = paired_standard_error(errors, "this model")
         confidence = required_confidence(rule)
         return rule, *good_models(losses, losses[0], rule.psi, confidence, self.weight)
@@ -386,7 +382,7 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict
 
 
 def _draw(
-    work: CrossFit, available: dict[str, list[Refit]], rule: Tolerance | None, n_models: Any
+    work: CrossFit, available: dict[str, list[Refit]], rule: rules.Tolerance | None, n_models: Any
 ) -> tuple[str, list[Refit]]:
     """Different refits in the order of drawing, and why there are no more."""
     stream = refits.draw_refits(available, np.random.default_rng([work.seed, 1]))
@@ -410,7 +406,7 @@ def _draw(
     return stopped, list(dict.fromkeys(drawn))
 
 
-def _enough(work: CrossFit, drawn: list[Refit], rule: Tolerance | None) -> str:
+def _enough(work: CrossFit, drawn: list[Refit], rule: rules.Tolerance | None) -> str:
     """Text of the result of ``enough_draws`` for the good refits; empty if they are too few."""
     good = work.good([AS_GIVEN, *drawn], rule)[3][1:]
     if good.sum() < 2:
@@ -439,10 +435,10 @@ def collect_models(
     best = int(np.argmin(means))
     other_losses = np.delete(losses, best, axis=0)
     if _is_paired(tolerance):
-        _, differences = paired_standard_errors(other_losses, losses[best])
+        _, differences = rules.paired_standard_errors(other_losses, losses[best])
         rule = paired_standard_error(differences, "the best of them")
     else:
-        rule = resolve_losses(tolerance, losses[best])
+        rule = rules.resolve_losses(tolerance, losses[best])
     _, errors, good = good_models(losses, losses[best], rule.psi, required_confidence(rule))
     fields_of_set = {entry.name: getattr(every, entry.name) for entry in fields(PredictorSet)}
     fields_of_set |= {"psi": rule.psi, "losses": means, "least": float(means[best])}

@@ -13,16 +13,9 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import number, percent, plural
+from rashomon_explorer.audits import group_rates
 from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
 from rashomon_explorer.audits.crossfit import CrossFittedModels
-from rashomon_explorer.audits.group_rates import (
-    accepted_code,
-    accepted_text,
-    fitted_codes,
-    group_names,
-    rate_gaps,
-    shown_groups,
-)
 from rashomon_explorer.audits.models import linear_scores
 from rashomon_explorer.audits.tolerance import effects, widths
 from rashomon_explorer.measures.ranges.linear_models import has_problem
@@ -232,7 +225,7 @@ def _affected(audit: Any) -> list[str]:
     if audit.inputs.groups is None or audit.task != "classification":
         return []
     name = audit.inputs.groups.name
-    table = audit.groups.loc[group_names(audit.inputs.groups)]
+    table = audit.groups.loc[group_rates.group_names(audit.inputs.groups)]
     table = table.sort_values("share", ascending=False, kind="stable")
     parts = [
         f"{name}={group} {row['flips']:,.0f} of {row['people']:,.0f} "
@@ -246,12 +239,12 @@ def _affected(audit: Any) -> list[str]:
 def _rate_lines(audit: Any) -> list[str]:
     if not audit.has_rates:
         return []
-    rates, listed_groups = audit.rates, shown_groups(audit.rates["fitted"])
+    rates, listed_groups = audit.rates, group_rates.shown_groups(audit.rates["fitted"])
     whose = "" if unseen_place(audit) is None else ", your model's for the rows of its fit"
     decision = audit.inputs.model.decision
     unnamed = decision is not None and decision.wanted is None
     hint = " (pass wanted= to name another class)" if unnamed else ""
-    accepted = f"of {accepted_text(audit.inputs.model)}{hint}"
+    accepted = f"of {group_rates.accepted_text(audit.inputs.model)}{hint}"
     lines = [f"{accepted}, by {audit.inputs.groups.name}{whose}:"]
     for group in listed_groups:
         row = rates.loc[group]
@@ -273,15 +266,15 @@ def _gap_lines(audit: Any) -> list[str]:
     if groups is None or not (audit.has_rates or audit.has_gaps):
         return []
     if audit.has_rates:
-        compared = shown_groups(audit.rates["fitted"])
+        compared = group_rates.shown_groups(audit.rates["fitted"])
     else:
         means = pd.Series(fitted_scores(audit)).groupby(groups.to_numpy()).mean()
-        compared = shown_groups(means[group_names(groups)])
-    rates = with_sign(rate_gaps(audit, compared)) if audit.has_rates else None
+        compared = group_rates.shown_groups(means[group_rates.group_names(groups)])
+    rates = with_sign(group_rates.rate_gaps(audit, compared)) if audit.has_rates else None
     scores = audit.answers.gaps(compared) if audit.has_gaps and len(compared) > 1 else None
     tables = [table for table in (rates, scores) if table is not None and len(table)]
     lines = []
-    pairs = list(combinations(group_names(groups, compared), 2))
+    pairs = list(combinations(group_rates.group_names(groups, compared), 2))
     for row_number, gap in enumerate(tables[0].index if tables else []):
         parts = []
         if rates is not None:
@@ -297,7 +290,7 @@ def _gap_lines(audit: Any) -> list[str]:
             row = scores.loc[gap]
             parts.append(f"{audit.answers.score_unit} {_between(row)} ({_settled(audit, row)})")
         lines.append(f"{gap}: {'; '.join(parts)}")
-    count = len(group_names(groups)) * (len(group_names(groups)) - 1) // 2
+    count = len(group_rates.group_names(groups)) * (len(group_rates.group_names(groups)) - 1) // 2
     if count > len(lines):
         lines.append(f"{plural(count - len(lines), 'more pair')} in .rate_gaps and .gaps")
     return lines
@@ -403,8 +396,8 @@ def _label_quality(audit: Any) -> list[Row]:
     targets = np.asarray(model.targets)
     values, counts = np.unique(targets, return_counts=True)
     usual, share = values[counts.argmax()], float(counts.max() / counts.sum())
-    right = np.asarray(model.labels(fitted_codes(audit))) == targets
-    code = accepted_code(model)
+    right = np.asarray(model.labels(group_rates.fitted_codes(audit))) == targets
+    code = group_rates.accepted_code(model)
     rows: list[Row] = [
         ("accuracy", float(right.mean()), "measured", "of the fitted model on these rows"),
         ("constant accuracy", share, "measured", f"if everyone gets the label {usual!s}"),
@@ -440,7 +433,7 @@ def fitted_scores(audit: Any) -> FloatArray:
 def _towards(audit: Any, scores: Any) -> FloatArray:
     """Scores of a sampled audit, greater for the wanted one of two classes."""
     values = np.asarray(scores, dtype=float)
-    return values if accepted_code(audit.inputs.model) in (None, 1) else -values
+    return values if group_rates.accepted_code(audit.inputs.model) in (None, 1) else -values
 
 
 def accuracy_range(audit: Any) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
-    from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+    from rashomon_explorer.mechanisms.bounds import guaranteed_hit_rate
     from rashomon_explorer.mechanisms.certificates.catalogue import (
         best_certificate,
         gibbs_certificates,

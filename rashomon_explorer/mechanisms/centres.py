@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
+from rashomon_explorer.mechanisms.bounds import accelerated_share, accelerated_steps
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

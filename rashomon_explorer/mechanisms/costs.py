@@ -9,13 +9,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.mechanisms.certificates import catalogue
 from rashomon_explorer.mechanisms.request import GDP
-from rashomon_explorer.privacy import Guarantee, bounded_range, composition
-from rashomon_explorer.privacy.conversions import (
-    bounded_range_mu,
-    gdp_epsilon,
-    zcdp_epsilon,
-    zcdp_rho,
-)
+from rashomon_explorer.privacy import Guarantee, bounded_range, composition, conversions
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 
@@ -28,7 +22,7 @@ def draws_guarantee(eta: float, n_draws: int, *, ledger: bool | str = False) -> 
     if ledger:
         draws = composition.compose([bounded_range(eta)] * n_draws)
         if ledger == GDP:
-            draws = replace(draws, mu=math.sqrt(n_draws) * bounded_range_mu(eta))
+            draws = replace(draws, mu=math.sqrt(n_draws) * conversions.bounded_range_mu(eta))
         return draws
     return composition.repeated_bounded_range(eta, n_draws)
 
@@ -50,9 +44,11 @@ def _affordable_adaptively(epsilon: float, delta: float, n_draws: int, by_gdp: b
     def total(eta: float) -> float:
         one = bounded_range(eta)
         if by_gdp:
-            composed = gdp_epsilon(math.sqrt(n_draws) * bounded_range_mu(eta), delta)
+            composed = conversions.gdp_epsilon(
+                math.sqrt(n_draws) * conversions.bounded_range_mu(eta), delta
+            )
         else:
-            composed = zcdp_epsilon(n_draws * one.rho, delta)
+            composed = conversions.zcdp_epsilon(n_draws * one.rho, delta)
         return min(n_draws * one.pure_epsilon, composed)
 
     low = epsilon / n_draws
@@ -62,7 +58,7 @@ def _affordable_adaptively(epsilon: float, delta: float, n_draws: int, by_gdp: b
     while total(high) <= epsilon:  # a large δ covers a draw at any small ε
         high *= 2
     # First guess for where the pure sum exceeds the zCDP cost: a draw's ρ is η²/8.
-    about = math.sqrt(8 * zcdp_rho(epsilon, delta) / n_draws) if delta > 0 else None
+    about = math.sqrt(8 * conversions.zcdp_rho(epsilon, delta) / n_draws) if delta > 0 else None
     return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80, about=about)
 
 

@@ -15,6 +15,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_share
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import centres
+from rashomon_explorer.mechanisms import noisy_descent as descent
 from rashomon_explorer.mechanisms.base import (
     Batch,
     Mechanism,
@@ -22,16 +23,9 @@ from rashomon_explorer.mechanisms.base import (
     hits_sentence,
     to_public_grid,
 )
-from rashomon_explorer.mechanisms.bounds.one_model import generalisation_gap
+from rashomon_explorer.mechanisms.bounds import generalisation_gap
 from rashomon_explorer.mechanisms.centres import Centre, average_weights
 from rashomon_explorer.mechanisms.improvements import CENTRE, Improvement
-from rashomon_explorer.mechanisms.noisy_descent import (
-    DescentStep,
-    Schedule,
-    newest_shares,
-    noisy_descent,
-    watched,
-)
 from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -260,24 +254,26 @@ def _in_domain(problem: Problem, theta: FloatArray) -> FloatArray:
     return problem.domain.project(to_public_grid(theta)[:, None])[:, 0]
 
 
-def centre_schedule(centre: Centre, constants: Constants) -> Schedule:
+def centre_schedule(centre: Centre, constants: Constants) -> descent.Schedule:
     """Schedule of a centre's descent."""
     steps = centre.step_size, centre.noise, centre.n_steps
     if centre.name == "accelerated":
-        return Schedule.accelerated(*steps)
-    return Schedule.constant(*steps, newest_shares(average_weights(centre, constants)))
+        return descent.Schedule.accelerated(*steps)
+    return descent.Schedule.constant(
+        *steps, descent.newest_shares(average_weights(centre, constants))
+    )
 
 
 def centre_descent(
     problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
-) -> Iterator[DescentStep]:
+) -> Iterator[descent.DescentStep]:
     """Yield a centre's descent from a model (p,), 0 by default, in one column."""
     schedule = centre_schedule(centre, problem.constants)
     first = np.zeros(problem.p) if start is None else start
-    steps = noisy_descent(
+    steps = descent.noisy_descent(
         problem.objective.gradient, problem.domain.project, first[:, None], schedule, rng
     )
-    return watched(steps, problem, schedule)
+    return descent.watched(steps, problem, schedule)
 
 
 def certified_minimiser(problem: Problem, distance: float) -> FloatArray:

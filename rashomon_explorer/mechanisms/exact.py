@@ -10,11 +10,8 @@ import numpy as np
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.mechanisms import base
+from rashomon_explorer.mechanisms import base, bounds
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
-from rashomon_explorer.mechanisms.bounds import hit_rate
-from rashomon_explorer.mechanisms.bounds.hit_rate import convex_law
-from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
 from rashomon_explorer.mechanisms.costs import CostTable
 from rashomon_explorer.mechanisms.improvements import Improvement, law_improvements
 from rashomon_explorer.mechanisms.plans import Plan
@@ -75,9 +72,9 @@ class ExactSampler:
             return 0.0
         if self.spread is None:
             return 1.0
-        acceptance = hit_rate.least_acceptance(p, beta, psi, self.spread)
+        acceptance = bounds.least_acceptance(p, beta, psi, self.spread)
         judged = self.rejections(p) - MOST_AHEAD
-        return hit_rate.giving_up_probability(acceptance, max(0, judged), n_draws)
+        return bounds.giving_up_probability(acceptance, max(0, judged), n_draws)
 
     def rejections(self, p: int) -> int:
         """Rejected proposals in a row that are allowed; only for a sampler that gives up."""
@@ -145,9 +142,9 @@ def plan_law(
     if beta is None:
         beta = table.coldest(request.epsilon, request.n_draws)
     name, guarantee = table.guarantee(beta, request.n_draws)
-    law = convex_law(p=request.p, beta=beta, psi=request.psi)
+    law = bounds.convex_law(p=request.p, beta=beta, psi=request.psi)
     # Draws at ψ = 0 under a ridge are stable.
-    gap = stable_gap(request, 0.0 if request.psi else request.ridge)
+    gap = bounds.stable_gap(request, 0.0 if request.psi else request.ridge)
     return Plan(
         request=request,
         mechanism="exact",
@@ -212,7 +209,7 @@ class Unthresholded(Exact):
     def plan_supported(self, request: Request) -> Plan:
         """Plan at ψ = 0, with the hit rate in the set at ψ."""
         planned = super().plan_supported(replace(request, psi=0.0))
-        within = hit_rate.unthresholded_hit_rate(request.p, planned.beta, request.psi)
+        within = bounds.unthresholded_hit_rate(request.p, planned.beta, request.psi)
         return replace(
             planned,
             request=request,
@@ -257,5 +254,5 @@ def _temperature_sentence(plan: Plan) -> str:
 def hit_rate_at(plan: Plan, eta: float) -> float:
     """Guaranteed hit rate of a draw at another bounded range."""
     unthresholded = plan.law_psi == 0
-    bound = hit_rate.unthresholded_hit_rate if unthresholded else hit_rate.guaranteed_hit_rate
+    bound = bounds.unthresholded_hit_rate if unthresholded else bounds.guaranteed_hit_rate
     return bound(plan.p, eta / plan.oscillation, plan.psi)

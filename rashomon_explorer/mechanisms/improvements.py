@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.mechanisms import costs
-from rashomon_explorer.mechanisms.bounds.hit_rate import (
-    beta_for_hit_rate,
-    beta_for_unthresholded_hit_rate,
-)
+from rashomon_explorer.mechanisms.bounds import beta_for_hit_rate, beta_for_unthresholded_hit_rate
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_epsilon

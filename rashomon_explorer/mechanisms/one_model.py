@@ -20,7 +20,7 @@ from rashomon_explorer.mechanisms.base import (
     cost_sentence,
     excess_sentence,
 )
-from rashomon_explorer.mechanisms.bounds.one_model import added, best_ridged, own_cost, stable_gap
+from rashomon_explorer.mechanisms.bounds import added, best_ridged, own_cost, stable_gap
 from rashomon_explorer.mechanisms.centres import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.noisy_descent import DescentStep, Schedule, noisy_descent, watched

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning, warn_stacklevel
-from rashomon_explorer.mechanisms.bounds.hit_rate import beta_for_hit_rate
+from rashomon_explorer.mechanisms.bounds import beta_for_hit_rate
 from rashomon_explorer.mechanisms.costs import CostTable
 from rashomon_explorer.mechanisms.exact import assuming_draws, plan_law
 from rashomon_explorer.mechanisms.improvements import Improvement

@@ -8,14 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from rashomon_explorer._utils.formatting import (
-    Fact,
-    ReprMixin,
-    duration_text,
-    hit_rate_text,
-    plural,
-    rounded_up,
-)
+from rashomon_explorer._utils import formatting
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.request import Request, UnplannedRequest
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
@@ -102,11 +95,11 @@ class Details:
         """Threshold function of the draws: the hard one, or none at ψ = 0."""
         return get_threshold("hard", plan.law_threshold)
 
-    def bounds(self, plan: Plan) -> list[Fact]:
+    def bounds(self, plan: Plan) -> list[formatting.Fact]:
         """List bounds that other plans do not have."""
         return []
 
-    def facts(self, plan: Plan) -> list[Fact]:
+    def facts(self, plan: Plan) -> list[formatting.Fact]:
         """List the mechanism's numbers, as labels and texts."""
         return []
 
@@ -115,7 +108,7 @@ _NO_DETAILS = Details()
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Plan(ReprMixin):
+class Plan(formatting.ReprMixin):
     """What one fit will do and guarantees, from public numbers.
 
     Parameters
@@ -366,7 +359,7 @@ class Plan(ReprMixin):
         if self.hit_rate >= WEAK_HIT_RATE:
             return ""
         return (
-            f"at least {hit_rate_text(self.hit_rate)} of the draws are within "
+            f"at least {formatting.hit_rate_text(self.hit_rate)} of the draws are within "
             f"ψ = {self.psi:g} of the least loss, and no more is guaranteed: they may lie far "
             "outside the Rashomon set"
         )
@@ -381,12 +374,12 @@ class Plan(ReprMixin):
 
     def _title(self) -> str:
         models = "tree" if self.of_trees else "model"
-        title = f"Plan: {plural(self.n_draws, models)} on {self.n:,} rows"
+        title = f"Plan: {formatting.plural(self.n_draws, models)} on {self.n:,} rows"
         if self.of_trees:
             return f"{title}, of at most {self.request.most_leaves} leaves"
         return f"{title}, p = {self.p}"
 
-    def _facts(self) -> list[Fact]:
+    def _facts(self) -> list[formatting.Fact]:
         """List what to expect, what is guaranteed, the cost and the time; then the mechanism."""
         weakness = self.weakness
         if weakness and self.expected is not None:
@@ -405,16 +398,18 @@ class Plan(ReprMixin):
             *([("warning", weakness)] if weakness else []),
         ]
 
-    def _bounds(self) -> list[Fact]:
+    def _bounds(self) -> list[formatting.Fact]:
         """List the guarantees for the loss; one model without a hit rate has no such line."""
         facts = []
         if self.hit_rate is not None:
-            share = f"≥ {hit_rate_text(self.hit_rate)} within ψ = {self.psi:g}"
+            share = f"≥ {formatting.hit_rate_text(self.hit_rate)} within ψ = {self.psi:g}"
             facts.append(("hit rate", share))
         elif self.n_draws > 1:
             facts.append(("hit rate", "none can be guaranteed"))
         if math.isfinite(self.excess_bound):
-            facts.append(("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"))
+            facts.append(
+                ("excess loss", f"≤ {formatting.rounded_up(self.excess_bound)} on average")
+            )
         facts += self.details.bounds(self)
         if self.psi > 0 and not self.of_trees and self.loss == "squared":
             # The constant model has ½σ², and targets lie in [−1, 1].
@@ -434,9 +429,9 @@ class Plan(ReprMixin):
         if self.of_trees:
             return str(self.details.time)
         chunked = self.passes * pass_seconds(self.n, self.p)
-        in_memory = f"{duration_text(self.memory_seconds)} of one core"
+        in_memory = f"{formatting.duration_text(self.memory_seconds)} of one core"
         passes = f"at most {self.passes:,.0f} passes over chunked rows"
-        return f"{in_memory}; {duration_text(chunked)} for {passes}"
+        return f"{in_memory}; {formatting.duration_text(chunked)} for {passes}"
 
     def _law(self) -> str:
         law = [f"{self.loss} loss"]
@@ -474,8 +469,9 @@ def _beyond_psi(plan: Plan) -> str:
     clipped = "" if centre or math.isfinite(plan.excess_bound) else " with clipped slopes"
     subject, draws = ("the centre of all draws", "they") if centre else ("a draw", "draws")
     return (
-        f"the loss of {subject}{clipped} exceeds the least by up to {rounded_up(excess)} on "
-        f"average, more than ψ = {psi:g}: {draws} may lie far outside the Rashomon set"
+        f"the loss of {subject}{clipped} exceeds the least by up to "
+        f"{formatting.rounded_up(excess)} on average, more than ψ = {psi:g}: {draws} may lie far "
+        "outside the Rashomon set"
     )
 
 
@@ -487,9 +483,9 @@ def _no_better_than_nothing(plan: Plan) -> str:
         return ""
     clipped = "" if math.isfinite(plan.excess_bound) else " with clipped slopes"
     return (
-        f"the loss of a draw{clipped} exceeds the least by up to {rounded_up(excess)} on average, "
-        f"and a model of zeros has at most {rounded_up(nothing)}: the draws may be no better than "
-        "it"
+        f"the loss of a draw{clipped} exceeds the least by up to {formatting.rounded_up(excess)} "
+        f"on average, and a model of zeros has at most {formatting.rounded_up(nothing)}: the draws "
+        "may be no better than it"
     )
 
 

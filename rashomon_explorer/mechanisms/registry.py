@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 
 from rashomon_explorer._utils.imports import load_extensions
+from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid import PrivateEllipsoid
 from rashomon_explorer.mechanisms.exact import Exact, Unthresholded
@@ -11,12 +12,6 @@ from rashomon_explorer.mechanisms.hit_and_run import HitAndRun
 from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinAverage, LangevinClipped
 from rashomon_explorer.mechanisms.moments import Moments
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
-from rashomon_explorer.mechanisms.one_model import (
-    LocalisedGaussian,
-    NoisyDescent,
-    NoisySGD,
-    OutputPerturbation,
-)
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.sparse_trees import SparseTrees
 
@@ -81,10 +76,10 @@ MECHANISMS = Registry(
     HitAndRun(),
     PrivateEllipsoid(),
     Moments(),
-    NoisyDescent(),
-    NoisySGD(),
-    LocalisedGaussian(),
-    OutputPerturbation(),
+    one_model.NoisyDescent(),
+    one_model.NoisySGD(),
+    one_model.LocalisedGaussian(),
+    one_model.OutputPerturbation(),
 )
 """Mechanisms of linear models, by name."""
 

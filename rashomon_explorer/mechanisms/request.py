@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_nonnegative,
-)
+from rashomon_explorer._utils import validation
 from rashomon_explorer.privacy.conversions import filter_order, gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -118,10 +113,10 @@ class Request:
 
     def check(self) -> None:
         """Raise an error for a number out of range."""
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_nonnegative(psi=self.psi, ridge=self.ridge)
-        check_count(n_draws=self.n_draws)
+        validation.check_epsilon(self.epsilon)
+        validation.check_delta(self.delta)
+        validation.check_nonnegative(psi=self.psi, ridge=self.ridge)
+        validation.check_count(n_draws=self.n_draws)
         self.constants  # noqa: B018  # those of absurd rows or models are refused
 
     @property

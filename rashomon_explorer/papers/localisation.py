@@ -14,8 +14,7 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Traits
-from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
-from rashomon_explorer.mechanisms.bounds.one_model import batch_gap, own_cost
+from rashomon_explorer.mechanisms.bounds import batch_gap, own_cost, unthresholded_hit_rate
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.ellipsoid import refined
 from rashomon_explorer.mechanisms.exact import ExactSampler, plan_law

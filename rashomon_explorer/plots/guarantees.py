@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms import bounds
-from rashomon_explorer.mechanisms.bounds.hit_rate import ExcessLaw, quadratic_law
+from rashomon_explorer.mechanisms.bounds import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import registry, text, theme

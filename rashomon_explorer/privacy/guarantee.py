@@ -15,7 +15,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff import curves
-from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange
+from rashomon_explorer.privacy.tradeoff.curves import BoundedRange, RepeatedBoundedRange
 
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 

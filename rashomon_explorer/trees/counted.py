@@ -22,15 +22,10 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
+from rashomon_explorer.trees import questions as tree_questions
 from rashomon_explorer.trees.counting import Counts, Histogram, LeafTreeCounts, count
 from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.law import limits, tree_losses, uniform
-from rashomon_explorer.trees.questions import (
-    MergedRows,
-    ThresholdQuestions,
-    array_questions,
-    schema_questions,
-)
 from rashomon_explorer.trees.sampling import Walks
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, cost_matrix
 from rashomon_explorer.trees.witnesses import BestTrees
@@ -144,7 +139,7 @@ class CountedTrees(ReprMixin):
 
     def __init__(
         self,
-        X: ArrayLike | MergedRows,
+        X: ArrayLike | tree_questions.MergedRows,
         y: ArrayLike | None,
         *,
         max_leaves: int,
@@ -152,7 +147,7 @@ class CountedTrees(ReprMixin):
         leaf_penalty: float = 0.0,
         costs: Costs | None = None,
         classes: Sequence[Any] | None = None,
-        questions: ThresholdQuestions | None = None,
+        questions: tree_questions.ThresholdQuestions | None = None,
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
         most_memory: int | None = None,
@@ -162,11 +157,13 @@ class CountedTrees(ReprMixin):
         if convention not in CONVENTIONS:
             raise DataError(f"convention must be one of {[*CONVENTIONS]}, got {convention!r}")
         self.convention = convention
-        shape = (X.n, X.patterns.shape[1]) if isinstance(X, MergedRows) else np.shape(X)
+        shape = (
+            (X.n, X.patterns.shape[1]) if isinstance(X, tree_questions.MergedRows) else np.shape(X)
+        )
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
         labels = np.array([]) if y is None else label_codes(y, shape[0])
-        if classes is None and isinstance(X, MergedRows):
+        if classes is None and isinstance(X, tree_questions.MergedRows):
             raise DataError("merged rows have label codes: classes=[...] must name the classes")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
@@ -181,11 +178,11 @@ class CountedTrees(ReprMixin):
                 f"y holds one class, {self.classes[0]!r}: two are needed; if others could occur, "
                 "declare them all: classes=[...]"
             )
-        if isinstance(X, MergedRows):
+        if isinstance(X, tree_questions.MergedRows):
             self.rows = replace(X, costs=matrix)
         else:
             codes = class_codes(labels, self.classes, "y")
-            self.rows = MergedRows.from_rows(X, codes, len(self.classes), matrix)
+            self.rows = tree_questions.MergedRows.from_rows(X, codes, len(self.classes), matrix)
         self.trees = trees
         self.leaf_penalty = float(leaf_penalty)
         # Upper bound on the cost of all errors together.
@@ -239,14 +236,16 @@ class CountedTrees(ReprMixin):
         if schema is not None:
             declared = TableSchema.from_schema_or_path(schema)
             rows = UnitEncoder(declared).transform(X)
-            questions = schema_questions(declared, thresholds)
+            questions = tree_questions.schema_questions(declared, thresholds)
             if settings.get("classes") is None and declared.classes is not None:
                 settings["classes"] = declared.classes
         else:
             rows = np.asarray(X)
             if rows.ndim != 2 or 0 in rows.shape:
                 raise DataError(f"X must have rows and columns, got shape {rows.shape}")
-            questions = array_questions(column_names(X, rows.shape[1], None), thresholds)
+            questions = tree_questions.array_questions(
+                column_names(X, rows.shape[1], None), thresholds
+            )
             rows = finite_floats(rows)
         return cls(questions.answers(rows), y, questions=questions, schema=declared, **settings)
 

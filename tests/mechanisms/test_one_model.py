@@ -10,8 +10,14 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer import DPClassifier, DPRegressor
-from rashomon_explorer.mechanisms import MECHANISMS, LangevinSampler, moments, one_model, request
-from rashomon_explorer.mechanisms.bounds import one_model as bounds
+from rashomon_explorer.mechanisms import (
+    MECHANISMS,
+    LangevinSampler,
+    bounds,
+    moments,
+    one_model,
+    request,
+)
 from rashomon_explorer.mechanisms.centres import (
     Centre,
     average_weights,
@@ -26,7 +32,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_n
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.select import expected_loss
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers import last_states
+from rashomon_explorer.papers import one_model as paper
 from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
@@ -631,7 +637,7 @@ def test_a_last_state_on_sampled_rows_is_charged_as_the_chain_that_runs(ridge, l
     offer = MECHANISMS["last_sampled_state"].plan(asked)
     planned, paid = offer.details.settings, offer.guarantee
     posed = alternating(1.0, 96, 1.0, offer.ridge)
-    known = last_states.chain(planned).certificate(GibbsTarget(posed, planned.beta, psi=0.0))
+    known = paper.chain(planned).certificate(GibbsTarget(posed, planned.beta, psi=0.0))
     assert planned.batch_size == 6 and paid.epsilon(1e-4) <= 2.0
     assert known.epsilon(1e-4) == pytest.approx(paid.epsilon(1e-4), rel=1e-4)
     assert known.epsilon(1e-4) <= paid.epsilon(1e-4)
@@ -661,7 +667,7 @@ def test_a_batch_errs_by_no_more_than_the_bound_counts_on():
         for rows in itertools.combinations(range(7), 3)
     ]
     square = np.mean([(one.value_and_gradient(theta)[1] - whole) ** 2 for one in batches], axis=0)
-    bound = last_states.sampling_error(asked.constants, asked.domain, 3)
+    bound = paper.sampling_error(asked.constants, asked.domain, 3)
     assert 0.25 * bound < square.max() <= bound
 
 

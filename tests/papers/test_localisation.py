@@ -12,8 +12,11 @@ from scipy.stats import gamma
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler
-from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
-from rashomon_explorer.mechanisms.bounds.one_model import batch_gap, generalisation_gap
+from rashomon_explorer.mechanisms.bounds import (
+    batch_gap,
+    generalisation_gap,
+    unthresholded_hit_rate,
+)
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.rejection import envelope
 from rashomon_explorer.mechanisms.target import GibbsTarget

@@ -11,7 +11,7 @@ from rashomon_explorer.mechanisms import MECHANISMS
 from rashomon_explorer.mechanisms.centres import plan_noisy_minimiser
 from rashomon_explorer.mechanisms.one_model import OneModelDetails
 from rashomon_explorer.mechanisms.selection import Exponential
-from rashomon_explorer.papers import private_erm
+from rashomon_explorer.papers import one_model as private_erm
 from rashomon_explorer.privacy import compose, gdp
 from rashomon_explorer.problem.losses import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem

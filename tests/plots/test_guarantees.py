@@ -10,7 +10,7 @@ from scipy.stats import gamma
 from rashomon_explorer import plots
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.mechanisms import bounds
-from rashomon_explorer.mechanisms.bounds.hit_rate import quadratic_law
+from rashomon_explorer.mechanisms.bounds import quadratic_law
 from rashomon_explorer.mechanisms.exact import hit_rate_at
 from rashomon_explorer.mechanisms.planner import plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS

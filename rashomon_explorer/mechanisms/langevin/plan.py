@@ -10,8 +10,11 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
-from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
-from rashomon_explorer.mechanisms.bounds.one_model import generalisation_gap
+from rashomon_explorer.mechanisms.bounds import (
+    accelerated_share,
+    accelerated_steps,
+    generalisation_gap,
+)
 from rashomon_explorer.mechanisms.centres import furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.noisy_descent import (

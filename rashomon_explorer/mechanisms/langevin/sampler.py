@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, cost_sentence, hits_sentence
-from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
+from rashomon_explorer.mechanisms.bounds import accelerated_share
 from rashomon_explorer.mechanisms.improvements import Improvement, path_improvements
 from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans

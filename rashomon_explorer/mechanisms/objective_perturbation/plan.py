@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, rounded_up
-from rashomon_explorer.mechanisms.bounds.one_model import stable_gap
+from rashomon_explorer.mechanisms.bounds import stable_gap
 from rashomon_explorer.mechanisms.objective_perturbation import accounting
 from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request

@@ -22,7 +22,7 @@ from rashomon_explorer.privacy.ledger.totals import (
     least_charge,
     read_divergence,
 )
-from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
+from rashomon_explorer.privacy.tradeoff.curves import RepeatedBoundedRange
 
 RULES = ("zcdp",)
 """Weaker rules that can be requested by name."""

@@ -1,11 +1,12 @@
 """Trade-off functions: bounds on the errors of any test between neighbours."""
 
-from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs
 from rashomon_explorer.privacy.tradeoff.curves import (
     Approximate,
+    BoundedRange,
     Gaussian,
     GaussianObjectivePerturbation,
+    RepeatedBoundedRange,
     TradeOff,
 )
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled

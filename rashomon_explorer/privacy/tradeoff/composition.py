@@ -12,13 +12,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.privacy.conversions import conversion, renyi_profile
-from rashomon_explorer.privacy.tradeoff.curves import (
-    Gaussian,
-    GaussianObjectivePerturbation,
-    TradeOff,
-    envelope,
-    shared_relation,
-)
+from rashomon_explorer.privacy.tradeoff import curves
 
 
 def connect_dots(delta: FloatArray, spacing: float) -> Any:
@@ -46,7 +40,7 @@ def masses(pmf: Any) -> tuple[FloatArray, int, float]:
         ) from None
 
 
-Part = tuple[TradeOff, int]
+Part = tuple[curves.TradeOff, int]
 
 _TAIL = 1e-15  # mass beyond a grid, counted as infinite loss, and the tail of every convolution
 _COARSEST, _MOST = 1e-3, 200_000  # largest spacing of the losses; most losses on either side
@@ -58,7 +52,7 @@ _UNIT = 8e-16  # relative error of one stage of an FFT (Higham 2002, Theorem 24.
 
 
 @dataclass(frozen=True)
-class Composition(TradeOff):
+class Composition(curves.TradeOff):
     """Lower bound on f₁^⊗k₁ ⊗ f₂^⊗k₂ ⊗ …, computed by Google's dp-accounting.
 
     Each part becomes a privacy loss distribution on a grid of spacing h: the least one above its
@@ -96,7 +90,7 @@ class Composition(TradeOff):
             raise ValueError("counts must be whole numbers >= 1")
         if self.grid is not None and not self.grid > 0:
             raise ValueError(f"grid must be > 0, got {self.grid!r}")
-        shared_relation(curve for curve, _ in self.parts)
+        curves.shared_relation(curve for curve, _ in self.parts)
         parts = tuple((curve, int(count)) for curve, count in self.parts)
         object.__setattr__(self, "parts", parts)
 
@@ -158,7 +152,7 @@ class Composition(TradeOff):
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """Lower bound on f(α)."""
         epsilon = self._losses.lines()
-        return envelope(alpha, epsilon, self._profile(epsilon))
+        return curves.envelope(alpha, epsilon, self._profile(epsilon))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +212,9 @@ class _LossDistribution:
         return np.linspace(0.0, min(top, 100.0), 4001)
 
 
-def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = None) -> TradeOff:
+def compose_tradeoffs(
+    parts: Iterable[curves.TradeOff | Part], *, grid: float | None = None
+) -> curves.TradeOff:
     """Composition of trade-off functions; Gaussian ones merge into one exactly (μ² adds up).
 
     If there is a :class:`GaussianObjectivePerturbation`, Gaussian curves become part of it, and
@@ -241,27 +237,27 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
     >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])
     Gaussian(mu=5.0)
     """
-    square, counts, simple_parts = 0.0, dict[TradeOff, int](), list(_flatten(parts))
-    shared_relation(curve for curve, _ in simple_parts)
+    square, counts, simple_parts = 0.0, dict[curves.TradeOff, int](), list(_flatten(parts))
+    curves.shared_relation(curve for curve, _ in simple_parts)
     for curve, count in simple_parts:
-        if isinstance(curve, Gaussian):
+        if isinstance(curve, curves.Gaussian):
             square += count * curve.mu**2
         else:
             counts[curve] = counts.get(curve, 0) + count
     if len(counts) == 1:
         ((curve, count),) = counts.items()
-        if isinstance(curve, GaussianObjectivePerturbation):
+        if isinstance(curve, curves.GaussianObjectivePerturbation):
             return curve.repeated(count).compose_gaussian(math.sqrt(square))
-    gaussian = [(Gaussian(math.sqrt(square)), 1)] if square > 0 or not counts else []
+    gaussian = [(curves.Gaussian(math.sqrt(square)), 1)] if square > 0 or not counts else []
     total: list[Part] = [*gaussian, *counts.items()]
     if len(total) == 1 and total[0][1] == 1:
         return total[0][0]
     return Composition(tuple(total), grid)
 
 
-def _flatten(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
+def _flatten(parts: Iterable[curves.TradeOff | Part]) -> Iterable[Part]:
     for part in parts:
-        curve, count = (part, 1) if isinstance(part, TradeOff) else part
+        curve, count = (part, 1) if isinstance(part, curves.TradeOff) else part
         if count <= 0:
             continue
         if isinstance(curve, Composition):
@@ -270,14 +266,14 @@ def _flatten(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
             yield curve, count
 
 
-def _largest_loss(curve: TradeOff, count: int) -> float:
+def _largest_loss(curve: curves.TradeOff, count: int) -> float:
     """Largest loss under either order of the neighbours, because a grid has two ends."""
     swapped = curve.inverse()
     top = _top(curve, count)
     return top if swapped is curve else max(top, _top(swapped, count))
 
 
-def _top(curve: TradeOff, count: int) -> float:
+def _top(curve: curves.TradeOff, count: int) -> float:
     """Loss beyond which the finite mass of a part is negligible; the rest counts as infinite."""
     enough = float(curve.delta(_LARGEST)) + _TAIL / count
     low, top = 0.0, 1.0

@@ -12,9 +12,7 @@ from scipy.stats import gamma, kstest
 
 from rashomon_explorer.mechanisms import ExactSampler, LangevinSampler, bounds
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.bounds import hit_rate
-from rashomon_explorer.mechanisms.bounds.excess import coupling_distance
-from rashomon_explorer.mechanisms.bounds.hit_rate import ExcessLaw, quadratic_law
+from rashomon_explorer.mechanisms.bounds import ExcessLaw, coupling_distance, quadratic_law
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import theorems
 from rashomon_explorer.problem.problem import Problem
@@ -36,30 +34,30 @@ def cone_hit_rate(p, x):
 
 @given(P, X, st.floats(0.01, 100), st.floats(1, 10))
 def test_the_guaranteed_hit_rate_is_that_of_a_cone(p, x, psi, factor):
-    found = hit_rate.guaranteed_hit_rate(p, x, 1.0)
+    found = bounds.guaranteed_hit_rate(p, x, 1.0)
     if x < 500:
         assert found == pytest.approx(cone_hit_rate(p, x), rel=1e-9, abs=1e-290)
     assert max(0.0, 1 - p / x - 1e-12) <= found <= 1
-    scaled = hit_rate.guaranteed_hit_rate(p, x / psi, psi)
+    scaled = bounds.guaranteed_hit_rate(p, x / psi, psi)
     assert scaled == pytest.approx(found, rel=1e-9, abs=1e-290)
-    assert hit_rate.guaranteed_hit_rate(p, x * factor, 1.0) >= found
-    assert hit_rate.guaranteed_hit_rate(p + 1, x, 1.0) <= found
+    assert bounds.guaranteed_hit_rate(p, x * factor, 1.0) >= found
+    assert bounds.guaranteed_hit_rate(p + 1, x, 1.0) <= found
 
 
 def test_a_wanted_hit_rate_is_reached_and_not_passed():
-    beta = hit_rate.beta_for_hit_rate(3, 0.02, 0.8)
-    assert hit_rate.guaranteed_hit_rate(3, beta, 0.02) >= 0.8
-    assert hit_rate.guaranteed_hit_rate(3, beta * (1 - 1e-9), 0.02) < 0.8
+    beta = bounds.beta_for_hit_rate(3, 0.02, 0.8)
+    assert bounds.guaranteed_hit_rate(3, beta, 0.02) >= 0.8
+    assert bounds.guaranteed_hit_rate(3, beta * (1 - 1e-9), 0.02) < 0.8
 
 
 def test_extremes_of_heat_and_width():
     for beta, psi in [(0.0, 1.0), (5.0, 0.0), (5e-324, 1e-10), (1e-300, 1.0)]:
-        assert hit_rate.guaranteed_hit_rate(1000, beta, psi) == 0.0
-    assert hit_rate.guaranteed_hit_rate(1000, 1e300, 1e300) == 1.0
+        assert bounds.guaranteed_hit_rate(1000, beta, psi) == 0.0
+    assert bounds.guaranteed_hit_rate(1000, 1e300, 1e300) == 1.0
     for psi in (3e-222, 5e-324):
         assert bounds.convex_law(p=1, beta=1.0, psi=psi).mean <= 1 + psi
     # Terms that overflow are no warning, also of NumPy's numbers: the rate is 0.
-    assert hit_rate.guaranteed_hit_rate(60, np.float64(1.0), np.float64(5e-10)) == 0.0
+    assert bounds.guaranteed_hit_rate(60, np.float64(1.0), np.float64(5e-10)) == 0.0
     assert bounds.convex_law(p=60, beta=1.0, psi=5e-10).cdf(np.array([1e-12, 1.0]))[0] == 0.0
 
 
@@ -132,7 +130,7 @@ def test_draws_of_a_cone_have_the_law_and_attain_the_bounds(psi, width):
 @given(DIMENSIONS, BETAS, PSIS, st.floats(1e-4, 1))
 def test_the_forms_of_a_bound_stand_in_order(p, beta, psi, width):
     law, quadratic = (one(p=p, beta=beta, psi=psi) for one in (bounds.convex_law, quadratic_law))
-    assert law.hit_rate == hit_rate.guaranteed_hit_rate(p, beta, psi)
+    assert law.hit_rate == bounds.guaranteed_hit_rate(p, beta, psi)
     printed = bounds.hit_probability_from_excess(p=p, beta=beta, psi=psi)
     assert printed <= law.hit_rate + 1e-9
     assert quadratic.hit_rate >= law.hit_rate - 1e-12

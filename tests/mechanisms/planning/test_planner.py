@@ -22,8 +22,12 @@ from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms import MECHANISMS, explain, plan, plan_path, planner, select
 from rashomon_explorer.mechanisms import exact as exponential
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.bounds import enough_patience, hit_rate, least_acceptance
-from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
+from rashomon_explorer.mechanisms.bounds import (
+    enough_patience,
+    giving_up_probability,
+    least_acceptance,
+    unthresholded_hit_rate,
+)
 from rashomon_explorer.mechanisms.costs import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planner import pareto_table, plan_options
 from rashomon_explorer.mechanisms.plans import Plan, Rejected, privacy_sentence
@@ -296,7 +300,7 @@ def test_a_ridge_s_own_cost_is_in_its_promise():
     excess = problem.value(theta) - problem.minimum.value
     assert bought.p / bought.beta < excess.mean() <= bought.excess_bound
     assert bought.hit_rate(excess.min() / 2) == 0.0
-    assert hit_rate.unthresholded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
+    assert unthresholded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
 
 
 RULE_ROWS = {"n": 4_000, "p": 21, "psi": 0.02, "row_norm": 1.5}

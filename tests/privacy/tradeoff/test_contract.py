@@ -16,9 +16,8 @@ from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation, curves
-from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
 from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs
-from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian
+from rashomon_explorer.privacy.tradeoff.curves import Approximate, BoundedRange, Gaussian
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 SIZES = st.floats(1e-3, 6.0)

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
-from rashomon_explorer.privacy.tradeoff import BoundedRange, Gaussian
-from rashomon_explorer.privacy.tradeoff import bounded_range as curves
-from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
+from rashomon_explorer.privacy.tradeoff import BoundedRange, Gaussian, curves
+from rashomon_explorer.privacy.tradeoff.curves import RepeatedBoundedRange
 from tests.privacy.analysts import adversary, any_pair, product_delta
 
 
