@@ -12,7 +12,6 @@ from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures import recourse
 from rashomon_explorer.trees import (
     CountedTrees,
     TreeClass,
@@ -150,9 +149,6 @@ def test_a_table_counts_what_the_answers_by_hand_do():
     assert (best.labels(table)[0] == (labels == "yes")).all()
 
 
-LEVELS = ["home=a", "home=b", "home=c"]
-
-
 def test_a_schema_makes_the_questions_and_the_classes():
     columns = [Numeric("age", (0, 100), typical=(20, 60)), Categorical("home", ["a", "b", "c"])]
     schema = TableSchema([*columns, YesNo("repaid", role="target")])
@@ -165,10 +161,6 @@ def test_a_schema_makes_the_questions_and_the_classes():
     for same in (rows, table):
         assert (drawn.labels(same) == (labels == "yes")).all()
         assert (possible_labels(counted, 0.0, same)[:, 1] == (labels == "yes")).all()
-    found = recourse(
-        counted, 0.0, table[labels == "no"], ["age", "house"], levels={"house": LEVELS}
-    )
-    assert set(found.changes["feature"]) == {"home=a", "home=b", "home=c"}
 
 
 def test_what_the_classifier_draws_from_is_what_it_counts():
