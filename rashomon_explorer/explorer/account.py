@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +44,12 @@ class Account:
     def guarantees(self) -> list[Guarantee]:
         return [entry.guarantee for entry in self.charges if entry.counts]
 
-    @property
+    @cached_property
     def spent(self) -> float:
         """Total ε of all charges at the budget's δ, as :meth:`Ledger.spent` gives it."""
         return self.spending.epsilon()
 
-    @property
+    @cached_property
     def spending(self) -> Spending:
         return Spending.from_entries(self.charges, self.totals, (self.budget, self.delta))
 
@@ -58,7 +58,14 @@ class Account:
         return max(0.0, self.budget - self.spent)
 
     def after(self, guarantee: Guarantee) -> float:
-        return self.spending.plus(guarantee).epsilon()
+        """Total ε after one more charge, computed once for every plan that the page shows."""
+        if guarantee not in self._totals_after:
+            self._totals_after[guarantee] = self.spending.plus(guarantee).epsilon()
+        return self._totals_after[guarantee]
+
+    @cached_property
+    def _totals_after(self) -> dict[Guarantee, float]:
+        return {}
 
     def adds(self, guarantee: Guarantee) -> float:
         after = self.after(guarantee)

@@ -136,6 +136,7 @@ class Basket:
     draws: tuple[int, ...] | None = None
     group: str = ""
     by_zcdp: bool = True  # whether the ledger counts zCDP, as all but those of Gaussian DP do
+    reasons: dict[str, str] = field(default_factory=dict, compare=False)  # of `why_not`
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
@@ -159,6 +160,11 @@ class Basket:
 
     def why_not(self, name: str) -> str:
         """Explain why an aggregate is unavailable for these models; empty if it is available."""
+        if name not in self.reasons:
+            self.reasons[name] = self._why_not(name)
+        return self.reasons[name]
+
+    def _why_not(self, name: str) -> str:
         if AGGREGATES[name].in_rows and not self.categories:
             return (
                 "needs groups: choose a column under Groups, or mark one as sensitive under Data "
@@ -281,6 +287,15 @@ _IN_CHUNKS = (
 _LEVELLED = (Categorical, Ordered, YesNo)
 
 
+class _Released(NamedTuple):
+    """Release of some draws of a set, and why aggregates of it are unavailable."""
+
+    drawn: Any
+    draws: tuple[int, ...] | None
+    models: Paid
+    reasons: dict[tuple[Any, ...], dict[str, str]]
+
+
 class AggregateRelease(PaidAction[Purchase]):
     """Release of aggregates of the set on screen, and the contents of its bundle."""
 
@@ -293,6 +308,7 @@ class AggregateRelease(PaidAction[Purchase]):
         super().__init__(session)
         self.selected: Basket | None = None
         self.why_not, self.author = "", ""
+        self._released: _Released | None = None
         self._set_on_screen: Any = None
         self._set_of_order: Any = None
         self._unsaved: list[tuple[Purchases, Purchase]] = []
@@ -324,11 +340,15 @@ class AggregateRelease(PaidAction[Purchase]):
             raise CuratorOnlyError("only models with a privacy guarantee can be released")
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models cannot be released: {drawn.guarantee.theorem}")
+        last = self._released
+        if last is not None and last.drawn is drawn and last.draws == draws:
+            return last.models
         released: Paid = drawn.release(warn=False)
-        if draws is None:
-            return released
-        mask = np.isin(np.arange(released.n_draws), draws)
-        return released.filter(mask, reads_rows=False)
+        if draws is not None:
+            mask = np.isin(np.arange(released.n_draws), draws)
+            released = released.filter(mask, reads_rows=False)
+        self._released = _Released(drawn, draws, released, {})
+        return released
 
     @property
     def groups(self) -> Mapping[str, tuple[Any, ...]]:
@@ -355,17 +375,23 @@ class AggregateRelease(PaidAction[Purchase]):
             raise DataError(_IN_CHUNKS)
         if state.unconfirmed:
             raise CuratorOnlyError(f"nothing of this table can be released: {state.unconfirmed}")
+        n_rows, categories = len(self.session.rows), self.groups.get(group, ())
+        delta = 0.0 if state.account is None else state.account.delta
+        by_zcdp = state.account is None or state.account.totals.accounting != "gdp"
+        assert self._released is not None  # of these models
+        reasons = self._released.reasons.setdefault((n_rows, delta, categories, by_zcdp), {})
         return Basket(
             models,
-            len(self.session.rows),
+            n_rows,
             names,
             epsilon,
-            0.0 if state.account is None else state.account.delta,
+            delta,
             weights or {},
-            self.groups.get(group, ()),
+            categories,
             draws,
             group,
-            state.account is None or state.account.totals.accounting != "gdp",
+            by_zcdp,
+            reasons,
         )
 
     def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
@@ -431,6 +457,8 @@ class AggregateRelease(PaidAction[Purchase]):
         drawn = self.state.rashomon_set
         is_unchanged = _same(drawn, self._set_on_screen)
         self._set_on_screen = drawn
+        if self._released is not None and self._released.drawn is not drawn:
+            self._released = None
         files = self._purchases()
         if files is not None:
             errors: list[OSError] = []

@@ -53,7 +53,7 @@ def page_of_the_module(tmp_path_factory):
 
 @pytest.fixture
 def explorer(page_of_the_module, tmp_path, monkeypatch):
-    """The module's page as it opens: in an empty folder, without a table, with its first settings.
+    """The module's page, as it opens but for its view: an empty folder, no table, first settings.
 
     A page has hundreds of widgets, and to make them takes longer than most tests.
     """
@@ -69,6 +69,7 @@ def explorer(page_of_the_module, tmp_path, monkeypatch):
         for name, trait in page.state.traits().items():
             if name not in ("data", "table_number", "set_number"):
                 setattr(page.state, name, trait.default(page.state))
+        page.state.page = "data"  # where no figure follows the settings
     page.session.forget()
     page.data_panel.name.value = ""
     page.data_panel.schema.edit(None)

@@ -106,8 +106,8 @@ ROLES["code"] = "ignore"
 
 
 def _neighbour(rare):
-    """A table of 200 records, one of which holds `rare`."""
-    rng, n = np.random.default_rng(0), 200
+    """A table of 60 records, one of which holds `rare`."""
+    rng, n = np.random.default_rng(0), 60
     frame = pd.DataFrame({"age": rng.integers(18, 80, n).astype(float)})
     frame["home"] = rng.choice(["own", "rent"], n)
     frame["salary"] = rng.integers(20_000, 90_000, n).astype(float)
@@ -210,8 +210,8 @@ def test_columns_that_no_model_sees_leave_by_their_names_alone_until_they_are_co
 
 
 def _loans(seed):
-    """A table of 200 people; every number of it differs from that of another seed."""
-    rng, n = np.random.default_rng(seed), 200
+    """A table of 60 people; every number of it differs from that of another seed."""
+    rng, n = np.random.default_rng(seed), 60
     frame = pd.DataFrame({"age": rng.integers(18, 90, n), "debt": rng.uniform(0, 1, n)})
     frame["home"], frame["sex"] = rng.choice(["own", "rent"], n), rng.choice(["f", "m"], n)
     chance = frame["age"] / 90 + rng.normal(0, 0.3, n)

@@ -239,7 +239,7 @@ def test_panels_of_people_are_empty_from_the_switch_on(page, sent, monkeypatch):
     assert (table.table.rows, table.table.note) == ([], "")
     assert "<li>" not in headline.words.value
     count = len(page.session.picked.rows)
-    assert [one for one in sent if f"{count:,} of 200" in one or "<li>" in one] == []
+    assert [one for one in sent if f"{count:,} of 60" in one or "<li>" in one] == []
     page.state.clear_selection()
     set_state(page, view="curator", page="plan")
 

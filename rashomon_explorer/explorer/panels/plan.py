@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from html import escape
 
 import ipywidgets
@@ -31,13 +32,14 @@ FALSE_ALARMS = 0.05  # False-positive rate of the membership attack shown on the
 _NOTHING = 0.99
 _DELTAS = np.geomspace(1e-9, 0.3, 40)
 _HUGE = 700.0  # ε at which a pair proves nothing, and e^ε overflows
+_attack_power = lru_cache(maxsize=64)(best_attack)
 
 
 def risk_fact(state: ExplorerState) -> str:
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""
-    power = text.percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
+    power = text.percent(_attack_power(plan.guarantee, FALSE_ALARMS), "up")
     accepted = text.percent(FALSE_ALARMS)
     note = (
         f"at a false-positive rate of {accepted}, the best attack finds at most {power} of "
@@ -87,6 +89,7 @@ class PlanPanel(Panel):
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ui.HTML(), "rx-plan")
         self._listed: Plan | None = None
+        self._risk: tuple[tuple[object, ...], str] = ((), "")
         self.mechanisms = region()
         super().__init__(state, self.facts)
 
@@ -118,7 +121,10 @@ class PlanPanel(Panel):
         if plan.expected is not None:  # a prediction for one model
             gain = f"{plan.expected.percent} %"
             rows.append(fact("Expected, not guaranteed", gain, str(plan.expected)))
-        rows += [*self._price(), risk_fact(self.state), *_law(plan)]
+        inputs = (plan.guarantee, self.state.account, self.state.uncharged, self.state.spent)
+        if inputs != self._risk[0]:  # the panel follows more than these
+            self._risk = inputs, risk_fact(self.state)
+        rows += [*self._price(), self._risk[1], *_law(plan)]
         if getattr(plan, "columns", None) is not None:  # trees do not scale columns
             rows.append(fact("Columns", "centred and scaled privately", _SCALED))
         rows += self._after()
