@@ -23,7 +23,7 @@ from tests.explorer.pages import set_state
 
 @pytest.fixture(scope="module")
 def rows():
-    X, y = make_classification(300, 4, random_state=0)
+    X, y = make_classification(100, 4, random_state=0)
     return pd.DataFrame(X, columns=list("abcd")), y
 
 
@@ -50,7 +50,7 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     problem = penalised_problem(model[-1] if scaled else model, seen, y)
     share = exact_ambiguity(problem, explorer.state.audit_psi, np.asarray(seen)).lower
     title = _title(explorer, "exact")
-    assert f"{share:.0%} of 300 people have a conflicting prediction" in title
+    assert f"{share:.0%} of 100 people have a conflicting prediction" in title
     assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
     assert explorer.draw_panel.button.disabled and list(tmp_path.iterdir()) == []
     explorer.show("people_ranges")
