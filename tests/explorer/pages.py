@@ -75,7 +75,8 @@ def purchase(models):
     return Purchase(release(models.release(), X, Y, **asked), datetime(2026, 11, 23, 12, 30), 0.5)
 
 
-N, PEOPLE, BLOCK = 3_000, 400, 256
+N, PEOPLE, BLOCK = 900, 150, 160
+FILE, GROUP = 300, 100  # rows of a file, and of a row group in it
 SCHEMA = tables.TableSchema(
     [
         tables.Numeric("age", (18, 90)),
@@ -100,9 +101,9 @@ def loans_table():
 def in_files(folder, frame):
     pytest.importorskip("pyarrow")
     folder.mkdir(exist_ok=True)
-    for number, low in enumerate(range(0, len(frame), 1_000)):
-        part = frame.iloc[low : low + 1_000]
-        part.to_parquet(folder / f"part-{number}.parquet", row_group_size=300, index=False)
+    for number, low in enumerate(range(0, len(frame), FILE)):
+        part = frame.iloc[low : low + FILE]
+        part.to_parquet(folder / f"part-{number}.parquet", row_group_size=GROUP, index=False)
     return folder
 
 

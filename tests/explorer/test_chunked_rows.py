@@ -28,10 +28,10 @@ from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.source import ArrayRows, RowSource
 from rashomon_explorer.rows.workers import ThreadWorkers
 from tests.explorer import pages
-from tests.explorer.pages import BLOCK, PEOPLE, SCHEMA, N, set_state
+from tests.explorer.pages import BLOCK, FILE, GROUP, PEOPLE, SCHEMA, N, set_state
 
 NUMBERS = [Numeric(name, (-1, 1)) for name in ("x0", "x1")]
-SAMPLE = "a fixed random sample of 400 of 3,000 people"
+SAMPLE = f"a fixed random sample of {PEOPLE} of {N} people"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -115,8 +115,8 @@ def test_what_is_exact_is_that_of_the_table_held(page, held):
     np.testing.assert_array_equal(*(one.models_panel._measured[1] for one in (page, held)))
     assert page.models_panel._measured[2] == N
     text = page.take_panel._curator_report()().content.decode()
-    assert "3,000" in text and "Groups by region" in text
-    assert "this section shows a fixed random sample" not in text  # of 3,000 all are people
+    assert f"{N} rows" in text and "Groups by region" in text
+    assert "this section shows a fixed random sample" not in text  # all are people
 
 
 SUMS = {"exact_ranges", "ranges"}
@@ -176,7 +176,7 @@ def test_a_bad_row_is_named_before_anything_is_charged(page, tmp_path):
     frame.loc[outside, "repaid"] = "perhaps"
     explorer = pages.drawn(pages.chunked_page(tmp_path, frame))
     assert explorer.state.phase == "failed"
-    file, group = f"part-{outside // 1_000}.parquet", f"row group {outside % 1_000 // 300}"
+    file, group = f"part-{outside // FILE}.parquet", f"row group {outside % FILE // GROUP}"
     for told in (file, group, f"row {outside} of all", "perhaps", "Nothing was charged"):
         assert told in explorer.state.alert.reason
     assert Ledger.open(tmp_path / "loans.ledger").entries() == []
@@ -186,7 +186,7 @@ def test_who_changes_files_is_told(tmp_path):
     explorer, folder = pages.drawn(pages.chunked_page(tmp_path)), tmp_path / "loans"
     assert explorer.exact.problem.n == N
     other = pages.loans_table()
-    other.loc[1_500, "age"] = 18 if other.loc[1_500, "age"] > 50 else 90
+    other.loc[FILE + 50, "age"] = 18 if other.loc[FILE + 50, "age"] > 50 else 90
     pages.in_files(folder, other)
     explorer.exact.forget()
     card = explorer.cards["exact_ranges"]
