@@ -17,6 +17,7 @@ from rashomon_explorer.data import (
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer import dataset as opening
 from rashomon_explorer.explorer.panels.settings import losses_for
+from rashomon_explorer.explorer.state import ExplorerState
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,6 +30,15 @@ def nobody_listens(request):
     with pytest.MonkeyPatch.context() as patch:
         if not getattr(request.module, "EVERYTHING_IS_SENT", False):
             patch.setattr(ipywidgets.Widget, "open", _opened_for_nobody)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opens_on_data(request):
+    """Open pages on a view where no figure follows the settings, unless `OPENS_ON_PLAN`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not getattr(request.module, "OPENS_ON_PLAN", False):
+            patch.setitem(ExplorerState._static_immutable_initial_values, "page", "data")
         yield
 
 
@@ -59,6 +69,7 @@ def explorer(page_of_the_module, tmp_path, monkeypatch):
     """
     monkeypatch.setattr(app, "FIRST_DATA", "")
     page = page_of_the_module
+    _forget_requests(page)
     page.session.home = tmp_path
     page.session._ledgers_seen.clear()
     page.drawing._infeasible.clear()
@@ -75,6 +86,12 @@ def explorer(page_of_the_module, tmp_path, monkeypatch):
     page.data_panel.schema.edit(None)
     page.basket_panel.epsilon.value, page.basket_panel.table.ticked = 0.5, {}
     return page
+
+
+def _forget_requests(page):
+    """Draw no more what an earlier test asked for by its name."""
+    for card in page.cards._made.values():
+        card.requested = False
 
 
 @pytest.fixture
@@ -138,6 +155,7 @@ def loans(loans_page):
     """Models of a small table on screen, with nothing picked; what a test changes is undone."""
     models, rows = loans_page.rashomon_set, loans_page.session.rows
     yield loans_page
+    _forget_requests(loans_page)
     with loans_page.session.together():
         loans_page.session.rows = rows
         loans_page.state.page, loans_page.state.view = "plan", "curator"

@@ -13,6 +13,8 @@ from rashomon_explorer.explorer.views import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import plot_coefficients
 
+OPENS_ON_PLAN = True
+
 
 @pytest.fixture(scope="module")
 def page(cancer, tmp_path_factory):
