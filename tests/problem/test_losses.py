@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import ks_2samp
@@ -123,7 +123,6 @@ def test_gradient_and_hessian_are_the_derivatives(loss):
 
 @pytest.mark.parametrize("loss", [*EVERY, *SOFTMAX], ids=repr)
 @given(seed=st.integers(0, 2**32 - 1), radius=st.floats(0.1, 6.0), row_bound=st.floats(0.2, 2.0))
-@settings(max_examples=50)
 def test_constants_are_never_exceeded(loss, seed, radius, row_bound):
     rng = np.random.default_rng(seed)
     reach, tolerance = radius * row_bound, 1 + 1e-9

@@ -55,7 +55,6 @@ def bound_and_loss_on_rays(loss, seed, scale=1.0, n=60):
 
 @pytest.mark.parametrize("loss", CURVED, ids=repr)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.1, 1.0, 10.0]))
-@settings(max_examples=60)
 def test_the_excess_bound_never_passes_the_loss(loss, seed, scale):
     bound, points, excess = bound_and_loss_on_rays(loss, seed, scale)
     radius, room = np.linalg.norm(points, axis=0), 1e-9 * (1 + excess)
