@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.estimators.private_search import PrivateSearch
     from rashomon_explorer.estimators.scaler import PublicBoundsScaler
     from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
-    from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
 
 __all__ = [
     "DPBilevelSearch",
@@ -23,8 +22,6 @@ __all__ = [
     "RashomonClassifier",
     "RashomonRegressor",
     "RashomonTreeClassifier",
-    "TuningAudit",
-    "audit_tuning",
     "plan_table",
     "privacy_leaks",
 ]

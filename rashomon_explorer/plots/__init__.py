@@ -24,7 +24,6 @@ try:
         plot_importance_pair,
     )
     from rashomon_explorer.plots.losses import plot_losses
-    from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
     from rashomon_explorer.plots.people import plot_people
     from rashomon_explorer.plots.person import plot_people_ranges, plot_person, plot_what_if
     from rashomon_explorer.plots.prices import plot_costs
@@ -57,7 +56,6 @@ __all__ = [
     "plot_importance_pair",
     "plot_losses",
     "plot_pair",
-    "plot_penalties",
     "plot_people",
     "plot_people_ranges",
     "plot_person",
@@ -71,5 +69,4 @@ __all__ = [
     "plot_two_sets",
     "plot_what_if",
     "rules_table",
-    "tuning_in_words",
 ]

@@ -216,14 +216,24 @@ def test_a_refit_with_a_budget_without_end_is_the_penalised_minimum():
     assert np.abs(best - best / np.sqrt(0.05 / penalties)).max() > 0.1, "scales that do not matter"
 
 
-def law(asked, X, y):
-    """Log weights of the grid's points, exactly as a fit draws them."""
+def excess_and_law(asked, X, y):
+    """Excess losses of the grid's points, and their log weights, exactly as a fit draws them."""
     planned = asked.plan(*X.shape)
     whole = np.column_stack([X, np.ones(len(X))])
     landscape = asked._landscape(whole, y, planned)
     sampler = FiniteGridSampler(spacing=planned.spacing)
     values = landscape.value(sampler.points(landscape.p, landscape.domain))
-    return -planned.target(landscape, sampler).energy(values - values.min())
+    excess = values - values.min()
+    return excess, -planned.target(landscape, sampler).energy(excess)
+
+
+def test_penalties_within_psi_are_equally_likely():
+    X, y = rows(40)
+    asked = search(psi=0.01, delta=0.0, refit=None, mechanism="exponential")
+    excess, weights = excess_and_law(asked, X, y)
+    beta = asked.plan(*X.shape).beta
+    np.testing.assert_allclose(weights, -beta * np.maximum(excess - 0.01, 0), atol=1e-9)
+    assert 1 < (weights == 0).sum() < len(weights)
 
 
 @pytest.mark.parametrize("mechanism", ["exponential", "generalised"])
@@ -232,12 +242,12 @@ def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(kind, 
     X, y = rows(8, seed=5)
     X, y = X / np.linalg.norm(X, axis=1)[:, None], np.sign(y)
     asked = search(kind, epsilon=2.0, delta=0.0, refit=None, mechanism=mechanism)
-    first = law(asked, X, y)
+    first = excess_and_law(asked, X, y)[1]
     for place in range(8):
         for row in (X[place], -X[place])[: 1 + place % 2]:
             moved, flipped = X.copy(), y.copy()
             moved[place], flipped[place] = row, -y[place]
-            audit = discrete(first, law(asked, moved, flipped))
+            audit = discrete(first, excess_and_law(asked, moved, flipped)[1])
             assert 0 < audit.range <= 2.0 and audit.epsilon(0.0) <= 2.0
 
 
