@@ -19,16 +19,7 @@ from rashomon_explorer._utils.assets import TABLE_VARIABLE
 from rashomon_explorer._utils.formatting import left_text, rounded_up
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.exceptions import DataError, LedgerError
-from rashomon_explorer.server.settings import (
-    DEFAULT_PORT,
-    LOOPBACK,
-    MOST_PAGES,
-    TOKEN_VARIABLE,
-    Serving,
-    is_loopback,
-    take_token,
-    token_problem,
-)
+from rashomon_explorer.server import settings
 
 T = TypeVar("T")
 
@@ -61,13 +52,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {rx.__version__}")
     parser.add_argument(
-        "--port", type=_port, help=f"port to use (default: {DEFAULT_PORT}, or a free one near it)"
+        "--port",
+        type=_port,
+        help=f"port to use (default: {settings.DEFAULT_PORT}, or a free one near it)",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address, do not open it"
     )
     parser.add_argument(
-        "--ip", type=_ip, default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK})"
+        "--ip",
+        type=_ip,
+        default=settings.LOOPBACK,
+        help=f"address to listen on (default: {settings.LOOPBACK})",
     )
     parser.add_argument(
         "--any-host",
@@ -79,10 +75,13 @@ def _parser() -> argparse.ArgumentParser:
         "--no-token",
         action="store_true",
         help=f"no authentication on this machine; else a token is needed, a new one or that of "
-        f"{TOKEN_VARIABLE}",
+        f"{settings.TOKEN_VARIABLE}",
     )
     parser.add_argument(
-        "--most-pages", type=_count, default=MOST_PAGES, help=f"open at once ({MOST_PAGES})"
+        "--most-pages",
+        type=_count,
+        default=settings.MOST_PAGES,
+        help=f"open at once ({settings.MOST_PAGES})",
     )
     parser.add_argument(
         "--demo",
@@ -160,7 +159,7 @@ _count = _checked(_natural_number, lambda count: count >= 1, "a whole number >= 
 _epsilon = _checked(float, lambda epsilon: 0 <= epsilon < math.inf, "finite and >= 0")
 _delta = _checked(float, lambda delta: 0 <= delta < 1, "in [0, 1)")
 _ip = _checked(
-    lambda text: str(ip_address(text)), bool, f"an address such as {LOOPBACK} or 0.0.0.0"
+    lambda text: str(ip_address(text)), bool, f"an address such as {settings.LOOPBACK} or 0.0.0.0"
 )
 
 
@@ -183,11 +182,11 @@ def _start(options: argparse.Namespace) -> int:
         return _complain(
             f"port {options.port} is in use; choose another, or omit --port for a free one"
         )
-    any_host = options.any_host or not is_loopback(options.ip)
+    any_host = options.any_host or not settings.is_loopback(options.ip)
     if options.no_token and any_host and not options.demo:
         return _complain(
-            f"--no-token would expose the rows on the network; use it with --ip {LOOPBACK} and "
-            "without --any-host"
+            "--no-token would expose the rows on the network; "
+            f"use it with --ip {settings.LOOPBACK} and without --any-host"
         )
     try:
         _ask_for_table(options)
@@ -197,16 +196,16 @@ def _start(options: argparse.Namespace) -> int:
     except (DataError, ImportError) as error:
         return _complain(str(error))
     open_to_all = options.no_token or options.demo
-    token, new = ("", True) if open_to_all else take_token()
-    if not open_to_all and (problem := token_problem(token, any_host)):
+    token, new = ("", True) if open_to_all else settings.take_token()
+    if not open_to_all and (problem := settings.token_problem(token, any_host)):
         return _complain(problem)
     from rashomon_explorer.server.dashboard import serve
 
     serve(
-        Serving(
+        settings.Serving(
             home=Path.cwd(),
             ip=options.ip,
-            port=DEFAULT_PORT if options.port is None else options.port,
+            port=settings.DEFAULT_PORT if options.port is None else options.port,
             port_retries=_OTHER_PORTS if options.port is None else 0,
             browse=not options.no_browser,
             base_url=options.base_url,
@@ -242,8 +241,8 @@ def _ask_for_table(options: argparse.Namespace) -> None:
         chunk_rows(path, target=target).n  # noqa: B018 (opened now)
     elif not path.is_file():
         raise DataError(f"there is no file {path}")
-    settings = {"path": str(path), "target": target, "schema": schema and str(schema)}
-    os.environ[TABLE_VARIABLE] = json.dumps(settings)
+    table = {"path": str(path), "target": target, "schema": schema and str(schema)}
+    os.environ[TABLE_VARIABLE] = json.dumps(table)
 
 
 def _is_free(ip: str, port: int) -> bool:

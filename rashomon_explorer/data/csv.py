@@ -21,18 +21,12 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
+from rashomon_explorer.data import numerals
 from rashomon_explorer.data.bunch import check_columns, declared_schema, make_bunch
 from rashomon_explorer.data.cells import MISSING, read_numbers
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.data.messages import Bounds, check_unique, listed_columns
-from rashomon_explorer.data.numerals import (
-    NumberColumn,
-    NumberMarks,
-    hold_codes,
-    plain_numbers,
-    truths,
-)
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
 
@@ -106,7 +100,7 @@ def parse_csv(
     text: str,
     text_columns: Iterable[str] = (),
     number_columns: Iterable[str] = (),
-    marks: NumberMarks | None = None,
+    marks: numerals.NumberMarks | None = None,
 ) -> CsvTable:
     """Parse text with a header; a column is numeric if most cells are and none is a code."""
     with _long_fields(text):
@@ -143,21 +137,23 @@ def _typed(
     separator: str,
     text_columns: set[str],
     number_columns: set[str],
-    marks: NumberMarks | None,
+    marks: numerals.NumberMarks | None,
 ) -> tuple[dict[str, pd.Series], list[str]]:
     """Columns as numbers, truth values or text, and words for marks other than a point."""
     columns: dict[str, pd.Series] = {}
-    undecided: dict[str, NumberColumn] = {}
+    undecided: dict[str, numerals.NumberColumn] = {}
     for name, values in cells.items():
-        parsed = None if name in text_columns else plain_numbers(values)
+        parsed = None if name in text_columns else numerals.plain_numbers(values)
         if parsed is None and name not in text_columns:
-            undecided[name] = NumberColumn(values, marks or NumberMarks(), MISSING)
-            parsed = truths(values)
+            undecided[name] = numerals.NumberColumn(
+                values, marks or numerals.NumberMarks(), MISSING
+            )
+            parsed = numerals.truths(values)
         columns[name] = pd.Series(values) if parsed is None else parsed
     numeric = {
         name: column
         for name, column in undecided.items()
-        if column.has_numbers and (name in number_columns or not hold_codes(column.counts))
+        if column.has_numbers and (name in number_columns or not numerals.hold_codes(column.counts))
     }
     column_marks = [column.certain_marks for column in numeric.values()]
     floats = any(pd.api.types.is_float_dtype(column) for column in columns.values())
@@ -443,7 +439,7 @@ def load_csv(
         read_text(source),
         text_columns=[*levelled, *unread],  # 01 must not become 1
         number_columns=[each.name for each in declared.columns if isinstance(each, Numeric)],
-        marks=NumberMarks(decimal, thousands),
+        marks=numerals.NumberMarks(decimal, thousands),
     )
     columns = list(table.frame.columns)
     frame = table.frame.drop(columns=listed_columns(drop, "drop", columns))
@@ -489,7 +485,7 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: TableSchema) -> None:
         cells = frame[name]
         # A column of numbers may have some missing or invalid values.
         holds_numbers = pd.api.types.is_numeric_dtype(cells) or (
-            np.isfinite(read_numbers(cells)[0]).mean() > 0.5 and not hold_codes(set(cells))
+            np.isfinite(read_numbers(cells)[0]).mean() > 0.5 and not numerals.hold_codes(set(cells))
         )
         (numeric if holds_numbers else text).append(name)
     parts = []

@@ -18,14 +18,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer import exceptions
+from rashomon_explorer._utils import containers
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.containers import (
-    as_pandas,
-    check_readable,
-    column_labels,
-    container_shape,
-    is_frame,
-)
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data import cells, columns, messages
@@ -50,12 +44,12 @@ ColumnKey = Any
 
 def find_features(schema: TableSchema, X: Any) -> list[ColumnKey]:
     """Find the schema's features in a table; uses only labels and shape."""
-    check_readable("X", X)
-    labels = column_labels(X)
+    containers.check_readable("X", X)
+    labels = containers.column_labels(X)
     if labels is not None:
         return find_by_name(schema, labels)
     _check_features(schema)
-    shape = container_shape(X, 2)
+    shape = containers.container_shape(X, 2)
     if shape is None or len(shape) != 2:
         description = "a table that states no shape" if shape is None else f"shape {shape}"
         raise exceptions.DataError(f"X must be a table with rows and columns, got {description}")
@@ -101,7 +95,7 @@ def _check_features(schema: TableSchema) -> None:
 
 def cell_reader(X: Any) -> Callable[[Column, ColumnKey], pd.Series]:
     """Return a function that reads a column's cells; the first access to values."""
-    frame = as_pandas(X)
+    frame = containers.as_pandas(X)
     if isinstance(frame, pd.DataFrame):
         return lambda column, key: pd.Series(frame[key], name=column.name)
     # Text and numbers in one list would all become text.
@@ -312,7 +306,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             self.schema_ = TableSchema(tuple(columns.Numeric(str(name), (-1, 1)) for name in names))
         else:
             self.schema_ = TableSchema.from_schema_or_path(self.schema)
-            positions, labels = find_features(self.schema_, X), column_labels(X)
+            positions, labels = find_features(self.schema_, X), containers.column_labels(X)
             if labels is not None:
                 self.feature_names_in_ = feature_names(labels, positions)
             elif hasattr(self, "feature_names_in_"):
@@ -370,9 +364,9 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
     def _numbers(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         """Array of numbers, validated as in scikit-learn."""
-        check_readable("X", X)
+        containers.check_readable("X", X)
         rows = validate_data(
-            self, as_pandas(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+            self, containers.as_pandas(X), dtype=np.float64, ensure_all_finite=False, reset=reset
         )
         return np.asarray(rows)
 
@@ -422,7 +416,7 @@ def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     reader = cell_reader(X)
     labels = find_features(schema, X)
     for column, label in zip(schema.features, labels, strict=True):
-        content = _foreign(column, reader(column, label), named=is_frame(X))
+        content = _foreign(column, reader(column, label), named=containers.is_frame(X))
         if content:
             raise exceptions.DataError(
                 f"column {column.name!r} holds {content}, and the schema declares "

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import os
+import typing
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Generic,
-    NamedTuple,
-    Protocol,
-    Self,
-    TypeVar,
-    dataclass_transform,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -187,7 +178,7 @@ def reject_sample_weight(method: Method) -> Method:
     return refusing  # type: ignore[return-value]
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+@typing.dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def with_parameters(kind: Kind) -> Kind:
     """Let the constructor only store its fields; add inherited constraints and shared docs."""
     stored: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(kind)

@@ -24,18 +24,11 @@ from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegr
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.penalties import (
-    PenaltyConstants,
-    PenaltyLandscape,
-    drawn_where_level,
-)
 from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties import mechanisms as penalty_mechanisms
-from rashomon_explorer.mechanisms.penalties.constants import MARGINS
-from rashomon_explorer.mechanisms.penalties.landscape import InnerProblem, OuterLoss
-from rashomon_explorer.mechanisms.penalties.mechanisms import PenaltySet, validation_rows
+from rashomon_explorer.mechanisms.penalties.constants import MARGINS, PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan, TuningPlan
-from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan, drawn_where_level
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import get_mechanism
@@ -197,7 +190,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
 
     def constants(self, n_samples: int) -> PenaltyConstants:
         """Return the public constants of the search for ``n_samples`` rows; reads none."""
-        held_out = int(validation_rows(n_samples, self.val_fraction).sum())
+        held_out = int(penalty_mechanisms.validation_rows(n_samples, self.val_fraction).sum())
         norm_bound = row_bound(self._row_norm, intercept=True)
         sides = n_samples - held_out, held_out
         return PenaltyConstants(self.estimator, norm_bound, *self._bounds(), *sides, self._clip)
@@ -374,7 +367,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         landscape = self._landscape(design, targets, planned)
         penalties, walks = _points(landscape, planned, rng)
         names = self._names(table.feature_names)
-        drawn = PenaltySet(
+        drawn = penalty_mechanisms.PenaltySet(
             penalties.T, names, replace(planned, guarantee=guarantee), guarantee, walks
         )
         best = drawn.best
@@ -393,17 +386,17 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
 
     def _landscape(
         self, rows: FloatArray, targets: FloatArray, planned: PenaltyPlan
-    ) -> PenaltyLandscape:
-        held_out = validation_rows(len(rows), self.val_fraction)
+    ) -> landscapes.PenaltyLandscape:
+        held_out = penalty_mechanisms.validation_rows(len(rows), self.val_fraction)
         kind, clip = self.estimator, planned.constants.margin_bound
         box = self._box(rows.shape[1] - 1)
         if not isinstance(planned, TuningPlan):  # for gradients, the intercept has the mean penalty
             lowest, mean = landscapes.LOWEST, landscapes.MEAN
             groups = tuple(mean if group == lowest else group for group in box.groups)
             box = replace(box, groups=groups)
-        return PenaltyLandscape(
-            InnerProblem(rows[~held_out], targets[~held_out], kind),
-            OuterLoss(rows[held_out], targets[held_out], kind, clip),
+        return landscapes.PenaltyLandscape(
+            landscapes.InnerProblem(rows[~held_out], targets[~held_out], kind),
+            landscapes.OuterLoss(rows[held_out], targets[held_out], kind, clip),
             box,
             planned.constants.tolerance,
         )
@@ -413,7 +406,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
 
 
 def _points(
-    landscape: PenaltyLandscape, planned: PenaltyPlan, rng: np.random.Generator
+    landscape: landscapes.PenaltyLandscape, planned: PenaltyPlan, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
     """Drawn penalties (d, n_draws), and all states (n_draws, T, d) of a gradient walk, or None."""
     penalties = landscape.box.group_penalties

@@ -16,14 +16,7 @@ from rashomon_explorer._utils import containers
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import text_names
 from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer.data import TableEncoder, TableSchema
-from rashomon_explorer.data.encoder import (
-    UnitEncoder,
-    declared_labels,
-    encoded_rows,
-    feature_names,
-    find_features,
-)
+from rashomon_explorer.data import TableEncoder, TableSchema, encoder
 from rashomon_explorer.data.messages import check_unique
 from rashomon_explorer.estimators.pipelines import learns_bounds
 from rashomon_explorer.estimators.scaler import LEARNT_BOUNDS
@@ -94,8 +87,8 @@ class TableAdapter:
         self.n_columns = n_encoded = rows[1]
         """Number of feature columns of X before encoding."""
         if self.schema is not None:
-            positions = find_features(self.schema, self._header)
-            self.names = None if labels is None else feature_names(labels, positions)
+            positions = encoder.find_features(self.schema, self._header)
+            self.names = None if labels is None else encoder.feature_names(labels, positions)
             self.n_columns, n_encoded = len(positions), len(self.schema.encoded_names)
         self.shape: tuple[int, int] = (rows[0], n_encoded)
 
@@ -198,9 +191,9 @@ class TableAdapter:
         if self.schema is None:
             return public
         if self._row_norm is None:
-            return {**public, "encoder_": UnitEncoder(self.schema)}
-        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._header)
-        return {**public, "encoder_": encoder}
+            return {**public, "encoder_": encoder.UnitEncoder(self.schema)}
+        table_encoder = TableEncoder(self.schema, row_norm=self._row_norm)
+        return {**public, "encoder_": table_encoder.note_columns(self._header)}
 
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
@@ -210,11 +203,11 @@ class TableAdapter:
             return self._checked(rows, containers.as_pandas(read_mapped(self.y)))
         targets = containers.as_pandas(self.y)
         if self.schema.classes is not None:
-            targets = declared_labels(self.schema, targets)
+            targets = encoder.declared_labels(self.schema, targets)
         if self._row_norm is None:
-            encoded = UnitEncoder(self.schema).transform(self.X)
+            encoded = encoder.UnitEncoder(self.schema).transform(self.X)
         else:
-            encoded = encoded_rows(self.schema, self.X, self._row_norm)
+            encoded = encoder.encoded_rows(self.schema, self.X, self._row_norm)
         return self._checked(np.asarray(encoded), targets)
 
     @cached_property
@@ -227,7 +220,9 @@ class TableAdapter:
         labels = [] if self.schema.classes is None else [_DeclaredLabels(self.schema)]
         if self._row_norm is not None:
             return self._chunks.then(EncodeStep(self.schema, self._row_norm), *labels)
-        step = TransformStep(UnitEncoder(self.schema), None if names is None else tuple(names))
+        step = TransformStep(
+            encoder.UnitEncoder(self.schema), None if names is None else tuple(names)
+        )
         return self._chunks.then(step, *labels)
 
     def reduce(
@@ -310,7 +305,7 @@ class _DeclaredLabels:
     schema: TableSchema
 
     def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, Any]:
-        return rows, declared_labels(self.schema, labels)
+        return rows, encoder.declared_labels(self.schema, labels)
 
 
 Form = Callable[[Any], tuple[tuple[int, ...], Any]]

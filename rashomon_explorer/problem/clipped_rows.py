@@ -15,8 +15,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss, chunked_risk
 from rashomon_explorer.problem.losses.scores import BinaryLoss
-from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import keep_chunks
+from rashomon_explorer.rows.chunked import ChunkedRows, keep_chunks
 from rashomon_explorer.rows.reduction import append_parts
 from rashomon_explorer.rows.steps import ClipStep, LongRowCount, clip_features
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.problem.losses import get_loss
-from rashomon_explorer.problem.losses.base import Loss
+from rashomon_explorer.problem.losses import Loss, get_loss
 
 LARGEST_REACH = 1e100  # the square of a larger score, and values computed from it, may overflow
 

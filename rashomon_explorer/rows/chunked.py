@@ -19,14 +19,7 @@ from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import reduction
-from rashomon_explorer.rows.source import (
-    Piece,
-    RowSource,
-    RowSubset,
-    SourceView,
-    WithColumns,
-    with_names,
-)
+from rashomon_explorer.rows import source as sources
 from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
 
 BLOCK_ROWS = 2**14
@@ -67,7 +60,7 @@ class ChunkedRows:
     (array([10., 10.]),)
     """
 
-    source: RowSource
+    source: sources.RowSource
     steps: tuple[reduction.Step, ...] = ()
     workers: Workers = field(default_factory=ThreadWorkers)
     rows: int = BLOCK_ROWS
@@ -128,7 +121,9 @@ class ChunkedRows:
         ValueError
             If a column does not have one entry per row.
         """
-        return replace(self, source=WithColumns.from_columns(self.source, columns), checksums=None)
+        return replace(
+            self, source=sources.WithColumns.from_columns(self.source, columns), checksums=None
+        )
 
     def sample(self, most: int, seed: int = 0) -> ChunkedRows:
         """Return a simple random sample of the rows; their values are not used.
@@ -141,9 +136,11 @@ class ChunkedRows:
             The same seed selects the same rows of a table of this size.
         """
         check_count(most=most)
-        return replace(self, source=RowSubset.random(self.source, most, seed), checksums=None)
+        return replace(
+            self, source=sources.RowSubset.random(self.source, most, seed), checksums=None
+        )
 
-    def to_memory(self) -> Piece:
+    def to_memory(self) -> sources.Piece:
         """Rows and targets of the source in memory, for tables that fit.
 
         Returns
@@ -153,10 +150,10 @@ class ChunkedRows:
         """
         parts = self.raw().reduce(_one, merge=reduction.append_parts)
         rows, targets = reduction.concatenate_pieces(list(parts))
-        return with_names(rows, self.source.names), targets
+        return sources.with_names(rows, self.source.names), targets
 
     def raw(
-        self, source: RowSource | None = None, checksums: reduction.Checksums | None = None
+        self, source: sources.RowSource | None = None, checksums: reduction.Checksums | None = None
     ) -> ChunkedRows:
         """Return the untransformed rows of the source, or of another one, in the same chunks."""
         source = self.source if source is None else source
@@ -321,11 +318,11 @@ class ChunkedRows:
         return reduction.ReadSettings(self.steps, self.rows, self.n)
 
 
-def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:
+def _one(rows: Any, targets: Any) -> tuple[sources.Piece, ...]:
     return ((rows, targets),)
 
 
-def _identity(rows: Any, targets: Any) -> Piece:
+def _identity(rows: Any, targets: Any) -> sources.Piece:
     return rows, targets
 
 
@@ -334,7 +331,7 @@ CACHE_BYTES = 2**32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransformedRows(SourceView):
+class TransformedRows(sources.SourceView):
     """Rows of a table after its steps, in chunks: the first from a cache, others recomputed."""
 
     settings: reduction.ReadSettings
@@ -367,13 +364,13 @@ class TransformedRows(SourceView):
         checksums = self.checksums and self.checksums[first:last]
         return reduction.Part(span, rows, self.source, self.offset, checksums)
 
-    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+    def part(self, low: int, high: int) -> tuple[sources.RowSource, int]:
         part = self._chunks(low, high).with_own_rows()
         fields = (part.source, self.settings, part.checksums, self.width, self.titles)
         view = TransformedRows(*fields, first=part.span[0], offset=part.offset)
         return view, (view.first - self.first) * self.settings.rows
 
-    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+    def pieces(self, low: int, high: int) -> Iterator[sources.Piece]:
         """Yield parts of whole chunks; an error names the row that causes it."""
         size = self.settings.rows
         cached = (self.cache or [])[low // size : -(-high // size)]
