@@ -3,8 +3,14 @@
 from typing import TYPE_CHECKING
 
 from rashomon_explorer._utils.imports import lazy_names
-from rashomon_explorer.data.column import IgnoredColumn
-from rashomon_explorer.data.columns import KINDS, Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.data.columns import (
+    KINDS,
+    Categorical,
+    IgnoredColumn,
+    Numeric,
+    Ordered,
+    YesNo,
+)
 from rashomon_explorer.data.schema import TableSchema
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer.data import cells, messages
-from rashomon_explorer.data.column import Column, IgnoredColumn
-from rashomon_explorer.data.columns import Categorical, Levelled, Numeric
+from rashomon_explorer.data.columns import Categorical, Column, IgnoredColumn, Levelled, Numeric
 from rashomon_explorer.data.encoder import find_by_name, warn_undeclared_cells
 from rashomon_explorer.data.schema import TableSchema, labels_unconfirmed
 from rashomon_explorer.exceptions import DataError

@@ -23,7 +23,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data import cells, columns, messages
-from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Column
 from rashomon_explorer.data.schema import TableSchema
 
 USUAL_NORM = 1.0

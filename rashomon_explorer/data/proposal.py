@@ -8,8 +8,7 @@ from typing import Any
 
 from rashomon_explorer._utils.containers import check_readable, column_labels
 from rashomon_explorer.data.cells import ColumnSample
-from rashomon_explorer.data.column import Column, IgnoredColumn
-from rashomon_explorer.data.columns import KINDS
+from rashomon_explorer.data.columns import KINDS, Column, IgnoredColumn
 from rashomon_explorer.data.encoder import cell_reader
 from rashomon_explorer.data.messages import check_unique, listed_columns
 from rashomon_explorer.data.schema import TableSchema

@@ -9,8 +9,14 @@ from typing import Any, Self
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.data import schema_files
-from rashomon_explorer.data.column import Column, IgnoredColumn
-from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, column_from_values
+from rashomon_explorer.data.columns import (
+    KINDS,
+    Column,
+    IgnoredColumn,
+    Levelled,
+    Numeric,
+    column_from_values,
+)
 from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
 from rashomon_explorer.exceptions import DataError
 

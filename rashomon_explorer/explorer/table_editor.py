@@ -15,8 +15,7 @@ from rashomon_explorer._utils.taint import mark
 from rashomon_explorer.data import IgnoredColumn, TableSchema, propose_schema
 from rashomon_explorer.data.bunch import make_bunch
 from rashomon_explorer.data.cells import as_text, looks_like_dates, read_numbers
-from rashomon_explorer.data.column import Column
-from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, YesNo
+from rashomon_explorer.data.columns import KINDS, Column, Levelled, Numeric, YesNo
 from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import data_dependent

@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema, cells, messages
 from rashomon_explorer.data import encoder as encoders
-from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Column
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.estimators import PublicBoundsScaler

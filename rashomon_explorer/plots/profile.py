@@ -16,7 +16,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.data import Numeric, columns
 from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
-from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Column
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
 from rashomon_explorer.measures.inputs import preprocessing

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.validation import is_finite
 from rashomon_explorer.data import Numeric, TableSchema
-from rashomon_explorer.data.column import Column
-from rashomon_explorer.data.columns import Levelled, Ordered
+from rashomon_explorer.data.columns import Column, Levelled, Ordered
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split

@@ -35,7 +35,7 @@ from rashomon_explorer.data.cells import (
     refuse_missing_text,
     to_numbers,
 )
-from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Column
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.messages import numbered_row
 from rashomon_explorer.exceptions import DataError

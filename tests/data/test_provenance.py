@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo, propose_schema
-from rashomon_explorer.data.column import ROLES
+from rashomon_explorer.data.columns import ROLES
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
 
 MARKED = ("kind", "bounds", "typical", "missing")
