@@ -14,9 +14,9 @@ import pytest
 import rashomon_explorer
 from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
-from rashomon_explorer.cli import DEFAULT_PORT, main
+from rashomon_explorer.cli import main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
-from rashomon_explorer.server.settings import token_problem
+from rashomon_explorer.server.settings import DEFAULT_PORT, token_problem
 from tests.conftest import free_port
 from tests.patience import LONG, until
 
