@@ -98,7 +98,7 @@ DEFINITIONS = {
 
 
 @pytest.mark.parametrize("name", sorted(set(MEASURES) - {"rashomon_capacity"}))
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_measure_is_its_definition(name, data):
     values = data.draw(LABELS if MEASURES[name].of == "labels" else SCORES)

@@ -33,7 +33,7 @@ SCHEMA = data.TableSchema(
 )
 
 
-def table(n=160):
+def table(n=100):
     """Text and gaps, and a target that depends on age and home."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.uniform(18, 90, n), "income": rng.uniform(0, 100, n)})
@@ -46,7 +46,7 @@ def table(n=160):
 FRAME, Y = table()
 X = FRAME
 GROUPS = X["home"].to_numpy()
-EXACT = {"psi": 0.1, "epsilon": 300.0, "n_draws": 40, "radius": 4.0, "ridge": 0.0}
+EXACT = {"psi": 0.1, "epsilon": 300.0, "n_draws": 20, "radius": 4.0, "ridge": 0.0}
 LINEAR = RashomonClassifier(mechanism="exact", random_state=0, schema=SCHEMA, **EXACT).fit(X, Y)
 REGION = RashomonClassifier(
     mechanism="ellipsoid", ridge=0.1, epsilon=300.0, random_state=0, schema=SCHEMA
@@ -187,14 +187,14 @@ def test_every_function_of_a_problem_is_listed():
 
 
 def test_a_report_of_the_raw_table_is_that_of_the_encoded_rows(tmp_path):
-    rows = (LINEAR.rashomon_set_, ENCODED), (LINEAR.rashomon_set_, X), (LINEAR, X)
+    rows = (LINEAR.rashomon_set_, ENCODED), (LINEAR, X)
     pages = [
         report(
             who, tmp_path / f"{place}.html", table, Y, groups=GROUPS, interactive=False
         ).read_bytes()
         for place, (who, table) in enumerate(rows)
     ]
-    assert pages[0] == pages[1] == pages[2]
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize("estimator", [LINEAR, TREES], ids=["linear", "trees"])
@@ -246,16 +246,19 @@ ANY_MODEL = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(ANY_MODEL))
-def test_fitted_pipelines_take_their_table_of_text_and_gaps(name):
+@pytest.fixture(scope="module")
+def pipelines():
+    """A set of pipelines, and one of their last steps with what these see."""
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     columns = make_column_transformer((OneHotEncoder(), ["home"]), (numbers, ["age", "income"]))
-    fits = [
-        make_pipeline(clone(columns), LogisticRegression(C=c)).fit(X, Y) for c in (0.01, 0.1, 1)
-    ]
+    fits = [make_pipeline(clone(columns), LogisticRegression(C=c)).fit(X, Y) for c in (0.01, 1)]
     seen = fits[0][:-1].transform(X)  # the same for all
-    last = from_estimators([one[-1] for one in fits], seen, Y)
-    raw = from_estimators(fits, X, Y)
+    return from_estimators(fits, X, Y), from_estimators([one[-1] for one in fits], seen, Y), seen
+
+
+@pytest.mark.parametrize("name", sorted(ANY_MODEL))
+def test_fitted_pipelines_take_their_table_of_text_and_gaps(name, pipelines):
+    raw, last, seen = pipelines
     call = SPECIAL.get(name, lambda f, who, X: f(who, X))
     result = call(OF_MODELS[name], raw, X)
     if name not in {"permutation_importance", "plot_importance", "plot_person"}:  # of columns

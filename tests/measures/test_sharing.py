@@ -48,12 +48,15 @@ def at_once(monkeypatch):
     monkeypatch.setattr(brackets, "_MODELS", 16)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+ALL_KINDS = sorted(PROBLEMS.keys() - {"logistic"})  # with weights it is the same search
+
+
+@pytest.mark.parametrize("name", ALL_KINDS)
 def test_shared_models_decide_as_searches_do(name, at_once):
     problem, psi, rows = case(name)
     found = m.exact_flips(problem, psi, rows, seconds=None)
     problem = PROBLEMS[name]()  # without a stored ellipsoid
-    for place in range(0, len(rows), 7):  # one person is searched alone
+    for place in range(0, len(rows), 20):  # one person is searched alone
         one = m.exact_flips(problem, psi, rows[place : place + 1])
         if one["decided"].iloc[0] and found["decided"].iloc[place]:
             assert one["flips"].iloc[0] == found["flips"].iloc[place]
@@ -61,7 +64,7 @@ def test_shared_models_decide_as_searches_do(name, at_once):
     assert 0 < found["flips"].mean() < 1
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", ALL_KINDS)
 def test_few_searches_leave_valid_bounds(name, at_once, monkeypatch):
     problem, psi, rows = case(name)
     every = m.exact_flips(problem, psi, rows, seconds=None)
