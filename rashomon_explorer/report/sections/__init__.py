@@ -16,7 +16,6 @@ def _models(title: str, make: Any, view: document.View, *, trees: bool) -> Secti
 
 CURATOR: tuple[Section, ...] = (
     Section("summary", "Summary", "curator", summary.summary_curator),
-    Section("about", "About this report", "internal", document.about_curator),
     Section("data", "The data", "curator", models.data_curator),
     Section("set", "The set", "curator", models.the_set_curator),
     Section("privacy", "Budget and guarantee", "internal", privacy.privacy_curator),
@@ -36,7 +35,6 @@ CURATOR: tuple[Section, ...] = (
 
 RELEASE: tuple[Section, ...] = (
     Section("summary", "Summary", "release", summary.summary_release),
-    Section("about", "About this report", "public", document.about_release),
     Section("data", "Public facts about the data", "public", models.data_release),
     Section("set", "The set", "public", models.the_set_release),
     Section("privacy", "Budget and guarantee", "public", privacy.privacy_release),

@@ -1,4 +1,4 @@
-"""Sections about the document: introduction, caveats, definitions, reproduction."""
+"""Sections about the document: caveats, definitions, reproduction."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rashomon_explorer.measures.multiplicity.measure import EXACT
 from rashomon_explorer.measures.multiplicity.table import MEASURES, TERMS
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.report import blocks, kinds
-from rashomon_explorer.report.material import Curator, PublicMaterial, Release
+from rashomon_explorer.report.material import Curator
 from rashomon_explorer.sets import RashomonSet
 
 View = Literal["curator", "internal", "release", "public"]
@@ -65,51 +65,6 @@ def need_linear(material: Curator) -> RashomonSet:
 
 
 WRITER = f"rashomon-explorer {version('rashomon-explorer')}"
-
-
-def about_curator(material: Curator) -> list[blocks.Block]:
-    return [
-        blocks.Words(
-            f"This report describes {material.models.n_draws:,} models that explain the same data "
-            "almost equally well: a Rashomon set, all models whose loss exceeds the least by at "
-            "most ψ. It shows how much they differ, for whom, and the privacy cost of their draws."
-        ),
-        blocks.Words(
-            "It was computed from private rows: only people who may see the rows may see this "
-            "file. For others, write the release edition (ReleasedSet.report).",
-            "warning",
-        ),
-        _file(material),
-    ]
-
-
-def about_release(material: Release) -> list[blocks.Block]:
-    return [
-        blocks.Words(
-            f"This report describes {material.models.n_draws:,} models drawn from a Rashomon set, "
-            "all models whose loss on the private rows exceeds the least by at most ψ."
-        ),
-        blocks.Words(
-            "Everything in it follows from these models, public settings and the aggregates listed "
-            "below, all released with privacy guarantees. Nothing else that was computed from the "
-            "rows, such as a loss, went into it."
-        ),
-        _file(material),
-    ]
-
-
-def _file(material: PublicMaterial) -> blocks.Facts:
-    undated = "not stated, so that the same inputs give the same file"
-    rows = [
-        ("Written by", WRITER, "without any access to a network"),
-        ("Date", material.date or "–", "" if material.date else undated),
-    ]
-    rows += [("Data set", material.table, "")] if material.table else []
-    rows += [("Author", material.author, "")] if material.author else []
-    if material.target:
-        rows.append(("The models predict", material.target, ""))
-    return blocks.Facts(rows)
-
 
 _COMMON = {
     "Sampled extremes are lower bounds": (

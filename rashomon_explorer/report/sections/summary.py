@@ -11,6 +11,7 @@ from rashomon_explorer.plots import text
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Words, figure
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
+from rashomon_explorer.report.sections import document
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
@@ -32,7 +33,12 @@ def summary_curator(material: Curator) -> list[Block]:
     plots = [_small(material, name) for name in names]
     if rows and models.n_draws and material.members.n_draws:
         plots.insert(1, _small(material.people, "people"))
-    return [_head(material), Words(" ".join(sentences)), *filter(None, plots)]
+    readers = (
+        "It was computed from private rows: only people who may see the rows may see this file. "
+        "For others, write the release edition (ReleasedSet.report)."
+    )
+    words = [Words(readers, "warning"), Words(" ".join(sentences))]
+    return [_head(material), *words, *filter(None, plots)]
 
 
 def summary_release(material: Release) -> list[Block]:
@@ -51,7 +57,12 @@ def summary_release(material: Release) -> list[Block]:
     if planned is not None:
         plots.append(_small(material, "plan", planned=planned, draws=(), clicked=False))
     plots.append(_small(material, "tradeoff", guarantee=models.guarantee, of="these models"))
-    return [_head(material), Words(" ".join(sentences)), *filter(None, plots)]
+    source = (
+        "Everything in it follows from these models, public settings and the aggregates listed "
+        "below, all released with privacy guarantees. Nothing else that was computed from the "
+        "rows, such as a loss, went into it."
+    )
+    return [_head(material), Words(" ".join(sentences)), Words(source), *filter(None, plots)]
 
 
 def _proved(models: Any, planned: Any) -> str:
@@ -73,6 +84,7 @@ def _head(material: PublicMaterial) -> Facts:
         "The models predict": material.target,
         "Author": material.author,
         "Date": material.date,
+        "Written by": document.WRITER,
     }
     rows = [(name, value or "–", "") for name, value in facts.items()]
     if classes and material.target:
