@@ -21,8 +21,6 @@ from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
 from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.plots import marks, registry, text, theme
-from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 from rashomon_explorer.sets.models.fitted import FittedModels
 
 _TITLE = "Partial dependence of the models"
@@ -117,7 +115,7 @@ def profile_figure(
     grid = list(curves.columns)
     numbers = all(isinstance(value, int | float) for value in grid)
     name = text.short_name(str(feature))
-    figure = new_figure(_finding(curves, name, numbers), f"{counts.words} · {read}")
+    figure = theme.new_figure(_finding(curves, name, numbers), f"{counts.words} · {read}")
     grid_points = np.asarray(grid if numbers else range(len(grid)), dtype=np.float32)
     draw = _band if numbers else _ranges
     draw(figure, band, grid_points, counts.span)
@@ -169,8 +167,8 @@ def _band(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> N
 
 def _ranges(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:
     for low, high, colour, width, label in (
-        ("min", "max", SKY, 0.5, span),
-        ("q05", "q95", BLUE, 0.3, "middle 90 %"),
+        ("min", "max", theme.SKY, 0.5, span),
+        ("q05", "q95", theme.BLUE, 0.3, "middle 90 %"),
     ):
         figure.add_bar(
             x=places,
@@ -189,15 +187,21 @@ def _best(figure: go.Figure, band: pd.DataFrame, places: Places, numbers: bool) 
         return
     hover = " %{y:.3f}<br>models %{customdata[0]:.3f} to %{customdata[1]:.3f}"
     ends = band[["min", "max"]].to_numpy(np.float32)
-    look = {"mode": "lines" if numbers else "markers", "line": {"color": BEST_MODEL, "width": 2}}
+    look = {
+        "mode": "lines" if numbers else "markers",
+        "line": {"color": theme.BEST_MODEL, "width": 2},
+    }
     best = band["best"].to_numpy(np.float32)
     marks.mark_best(figure, places, best, hover, 10, customdata=ends, **look)
 
 
 def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
     for line, curve in enumerate(curves[:_MOST_LINES]):
-        look: dict[str, Any] = {"mode": "lines+markers", "line": {"color": PURPLE, "width": 1.2}}
-        look |= {"marker": {"size": 4, "color": PURPLE}, "showlegend": not line}
+        look: dict[str, Any] = {
+            "mode": "lines+markers",
+            "line": {"color": theme.PURPLE, "width": 1.2},
+        }
+        look |= {"marker": {"size": 4, "color": theme.PURPLE}, "showlegend": not line}
         hover = "selected draw: %{y:.3f}"
         marks.add_marks(figure, places, curve.astype(np.float32), "selected draws", hover, **look)
 
@@ -212,7 +216,7 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
         numbers, _ = read_numbers(cells)
         clipped = np.clip(numbers[~np.isnan(numbers)], *column.bounds)
         counts, edges = np.histogram(clipped, _BINS, column.bounds)
-        labels = [f"{number(low)} to {number(high)}" for low, high in pairwise(edges)]
+        labels = [f"{text.number(low)} to {text.number(high)}" for low, high in pairwise(edges)]
         frame = pd.DataFrame({"rows": counts}, index=pd.Index(labels, name=column.name))
         frame.attrs["edges"] = edges
         return frame
@@ -234,11 +238,11 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     edges = table.attrs.get("edges")
     positions = row_counts.index if edges is None else (edges[:-1] + edges[1:]) / 2
     figure.add_bar(
-        x=short_names(positions) if edges is None else positions,
+        x=text.short_names(positions) if edges is None else positions,
         y=row_counts.to_numpy(),
         name="rows",
         marker={"color": theme.BLUE},
-        hovertext=[f"{name}: {plural(int(n), 'row')}" for name, n in row_counts.items()],
+        hovertext=[f"{name}: {text.plural(int(n), 'row')}" for name, n in row_counts.items()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     unit = getattr(column, "unit", "")
@@ -257,14 +261,16 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
 
 def _column_note(cells: pd.Series, column: Column) -> str:
     if not isinstance(column, Numeric):
-        return f"{plural(len(getattr(column, 'levels', ())), 'declared level')}"
+        return f"{text.plural(len(getattr(column, 'levels', ())), 'declared level')}"
     numbers, _ = read_numbers(cells)
     low, high = column.bounds
     n_clipped = int(((numbers < low) | (numbers > high)).sum())
     missing = int(np.isnan(numbers).sum())
-    notes = [f"declared {number(low)} to {number(high)}"]
+    notes = [f"declared {text.number(low)} to {text.number(high)}"]
     notes.append(
-        f"{plural(n_clipped, 'value')} beyond, counted at the ends" if n_clipped else "none beyond"
+        f"{text.plural(n_clipped, 'value')} beyond, counted at the ends"
+        if n_clipped
+        else "none beyond"
     )
     return " · ".join([*notes, *[f"{missing:,} missing"] * bool(missing)])
 

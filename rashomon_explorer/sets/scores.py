@@ -13,7 +13,6 @@ from scipy.special import expit, softmax
 from rashomon_explorer import data
 from rashomon_explorer._utils import containers
 from rashomon_explorer._utils.arrays import FloatArray, as_numbers, likeliest, unscale_targets
-from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
@@ -37,20 +36,20 @@ def without_encoder(models: Any) -> Any:
     return replace(models, schema=None) if encodes else models
 
 
-def scaled_rows(schema: TableSchema, X: Any, row_norm: float) -> FloatArray:
+def scaled_rows(schema: data.TableSchema, X: Any, row_norm: float) -> FloatArray:
     """Encode a raw table as for the fit of linear models, like ``TableEncoder``."""
     data.encoder.check_cell_kinds(schema, X)
     rows = data.encoder.encoded_rows(schema, X, row_norm)
     return clip_rows(rows, row_norm)[0].view(EncodedRows)
 
 
-def unit_rows(schema: TableSchema, X: Any) -> FloatArray:
+def unit_rows(schema: data.TableSchema, X: Any) -> FloatArray:
     """Encode a raw table in its columns' own units, as for the fit of trees."""
     data.encoder.check_cell_kinds(schema, X)
     return data.encoder.UnitEncoder(schema).transform(X)
 
 
-def is_encoded(schema: TableSchema, X: Any) -> bool:
+def is_encoded(schema: data.TableSchema, X: Any) -> bool:
     """Whether a table has encoded columns rather than the schema's; by names and shape alone."""
     labels = containers.column_labels(X)
     if labels is not None:
@@ -63,7 +62,7 @@ def is_encoded(schema: TableSchema, X: Any) -> bool:
     return kind in "biuf" and shape is not None and shape[1:] == (len(schema.encoded_names),)
 
 
-def is_ambiguous(schema: TableSchema, X: Any) -> bool:
+def is_ambiguous(schema: data.TableSchema, X: Any) -> bool:
     """Whether an unnamed table may be raw or encoded, because every feature is one number."""
     if isinstance(X, EncodedRows) or containers.column_labels(X) is not None:
         return False
@@ -113,7 +112,7 @@ def _encoded_chunks(models: Any, table: Any, is_raw: bool) -> Any:
     return table.through(data.encoder.UnitEncoder(models.schema))
 
 
-def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None) -> Any:
+def rows_by_name(X: Any, names: Sequence[str], schema: data.TableSchema | None = None) -> Any:
     """Return encoded rows in the models' columns; raise unless a frame has these and no others."""
     labels = containers.column_labels(X)
     if labels is None:
@@ -152,7 +151,9 @@ def check_encoded(rows: FloatArray, row_norm: float) -> None:
         )
 
 
-def released_schema(schema: TableSchema | None, names: Sequence[str]) -> TableSchema | None:
+def released_schema(
+    schema: data.TableSchema | None, names: Sequence[str]
+) -> data.TableSchema | None:
     """Return the releasable part of a schema; None if it does not encode the models' columns."""
     if schema is None:
         return None

@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.ranges.sparse import matched_subgradient
+from rashomon_explorer.measures.ranges.level_set import matched_subgradient
 from tests.measures.rays import edge_of_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")

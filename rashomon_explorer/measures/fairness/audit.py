@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.measures.fairness import gaps, rates
-from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
 from rashomon_explorer.measures.inputs import by_index, set_and_rows, sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR, multiplicity_table
 from rashomon_explorer.measures.ranges import exact
@@ -471,7 +470,7 @@ _MEASURES = {
 def multiplicity_by_person_group(
     models: Any,
     X: Any,
-    groups: GroupsLike,
+    groups: rates.GroupsLike,
     *,
     psi: float | None = None,
     measures: Sequence[str] | None = None,
@@ -524,7 +523,7 @@ def multiplicity_by_person_group(
     if np.ndim(groups) == 0:
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     measure_names = list(measures or _MEASURES[models.task])
-    coded_groups = Groups.from_attributes(groups, np.shape(groups)[0])
+    coded_groups = rates.Groups.from_attributes(groups, np.shape(groups)[0])
     texts = coded_groups.texts
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)

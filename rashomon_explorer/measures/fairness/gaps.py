@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, as_numbers
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness import rates
-from rashomon_explorer.measures.fairness.rates import Codes, Groups, GroupsLike
 from rashomon_explorer.measures.inputs import by_index
 
 LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +36,7 @@ USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
 def fairness_gaps(
     labels: ArrayLike,
     y: ArrayLike,
-    groups: GroupsLike,
+    groups: rates.GroupsLike,
     metrics: Sequence[str] = USUAL_LABEL_GAPS,
     *,
     positive: Any = None,
@@ -97,7 +96,7 @@ def fairness_gaps(
     check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
     outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
-    coded = Groups.from_attributes(groups, len(outcomes.truth))
+    coded = rates.Groups.from_attributes(groups, len(outcomes.truth))
     needed = _unique(rate for name in names for rate in GAPS[name])
     sizes = {rate: RATES[rate].sizes(rate, outcomes, coded) for rate in needed}
     sums = rate_sums(needed, outcomes, coded.codes, len(coded.names))
@@ -109,7 +108,7 @@ RateValues = dict[str, FloatArray]
 
 
 def rate_sums(
-    names: Iterable[str], outcomes: rates.Outcomes, codes: Codes, n_groups: int
+    names: Iterable[str], outcomes: rates.Outcomes, codes: rates.Codes, n_groups: int
 ) -> dict[str, NDArray[Any]]:
     """Sum each rate over the rows of a chunk, in each group."""
     return {name: RATES[name].chunk_sums(outcomes, codes, n_groups) for name in names}
@@ -256,7 +255,7 @@ class FairnessTask:
 
     task: str
     truth: NDArray[Any]  # (n_rows,): codes of classes, or targets
-    groups: Groups
+    groups: rates.Groups
     positive: int  # code of the positive class; unused for a regression
     metrics: tuple[str, ...]
     agg: str
@@ -270,7 +269,7 @@ class FairnessTask:
         cls,
         models: Any,
         y: ArrayLike,
-        groups: GroupsLike,
+        groups: rates.GroupsLike,
         metrics: Sequence[str] | None,
         positive: Any,
         *,
@@ -292,7 +291,7 @@ class FairnessTask:
             truth, code = class_codes(targets, classes, "y"), _code(positive, classes)
         elif positive is not None:
             raise ValueError(f"positive must be None for a regression, got {positive!r}")
-        coded_groups = Groups.from_attributes(groups, len(truth))
+        coded_groups = rates.Groups.from_attributes(groups, len(truth))
         task = cls(models.task, truth, coded_groups, code, names, agg, method, n_bins)
         if metrics is not None:
             return task
@@ -318,7 +317,7 @@ class FairnessTask:
         return RATES[rate].sizes(rate, empty, self.groups)
 
     def sums(
-        self, names: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: Codes
+        self, names: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: NDArray[Any]
     ) -> dict[Any, Any]:
         """Sum quality and rates over a chunk of scores (n_models, n_rows[, n_classes])."""
         if scores.shape[1] != len(truth):

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.measures.multiplicity.capacity import *
     from rashomon_explorer.measures.multiplicity.labels import *
     from rashomon_explorer.measures.multiplicity.measure import *
-    from rashomon_explorer.measures.multiplicity.pairs import *
     from rashomon_explorer.measures.multiplicity.scores import *
     from rashomon_explorer.measures.multiplicity.table import *
 

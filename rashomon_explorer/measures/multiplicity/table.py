@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer._utils.threads import thread_map
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
-from rashomon_explorer.measures.multiplicity import capacity, labels, pairs, scores
+from rashomon_explorer.measures.multiplicity import capacity, labels, scores
 from rashomon_explorer.measures.multiplicity.measure import EXACT, OF_ALL, PREPARE, Measure, Sizes
 from rashomon_explorer.rows.chunked import read_column
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
@@ -23,14 +23,14 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         labels.AMBIGUITY,
         labels.DISCREPANCY,
-        pairs.ANY_PAIR_DISCREPANCY,
+        labels.ANY_PAIR_DISCREPANCY,
         labels.OBSCURITY,
         labels.DISAGREEMENT,
         labels.SELF_CONSISTENCY,
         labels.ABSTENTION,
-        pairs.COHEN_KAPPA,
-        pairs.PATTERN_COUNT,
-        pairs.PATTERN_DIVERSITY,
+        labels.COHEN_KAPPA,
+        labels.PATTERN_COUNT,
+        labels.PATTERN_DIVERSITY,
         scores.DELTA_AMBIGUITY,
         scores.DELTA_DISCREPANCY,
         scores.DELTA_OBSCURITY,

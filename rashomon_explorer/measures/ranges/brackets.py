@@ -19,22 +19,21 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges import level_set, search
-from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.rows.workers import resolve_workers
 
 
-def psi_level_set(problem: ConvexProblem, psi: float) -> LevelSet:
+def psi_level_set(problem: ConvexProblem, psi: float) -> level_set.LevelSet:
     """Level set G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} around the best model."""
     check_positive(psi=psi)
     best, level = problem.minimum, problem.minimum.value + float(psi)
     if isinstance(problem, PenalisedProblem):
         reach = problem.outer_reach(float(psi))
         domain, l1 = problem.domain, problem.l1
-        return LevelSet(problem, best.theta, best.value, level, reach, domain, l1)
+        return level_set.LevelSet(problem, best.theta, best.value, level, reach, domain, l1)
     ball = cast(Ball, problem.domain)
-    return LevelSet(
+    return level_set.LevelSet(
         problem, best.theta, best.value, level, level_set.BallReach(ball.radius, best.theta), ball
     )
 
@@ -74,14 +73,14 @@ _ROUNDING = 1e-13  # relative, of squared lengths that are differences
 class SharedBrackets:
     """Brackets of max a·(ϑ − θ*) over a level set for columns a of (p, K)."""
 
-    among: LevelSet
+    among: level_set.LevelSet
     directions: FloatArray
     inner: FloatArray  # (K,): attained by ``points``
     outer: FloatArray  # (K,)
     points: FloatArray  # (p, K): the best model where nothing better is known
 
     @classmethod
-    def at_best(cls, among: LevelSet, directions: FloatArray) -> SharedBrackets:
+    def at_best(cls, among: level_set.LevelSet, directions: FloatArray) -> SharedBrackets:
         """Brackets by the best model and the set's outer ellipsoid or ball alone, in one pass."""
         count, centre = directions.shape[1], among.centre[:, None]
         value, gradient = among.objective.value_and_gradient(centre)
@@ -175,7 +174,7 @@ def _parts(count: int) -> list[slice]:
 
 
 def _least_bounds(
-    among: LevelSet, directions: FloatArray, gradients: FloatArray, room: FloatArray
+    among: level_set.LevelSet, directions: FloatArray, gradients: FloatArray, room: FloatArray
 ) -> FloatArray:
     """Least bounds (K,) on a·(ϑ − θ*) by tangents g (p, T): λ·price + radius·‖a − λg‖."""
     reach, shift = among.reach, 0.0 * directions[0]

@@ -13,10 +13,8 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges import level_set
 from rashomon_explorer.measures.ranges.brackets import SECONDS, Past, affordable, bracketed
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
-from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Metric, axes
-from rashomon_explorer.measures.ranges.sparse import FaceMetric, matched_subgradient
 
 LEAST = 1e-7
 """Excess loss that counts as none, as a share of the zero model's."""
@@ -41,7 +39,7 @@ def least_crossings(
     hessian, l1 = problem.hessian(search.best), getattr(problem, "l1", None)
     metric: Metric = axes(hessian, search.least_curvature)
     if l1 is not None:
-        metric = FaceMetric.from_hessian(hessian, l1)
+        metric = level_set.FaceMetric.from_hessian(hessian, l1)
     for _ in range(_ROUNDS):
         active = np.flatnonzero(search.open)
         if not len(active):
@@ -121,7 +119,7 @@ class _Search:
             return np.asarray(excess - away)
         around = [self._reach(psi) for psi in np.minimum(self.upper[active], self._zero)]
         if problem.l1 is not None:
-            slope = matched_subgradient(slope, theta, problem.l1, d, around[0].weight)
+            slope = level_set.matched_subgradient(slope, theta, problem.l1, d, around[0].weight)
         away = np.empty(len(active))
         for reach in {id(each): each for each in around}.values():
             some = np.array([each is reach for each in around])
@@ -277,7 +275,7 @@ def exact_ambiguity(
 
 
 def _check_classes(problem: ConvexProblem) -> None:
-    check_problem(problem)
+    level_set.check_problem(problem)
     if problem.loss.task == "regression":
         raise TypeError("labels need a classification loss; use exact_score_ranges for regression")
 

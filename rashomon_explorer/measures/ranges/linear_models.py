@@ -18,8 +18,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer.exceptions import DataError, warn_stacklevel
 from rashomon_explorer.measures.inputs import by_index
+from rashomon_explorer.measures.ranges.level_set import least_subgradient
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.ranges.sparse import least_subgradient
 from rashomon_explorer.problem.losses import Loss, scikit_learn
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss

@@ -15,7 +15,6 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges import level_set
-from rashomon_explorer.measures.ranges.sparse import least_subgradient, minimise_l1
 from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
@@ -259,7 +258,7 @@ class PenalisedProblem:
     def _shrunk(self, reach: level_set.EllipsoidReach, psi: float) -> level_set.EllipsoidReach:
         best, whiten = self.minimum, reach.whiten
         slope = self.value_and_gradient(best.theta[:, None])[1][:, 0]
-        slope = least_subgradient(slope, best.theta, self.l1)
+        slope = level_set.least_subgradient(slope, best.theta, self.l1)
         slack = best.gap + reach.extent * float(np.linalg.norm(whiten.T @ slope))
         small = level_set.refined_ellipsoid(
             level_set.Ellipsoid(np.eye(whiten.shape[1]), reach.extent**2),
@@ -449,8 +448,8 @@ class SparseMinimum:
     @classmethod
     def minimise(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
         """Minimise, and record the optimality conditions there."""
-        evaluation = objective.evaluate(minimise_l1(objective, l1))
-        residual = least_subgradient(evaluation.gradient, evaluation.theta, l1)
+        evaluation = objective.evaluate(level_set.minimise_l1(objective, l1))
+        residual = level_set.least_subgradient(evaluation.gradient, evaluation.theta, l1)
         return cls(objective, l1, evaluation, residual, frame)
 
     @property

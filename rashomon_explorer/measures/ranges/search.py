@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.ranges.level_set import LevelSet
-from rashomon_explorer.measures.ranges.sparse import FaceMetric, Points
+from rashomon_explorer.measures.ranges.level_set import FaceMetric, LevelSet, Points
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 
 _MOST_STEPS = 60

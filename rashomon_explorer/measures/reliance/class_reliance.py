@@ -19,7 +19,6 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.reliance import level_set, set_reliance
-from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.logistic import LogisticClass, row_weights
 from rashomon_explorer.problem.problem import Problem
 
@@ -38,12 +37,12 @@ class SquareClass:
     ratio: bool
     moments: level_set.SquareMoments
     # rise, original: e_switch − e_orig and e_orig
-    rise: Quadratic
-    original: Quadratic
+    rise: level_set.Quadratic
+    original: level_set.Quadratic
     # smooth, within, ball: the set's constraints, ≤ 0; the first without an L1 penalty
-    smooth: Quadratic
-    within: Quadratic
-    ball: Quadratic
+    smooth: level_set.Quadratic
+    within: level_set.Quadratic
+    ball: level_set.Quadratic
     floor: float  # smallest e_orig of any linear model
     quick: bool = False  # ranges are closed forms, and always quick
     seconds: ClassVar[float] = 1e-6  # nominal, of one range
@@ -59,7 +58,7 @@ class SquareClass:
         original, eye = moments.original(), np.eye(problem.p)
         level, root = problem.minimum.value + psi, np.sqrt(row_weights(problem))
         weighted = level_set.SquareMoments.from_rows(root[:, None] * task.rows, root * task.targets)
-        ridge = Quadratic(eye * problem.ridge / 2, np.zeros(problem.p), -level)
+        ridge = level_set.Quadratic(eye * problem.ridge / 2, np.zeros(problem.p), -level)
         fit, *_ = np.linalg.lstsq(moments.gram, moments.cross, rcond=None)
         floor = float(original(np.asarray(fit, dtype=float)[:, None])[0])
         if ratio and floor <= _ROUNDING * moments.energy:
@@ -77,7 +76,7 @@ class SquareClass:
             original=original,
             smooth=within,
             within=within,
-            ball=Quadratic(eye / problem.domain.radius**2, np.zeros(problem.p), -1.0),
+            ball=level_set.Quadratic(eye / problem.domain.radius**2, np.zeros(problem.p), -1.0),
             floor=floor,
         )
         return models._around(best, np.zeros(problem.p))
@@ -86,14 +85,14 @@ class SquareClass:
         """Models whose loss, by a subgradient of an L1 penalty at a model (p,), is within."""
         psi = self.level - self.problem.minimum.value
         slope = level_set.l1_slope(self.problem, psi, theta, rise) / (2 * psi)
-        linear = Quadratic(np.zeros((len(slope), len(slope))), slope, 0.0)
+        linear = level_set.Quadratic(np.zeros((len(slope), len(slope))), slope, 0.0)
         return replace(self, within=self.smooth + linear)
 
     def on(self, columns: inputs.Columns) -> SquareClass:
         """Reliance of the same models on other columns."""
         return replace(self, rise=self.moments.rise(columns))
 
-    def extreme(self, sign: int) -> Extreme:
+    def extreme(self, sign: int) -> level_set.Extreme:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         theta, attained, bound = self._bracket(sign, self.problem.minimum.theta)
         if bound - attained > _CLOSED * (1 + abs(attained)):
@@ -102,20 +101,20 @@ class SquareClass:
             attained, rise = self._value_and_gradient(sign, theta)
             if getattr(self.problem, "l1", None) is not None:
                 bound = min(bound, self._around(theta, rise)._bracket(sign, theta).bound)
-        return Extreme(theta, attained, max(attained, bound))
+        return level_set.Extreme(theta, attained, max(attained, bound))
 
-    def _bracket(self, sign: int, theta: FloatArray) -> Extreme:
+    def _bracket(self, sign: int, theta: FloatArray) -> level_set.Extreme:
         if not self.ratio:
             minimum = self._least(sign, 0.0)
             theta = self._best(sign, minimum, theta)
-            return Extreme(theta, self._value(sign, theta), -minimum.bound + self._pad)
+            return level_set.Extreme(theta, self._value(sign, theta), -minimum.bound + self._pad)
         for _ in range(_STEPS):
             share = self._value(sign, theta)
             theta = self._best(sign, self._least(sign, share), theta)
             attained = self._value(sign, theta)
             if attained <= share + 1e-14 * (1 + abs(share)):
                 break
-        return Extreme(theta, attained, self._ratio_bound(sign, attained))
+        return level_set.Extreme(theta, attained, self._ratio_bound(sign, attained))
 
     @property
     def _pad(self) -> float:

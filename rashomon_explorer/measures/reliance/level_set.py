@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
-from rashomon_explorer.measures.ranges.sparse import matched_subgradient
+from rashomon_explorer.measures.ranges.level_set import matched_subgradient
 from rashomon_explorer.problem.problem import Problem
 
 ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]

@@ -15,17 +15,9 @@ from scipy.optimize import nnls
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
-from rashomon_explorer.measures.ranges.level_set import (
-    Ellipsoid,
-    curvature,
-    least_curvature,
-    lengths,
-    refined_ellipsoid,
-)
+from rashomon_explorer.measures.ranges import level_set as ellipsoids
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.ranges.sparse import least_subgradient
 from rashomon_explorer.measures.reliance import level_set, pair_losses
-from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, slope
 from rashomon_explorer.measures.reliance.set_reliance import problem_task
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
@@ -38,12 +30,12 @@ from rashomon_explorer.problem.problem import Problem
 _ROUNDING = 1e-12
 
 
-def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
+def outer_ellipsoid(problem: Problem, psi: float) -> level_set.Quadratic:
     """Quadratic that is ≤ 0 on {L ≤ min L + ψ}, from another certified bound."""
     best, rows = problem.minimum, problem.rows
     matrix, reach, slack = _first(problem, psi)
-    ellipsoid = refined_ellipsoid(
-        Ellipsoid(matrix, reach**2),
+    ellipsoid = ellipsoids.refined_ellipsoid(
+        ellipsoids.Ellipsoid(matrix, reach**2),
         rows,
         rows @ best.theta,
         row_weights(problem),
@@ -53,7 +45,7 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     )
     matrix = ellipsoid.matrix / ellipsoid.size
     turned = matrix @ best.theta
-    return Quadratic(matrix, -turned, float(best.theta @ turned) - 1.0)
+    return level_set.Quadratic(matrix, -turned, float(best.theta @ turned) - 1.0)
 
 
 def row_weights(problem: Problem) -> FloatArray:
@@ -67,7 +59,7 @@ def _first(problem: Problem, psi: float) -> tuple[FloatArray, float, float]:
     best = problem.minimum
     if isinstance(problem, PenalisedProblem):
         reach, slope = problem.reach(psi), problem.value_and_gradient(best.theta[:, None])[1][:, 0]
-        slope = least_subgradient(slope, best.theta, problem.l1)
+        slope = ellipsoids.least_subgradient(slope, best.theta, problem.l1)
         slack = best.gap + reach.extent * float(np.linalg.norm(reach.whiten.T @ slope))
         return np.linalg.inv(reach.whiten @ reach.whiten.T), reach.extent, slack
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
@@ -104,7 +96,7 @@ class SwitchedLogistic:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of e_switch at one model (p,)."""
-        return self.weighted(theta, curvature)
+        return self.weighted(theta, ellipsoids.curvature)
 
     def weighted(self, theta: FloatArray, weight: pair_losses.Function) -> FloatArray:
         """Mean over i ≠ j of weight(s_ij)·z_ij z_ijᵀ, with z_ij the switched row; (p, p)."""
@@ -173,7 +165,7 @@ class LogisticClass:
     switched: SwitchedLogistic  # e_switch
     # Of all groups of columns: the loss of one model, and an ellipsoid around the set.
     loss: level_set.ValueAndGradient
-    outer: Quadratic
+    outer: level_set.Quadratic
     quick: bool = False
 
     @property
@@ -195,7 +187,7 @@ class LogisticClass:
         """Reliance of the same models on other columns."""
         return replace(self, switched=replace(self.switched, columns=columns))
 
-    def extreme(self, sign: int) -> Extreme:
+    def extreme(self, sign: int) -> level_set.Extreme:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         starts = [self.problem.minimum.theta, *self._steps()]
         if self.quick:
@@ -209,7 +201,7 @@ class LogisticClass:
             values = [self.value_and_gradient(sign, model)[0] for model in ends]
             theta, attained = ends[int(np.argmax(values))], max(values)
         bound = self._bound(sign, theta, attained)
-        return Extreme(theta, attained, max(attained, bound + _ROUNDING))
+        return level_set.Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     @property
     def level(self) -> float:
@@ -342,7 +334,7 @@ class _Lagrangian:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Second derivatives (p, p) at one model (p,)."""
         switched = self.models.switched
-        bent = self.kappas * curvature(switched.rows @ theta) / switched.n
+        bent = self.kappas * ellipsoids.curvature(switched.rows @ theta) / switched.n
         curved = self.sign * switched.hessian(theta) - (switched.rows.T * bent) @ switched.rows
         return np.asarray(curved - np.diag(self.stiff))
 
@@ -377,7 +369,9 @@ class _Lagrangian:
         models, rows = self.models, self.models.switched.rows
         scores = rows @ centre
         away = np.abs(scores - rows @ models.problem.minimum.theta)
-        curvatures = 2 * least_curvature(scores, away + lengths(rows, models.outer.matrix))
+        curvatures = 2 * ellipsoids.least_curvature(
+            scores, away + ellipsoids.lengths(rows, models.outer.matrix)
+        )
         curved = np.where(self.kappas > 0, curvatures, pair_losses.majorant(scores))
         above = -(rows.T * (self.kappas / len(rows) * curved)) @ rows
         if self.sign > 0:
@@ -402,7 +396,7 @@ class _Slabs:
         # The ellipsoid's slice at a change t of the coefficient has its centre at t·shift.
         self._shift = -np.linalg.solve(self._metric, across)
         self._furthest = 1 / math.sqrt(matrix[self._column, self._column] + across @ self._shift)
-        self._lengths = lengths(self._rows, self._metric)
+        self._lengths = ellipsoids.lengths(self._rows, self._metric)
 
     def greatest(self, enough: float) -> float:
         """Upper bound over the ellipsoid; slabs are halved until it is at most ``enough``."""
@@ -477,7 +471,7 @@ def largest_weights(
     first, last = (((part - low.min()) / cell).astype(int) for part in intervals)
     centres = low.min() + (np.arange(last.max() + 1) + 0.5) * cell
     moves = coefficient * (values.min() + (np.arange(_BINS) + 0.5) * width)
-    curvatures = curvature(moves[:, None] + centres)
+    curvatures = ellipsoids.curvature(moves[:, None] + centres)
     factor = math.exp(cell / 2 + abs(coefficient) * width / 2 + 1e-9)
     mean = sign * (np.bincount(bins, minlength=_BINS) @ curvatures / (n - 1)) * factor**sign
     step, largest = max(float(np.ptp(kappas)), 1e-300) / _KAPPAS, np.empty(n)
@@ -524,16 +518,16 @@ class _Negative:
 
 def _around(
     matrix: FloatArray, vector: FloatArray, constant: float, centre: FloatArray
-) -> Quadratic:
+) -> level_set.Quadratic:
     """hᵀPh + 2q·h + r with h = θ − centre, as a function of θ."""
     turned = matrix @ centre
-    return Quadratic(
+    return level_set.Quadratic(
         matrix, vector - turned, constant + float(centre @ turned) - 2 * float(vector @ centre)
     )
 
 
 def _quadratic(
     matrix: FloatArray, value: float, slope: FloatArray, centre: FloatArray
-) -> Quadratic:
+) -> level_set.Quadratic:
     """Quadratic with this second derivative, and this value and slope at its centre."""
     return _around(matrix / 2, slope / 2, value, centre)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rashomon_explorer.report.sections import document, models, people, privacy, summary
+from rashomon_explorer.report.sections import document, models, people, privacy
 from rashomon_explorer.report.sections.document import Section
 
 _PLAN = Section("plan", "The plan in words", "public", privacy.plan_section)
@@ -15,7 +15,7 @@ def _models(title: str, make: Any, view: document.View, *, trees: bool) -> Secti
 
 
 CURATOR: tuple[Section, ...] = (
-    Section("summary", "Summary", "curator", summary.summary_curator),
+    Section("summary", "Summary", "curator", document.summary_curator),
     Section("data", "The data", "curator", models.data_curator),
     Section("set", "The set", "curator", models.the_set_curator),
     Section("privacy", "Budget and guarantee", "internal", privacy.privacy_curator),
@@ -34,7 +34,7 @@ CURATOR: tuple[Section, ...] = (
 )
 
 RELEASE: tuple[Section, ...] = (
-    Section("summary", "Summary", "release", summary.summary_release),
+    Section("summary", "Summary", "release", document.summary_release),
     Section("data", "Public facts about the data", "public", models.data_release),
     Section("set", "The set", "public", models.the_set_release),
     Section("privacy", "Budget and guarantee", "public", privacy.privacy_release),
