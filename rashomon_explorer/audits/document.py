@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer.audits import summary
 from rashomon_explorer.audits.answers import NOT_PRIVATE
-from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.group_rates import accepted_text
+from rashomon_explorer.audits.refits import CrossFittedModels
 from rashomon_explorer.measures import multiplicity_by_person_group
 from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.figures import FIGURES

@@ -22,9 +22,7 @@ from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits import refits
 from rashomon_explorer.audits import tolerance as rules
-from rashomon_explorer.audits.crossfit import CrossFittedModels, fold_numbers
 from rashomon_explorer.audits.decisions import last_step
-from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators
 from rashomon_explorer.sets.base import ModelIndices
@@ -148,7 +146,7 @@ def sample_models(
     y: ArrayLike,
     *,
     tolerance: float | str = "auto",
-    kinds: Sequence[str] = KINDS,
+    kinds: Sequence[str] = refits.KINDS,
     n_models: int | str = "auto",
     sample_weight: ArrayLike | None = None,
     classes: tuple[Any, ...] = (),
@@ -178,11 +176,11 @@ def sample_models(
     rule = _rule(tolerance, work, random_state)
     available = _requested(unfitted, X, kinds, work)
     stopped, drawn = _draw(work, available, rule, n_models)
-    tried = [AS_GIVEN, *drawn]
+    tried = [refits.AS_GIVEN, *drawn]
     rule, excess, errors, good = work.good(tried, rule)
     good_refits = [refit for refit, inside in zip(tried, good, strict=True) if inside]
-    given_loss = float(np.average(work.losses([AS_GIVEN])[0], weights=weight))
-    reference: Any = work.models([AS_GIVEN])
+    given_loss = float(np.average(work.losses([refits.AS_GIVEN])[0], weights=weight))
+    reference: Any = work.models([refits.AS_GIVEN])
     with suppress(NotFittedError, TypeError):
         check_is_fitted(model)
         reference = FittedModels((model,), work.classes, decision=decision)
@@ -214,7 +212,7 @@ def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> rules.Toleranc
         return rules.resolve(
             tolerance, work.model, work.X, work.y, sample_weight=work.weight, random_state=seed
         )
-    losses = work.losses([AS_GIVEN])[0]
+    losses = work.losses([refits.AS_GIVEN])[0]
     return rules.resolve_losses(
         tolerance, losses, work.weight, "this model", "cross-validated loss"
     )
@@ -237,9 +235,9 @@ class CrossFit:
     classes: tuple[Any, ...] = ()
     decision: Any = None
     loss: str = ""
-    fits: dict[Refit, tuple[Any, ...]] = field(default_factory=dict)  # by fold
-    held_out: dict[Refit, tuple[FloatArray, Any]] = field(default_factory=dict)
-    failed: dict[Refit, Exception] = field(default_factory=dict)
+    fits: dict[refits.Refit, tuple[Any, ...]] = field(default_factory=dict)  # by fold
+    held_out: dict[refits.Refit, tuple[FloatArray, Any]] = field(default_factory=dict)
+    failed: dict[refits.Refit, Exception] = field(default_factory=dict)
 
     @classmethod
     def begin(
@@ -257,19 +255,19 @@ class CrossFit:
         """Divide the rows into folds, in the shares of the classes, and refit without a change."""
         from sklearn.base import is_classifier
 
-        folds = fold_numbers(y, _FOLDS, seed, stratify=is_classifier(model))
+        folds = refits.fold_numbers(y, _FOLDS, seed, stratify=is_classifier(model))
         work = cls(model, X, y, weight, folds, seed, n_jobs, decision=decision)
-        first = tuple(work.fit(AS_GIVEN, fold) for fold in range(folds.max() + 1))
+        first = tuple(work.fit(refits.AS_GIVEN, fold) for fold in range(folds.max() + 1))
         several = fitted_models(first, y)
         work.classes = classes or several.classes
         with refits.on_a_part_of_the_rows():
             parts = [work.predict(fit, fold) for fold, fit in enumerate(first)]
-        work.fits[AS_GIVEN], work.held_out[AS_GIVEN] = first, work.joined(parts)
-        scores = work.scores([AS_GIVEN])
+        work.fits[refits.AS_GIVEN], work.held_out[refits.AS_GIVEN] = first, work.joined(parts)
+        scores = work.scores([refits.AS_GIVEN])
         work.loss = row_losses(scores, y, classes=work.classes, certain=several.certain)[1]
         return work
 
-    def fit(self, refit: Refit, fold: int) -> Any:
+    def fit(self, refit: refits.Refit, fold: int) -> Any:
         """Fit a copy of the model with a change to the rows outside a fold."""
         train = np.flatnonzero(self.folds != fold)
         weight = None if self.weight is None else self.weight[train]
@@ -290,7 +288,7 @@ class CrossFit:
         scores = np.concatenate([part[0] for part in parts])[order]
         return scores, np.concatenate([part[1] for part in parts])[order] if self.classes else None
 
-    def evaluate(self, wanted: Sequence[Refit], done: Any = None) -> list[Refit]:
+    def evaluate(self, wanted: Sequence[refits.Refit], done: Any = None) -> list[refits.Refit]:
         """Fit those that are new without each fold; return those whose fits succeed."""
         from joblib import Parallel, delayed
 
@@ -313,17 +311,17 @@ class CrossFit:
                 done(count)
         return [refit for refit in wanted if refit in self.fits]
 
-    def scores(self, wanted: Sequence[Refit]) -> FloatArray:
+    def scores(self, wanted: Sequence[refits.Refit]) -> FloatArray:
         """Predictions of every row by fits that did not see it."""
         return np.stack([self.held_out[refit][0] for refit in wanted])
 
-    def losses(self, wanted: Sequence[Refit]) -> FloatArray:
+    def losses(self, wanted: Sequence[refits.Refit]) -> FloatArray:
         """Losses of every row under fits that did not see it, shape (n_refits, n_rows)."""
         scores, certain = self.scores(wanted), self.loss == "zero_one"
         if certain:
             wrong = [self.held_out[refit][1] != self.codes for refit in wanted]
             return np.stack(wrong).astype(float)
-        scores = floored(scores, len(self.y), self.classes)
+        scores = refits.floored(scores, len(self.y), self.classes)
         return row_losses(scores, self.y, classes=self.classes, loss=self.loss, certain=certain)[0]
 
     @property
@@ -332,7 +330,7 @@ class CrossFit:
         return class_codes(self.y, self.classes, "y")
 
     def good(
-        self, tried: Sequence[Refit], rule: rules.Tolerance | None
+        self, tried: Sequence[refits.Refit], rule: rules.Tolerance | None
     ) -> tuple[rules.Tolerance, FloatArray, FloatArray, Mask]:
         """Rule, and the excess, its error and whether it is good, of each refit; as given first."""
         losses = self.losses(tried)
@@ -342,9 +340,9 @@ class CrossFit:
         confidence = required_confidence(rule)
         return rule, *good_models(losses, losses[0], rule.psi, confidence, self.weight)
 
-    def models(self, wanted: Sequence[Refit]) -> CrossFittedModels:
+    def models(self, wanted: Sequence[refits.Refit]) -> refits.CrossFittedModels:
         """Fitted models."""
-        return CrossFittedModels.from_fits(
+        return refits.CrossFittedModels.from_fits(
             [self.fits[refit] for refit in wanted],
             self.classes,
             self.decision,
@@ -354,7 +352,7 @@ class CrossFit:
         )
 
 
-def _fit_and_predict(work: CrossFit, refit: Refit, fold: int) -> Any:
+def _fit_and_predict(work: CrossFit, refit: refits.Refit, fold: int) -> Any:
     try:
         fit = work.fit(refit, fold)
         return fit, work.predict(fit, fold)
@@ -362,15 +360,17 @@ def _fit_and_predict(work: CrossFit, refit: Refit, fold: int) -> Any:
         return error
 
 
-def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict[str, list[Refit]]:
-    unknown = [kind for kind in kinds if kind not in KINDS]
+def _requested(
+    model: Any, X: Any, kinds: Sequence[str], work: CrossFit
+) -> dict[str, list[refits.Refit]]:
+    unknown = [kind for kind in kinds if kind not in refits.KINDS]
     if unknown or isinstance(kinds, str) or not kinds:
-        raise ValueError(f"kinds must be a list of some of {[*KINDS]}, got {kinds!r}")
+        raise ValueError(f"kinds must be a list of some of {[*refits.KINDS]}, got {kinds!r}")
     available = refits.available_refits(model, X)
     if "seed" in kinds and available["seed"]:
-        changed_seed = Refit("seed", "seed 1", seed=1 if work.seed != 1 else 2)
+        changed_seed = refits.Refit("seed", "seed 1", seed=1 if work.seed != 1 else 2)
         is_fitted = work.evaluate([changed_seed])
-        if not is_fitted or (work.scores(is_fitted) == work.scores([AS_GIVEN])).all():
+        if not is_fitted or (work.scores(is_fitted) == work.scores([refits.AS_GIVEN])).all():
             available["seed"] = []
     requested = {kind: available[kind] for kind in kinds}
     if not any(requested.values()):
@@ -382,12 +382,15 @@ def _requested(model: Any, X: Any, kinds: Sequence[str], work: CrossFit) -> dict
 
 
 def _draw(
-    work: CrossFit, available: dict[str, list[Refit]], rule: rules.Tolerance | None, n_models: Any
-) -> tuple[str, list[Refit]]:
+    work: CrossFit,
+    available: dict[str, list[refits.Refit]],
+    rule: rules.Tolerance | None,
+    n_models: Any,
+) -> tuple[str, list[refits.Refit]]:
     """Different refits in the order of drawing, and why there are no more."""
     stream = refits.draw_refits(available, np.random.default_rng([work.seed, 1]))
     limit = min(_MOST if n_models == "auto" else int(n_models), refits.count_refits(available))
-    drawn: list[Refit] = []  # with repetitions, as they are drawn
+    drawn: list[refits.Refit] = []  # with repetitions, as they are drawn
     stopped = ""
     with tally(int(limit), "refits") as done:
         while (left := int(limit) - len(set(drawn) | work.failed.keys())) > 0:
@@ -406,9 +409,9 @@ def _draw(
     return stopped, list(dict.fromkeys(drawn))
 
 
-def _enough(work: CrossFit, drawn: list[Refit], rule: rules.Tolerance | None) -> str:
+def _enough(work: CrossFit, drawn: list[refits.Refit], rule: rules.Tolerance | None) -> str:
     """Text of the result of ``enough_draws`` for the good refits; empty if they are too few."""
-    good = work.good([AS_GIVEN, *drawn], rule)[3][1:]
+    good = work.good([refits.AS_GIVEN, *drawn], rule)[3][1:]
     if good.sum() < 2:
         return ""
     inside = [refit for refit, is_good in zip(drawn, good, strict=True) if is_good]
@@ -429,7 +432,7 @@ def collect_models(
     every = from_estimators(models, X, y)
     scores, certain = every.scores(X), every.models.certain  # type: ignore[union-attr]
     if not certain:
-        scores = floored(scores, scores.shape[1], every.classes)
+        scores = refits.floored(scores, scores.shape[1], every.classes)
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
     means = losses.mean(axis=1)
     best = int(np.argmin(means))

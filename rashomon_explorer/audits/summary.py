@@ -15,8 +15,8 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.audits import group_rates
 from rashomon_explorer.audits.answers import NOT_PRIVATE, with_sign
-from rashomon_explorer.audits.crossfit import CrossFittedModels
 from rashomon_explorer.audits.models import linear_scores
+from rashomon_explorer.audits.refits import CrossFittedModels
 from rashomon_explorer.audits.tolerance import effects, widths
 from rashomon_explorer.measures.ranges.linear_models import has_problem
 from rashomon_explorer.problem.losses.squared import SquaredLoss

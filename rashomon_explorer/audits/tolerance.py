@@ -19,7 +19,6 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.audits import refits
-from rashomon_explorer.audits.crossfit import fold_numbers
 from rashomon_explorer.audits.decisions import last_step
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.inputs import feature_groups
@@ -154,7 +153,7 @@ class _Case:
     @cached_property
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Rows to fit and rows held out, of five shuffled folds, stratified by class."""
-        numbers = fold_numbers(self.y, _FOLDS, self.seed, stratify=bool(self.classes))
+        numbers = refits.fold_numbers(self.y, _FOLDS, self.seed, stratify=bool(self.classes))
         folds = range(numbers.max() + 1)
         return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in folds]
 

@@ -14,17 +14,9 @@ from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_share
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms import centres
+from rashomon_explorer.mechanisms import base, centres
 from rashomon_explorer.mechanisms import noisy_descent as descent
-from rashomon_explorer.mechanisms.base import (
-    Batch,
-    Mechanism,
-    Traits,
-    hits_sentence,
-    to_public_grid,
-)
 from rashomon_explorer.mechanisms.bounds import generalisation_gap
-from rashomon_explorer.mechanisms.centres import Centre, average_weights
 from rashomon_explorer.mechanisms.improvements import CENTRE, Improvement
 from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request
@@ -224,7 +216,7 @@ class ReleasedCentre:
 
 
 def released_centre(
-    problem: Problem, centre: Centre, rng: np.random.Generator
+    problem: Problem, centre: centres.Centre, rng: np.random.Generator
 ) -> Iterator[ReleasedCentre | None]:
     """Yield None while running, and the private centre at the end."""
     if centre.name == "output":
@@ -251,21 +243,24 @@ def released_centre(
 
 def _in_domain(problem: Problem, theta: FloatArray) -> FloatArray:
     """Model (p,) of the domain on the public grid, off which the projection may move it."""
-    return problem.domain.project(to_public_grid(theta)[:, None])[:, 0]
+    return problem.domain.project(base.to_public_grid(theta)[:, None])[:, 0]
 
 
-def centre_schedule(centre: Centre, constants: Constants) -> descent.Schedule:
+def centre_schedule(centre: centres.Centre, constants: Constants) -> descent.Schedule:
     """Schedule of a centre's descent."""
     steps = centre.step_size, centre.noise, centre.n_steps
     if centre.name == "accelerated":
         return descent.Schedule.accelerated(*steps)
     return descent.Schedule.constant(
-        *steps, descent.newest_shares(average_weights(centre, constants))
+        *steps, descent.newest_shares(centres.average_weights(centre, constants))
     )
 
 
 def centre_descent(
-    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
+    problem: Problem,
+    centre: centres.Centre,
+    rng: np.random.Generator,
+    start: FloatArray | None = None,
 ) -> Iterator[descent.DescentStep]:
     """Yield a centre's descent from a model (p,), 0 by default, in one column."""
     schedule = centre_schedule(centre, problem.constants)
@@ -334,14 +329,14 @@ ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs
 """Assumption of a guarantee with Gaussian noise."""
 
 
-class PrivateEllipsoid(Mechanism):
+class PrivateEllipsoid(base.Mechanism):
     """Models near a private centre, in the metric of a private Hessian."""
 
     name: ClassVar[str] = "ellipsoid"
     summary: ClassVar[str] = (
         "a uniform model of a private ellipsoid, one privacy cost for any number"
     )
-    traits: ClassVar[Traits] = Traits(
+    traits: ClassVar[base.Traits] = base.Traits(
         independent=True,
         unplanned="uniform models of a released ellipsoid, which have no temperature",
         compared=True,
@@ -373,7 +368,7 @@ class PrivateEllipsoid(Mechanism):
             f"{reach}. No hit rate is guaranteed; a private query estimates it at a privacy cost."
         )
         if plan.hit_rate is not None:
-            hits = f"{reach}. {hits_sentence(plan)}"
+            hits = f"{reach}. {base.hits_sentence(plan)}"
         return [
             f"A centre and its curvature cost ε = {total} once, at δ = {plan.delta:g}{rule}: "
             f"{plan.n_draws:,} models of the ellipsoid around it, or any other number, cost no "
@@ -386,18 +381,20 @@ class PrivateEllipsoid(Mechanism):
         """List what lowers the bound of the centre."""
         return [CENTRE]
 
-    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(
+        self, target: GibbsTarget, plan: Plan, rng: np.random.Generator
+    ) -> Iterator[base.Batch]:
         """Yield empty batches until the ellipsoid is released, then its models without end."""
         none = np.empty((target.problem.p, 0))
         region = None
         for region in released_region(target.problem, plan, rng):
-            yield Batch(none, np.empty(0), evaluated=int(region is None), region=region)
+            yield base.Batch(none, np.empty(0), evaluated=int(region is None), region=region)
             pause()  # lets a dashboard's event loop run
         assert region is not None
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, 16, 1024))
         for theta in region.batches(min(size, plan.n_draws), rng):
             losses = target.problem.value(theta) if theta.shape[1] else np.empty(0)
-            yield Batch(theta, losses, evaluated=theta.shape[1], region=region)
+            yield base.Batch(theta, losses, evaluated=theta.shape[1], region=region)
             pause()
 
 

@@ -11,7 +11,6 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.mechanisms import base, bounds
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.costs import CostTable
 from rashomon_explorer.mechanisms.improvements import Improvement, law_improvements
 from rashomon_explorer.mechanisms.plans import Plan
@@ -80,7 +79,7 @@ class ExactSampler:
         """Rejected proposals in a row that are allowed; only for a sampler that gives up."""
         return patience_for(p, 2**62 if self.patience is None else self.patience)
 
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[base.Batch]:
         """Yield batches of independent exact draws without end.
 
         Raises
@@ -108,7 +107,7 @@ class ExactSampler:
             refused = 0 if keep.any() else refused + proposed
             if self.patience is not None and refused > patience:
                 raise SamplerError(_hopeless(target, patience))
-            yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
+            yield base.Batch(theta[:, keep], losses[keep], evaluated=len(losses))
             pause()  # lets a dashboard's event loop run
 
 
@@ -158,12 +157,12 @@ def plan_law(
     )
 
 
-class Exact(Mechanism):
+class Exact(base.Mechanism):
     """Exact draws from the thresholded Gibbs law on the ball, by rejection (docs/theory.md §2)."""
 
     name: ClassVar[str] = "exact"
     summary: ClassVar[str] = "an exact draw from the thresholded law"
-    traits: ClassVar[Traits] = Traits(
+    traits: ClassVar[base.Traits] = base.Traits(
         independent=True, planned_law=True, uniform_on="ball", may_give_up=True, compared=True
     )
 
@@ -173,7 +172,9 @@ class Exact(Mechanism):
         gains = request.ridge > 0 and request.delta > 0 and request.ledger not in (ZCDP, GDP)
         return assuming_draws(plan_law(request, certificate="best" if gains else "oscillation"))
 
-    def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(
+        self, target: GibbsTarget, plan: Plan, rng: np.random.Generator
+    ) -> Iterator[base.Batch]:
         """Yield batches of independent exact draws without end."""
         return _sampler(plan).batches(target, rng)
 
@@ -202,7 +203,7 @@ class Unthresholded(Exact):
 
     name: ClassVar[str] = "unthresholded"
     summary: ClassVar[str] = "an exact draw at ψ = 0"
-    traits: ClassVar[Traits] = Traits(
+    traits: ClassVar[base.Traits] = base.Traits(
         independent=True, planned_law=True, may_give_up=True, compared=True
     )
 

@@ -15,7 +15,6 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff import curves
-from rashomon_explorer.privacy.tradeoff.curves import BoundedRange, RepeatedBoundedRange
 
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
@@ -355,7 +354,9 @@ def bounded_range_draws(guarantee: Guarantee) -> tuple[float, int] | None:
     if guarantee.notion == "bounded_range" and math.isfinite(guarantee.pure_epsilon):
         return guarantee.pure_epsilon, 1
     curve = guarantee.curve
-    if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
+    if guarantee.notion == "repeated_bounded_range" and isinstance(
+        curve, curves.RepeatedBoundedRange
+    ):
         return curve.eta, curve.count
     return None
 
@@ -431,5 +432,5 @@ def best_attack(guarantee: Guarantee, false_alarms: float) -> float:
     proved.append(float(curves.envelope(false_alarms, _ATTACK_GRID, deltas)))
     if guarantee.notion == "bounded_range" and not guarantee.approximate_epsilon:
         if not guarantee.approximate_delta:
-            proved.append(float(BoundedRange(guarantee.pure_epsilon)(false_alarms)))
+            proved.append(float(curves.BoundedRange(guarantee.pure_epsilon)(false_alarms)))
     return 1.0 - max(proved)

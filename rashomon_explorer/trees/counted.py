@@ -25,8 +25,7 @@ from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees import questions as tree_questions
 from rashomon_explorer.trees.counting import Counts, Histogram, LeafTreeCounts, count
 from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
-from rashomon_explorer.trees.law import limits, tree_losses, uniform
-from rashomon_explorer.trees.sampling import Walks
+from rashomon_explorer.trees.sampling import Walks, limits, tree_losses, uniform
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, cost_matrix
 from rashomon_explorer.trees.witnesses import BestTrees
 

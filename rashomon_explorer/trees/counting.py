@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.randomness import uniform_below
 from rashomon_explorer.trees import lattice
-from rashomon_explorer.trees.lattice import LeastErrors, Level
 from rashomon_explorer.trees.questions import BITS, MergedRows, as_masks
 from rashomon_explorer.trees.tree_class import EXACT, TreeClass
 
@@ -174,9 +173,9 @@ Histogram = tuple[int, FloatArray]
 class Counts:
     """Histograms of the trees within limits, for each level, set and number of leaves."""
 
-    levels: list[Level]
+    levels: list[lattice.Level]
     trees: TreeClass
-    least: LeastErrors
+    least: lattice.LeastErrors
     limits: IntArray  # (leaves,): largest errors of a tree of 1, 2, … leaves
     histograms: list[list[list[Histogram | None]]]  # by level, leaves − 2, set
     # the same, concatenated by level and leaves, if many draws need them
@@ -193,7 +192,9 @@ class Counts:
         return [leaf, *(by_set[0] for by_set in self.histograms[0])]
 
 
-def count(levels: list[Level], trees: TreeClass, least: LeastErrors, limits: IntArray) -> Counts:
+def count(
+    levels: list[lattice.Level], trees: TreeClass, least: lattice.LeastErrors, limits: IntArray
+) -> Counts:
     """Count all trees with at most limits[l − 1] errors and l leaves, for every l."""
     allowed = lattice.allowances(levels, least, limits)
     histograms: list[list[list[Histogram | None]]] = []
@@ -209,7 +210,7 @@ class _Counter:
 
     def __init__(
         self,
-        level: Level,
+        level: lattice.Level,
         trees: TreeClass,
         depth: int,
         least: IntArray,
@@ -296,7 +297,7 @@ class _Counter:
                     _add_at(total, histogram[0], histogram[1] * times)
 
 
-def stump_errors(level: Level, indices: IntArray) -> tuple[IntArray, FloatArray]:
+def stump_errors(level: lattice.Level, indices: IntArray) -> tuple[IntArray, FloatArray]:
     """Errors (K, J) of all subtrees with two leaves, and the number of trees with each."""
     yes, no = lattice.leaf_errors(level, indices)
     labels = yes.shape[2]
@@ -462,7 +463,7 @@ class LeafTreeCounts:
 class _LevelLeafCounts:
     """Trees with a leaf below each set of a level: by question, answer and label, or uncut."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: lattice.Level) -> None:
         self._level = level
         self._by_question: dict[int, tuple[FloatArray, FloatArray]] = {}
         self._undivided: dict[int, FloatArray] = {}

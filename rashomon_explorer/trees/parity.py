@@ -19,8 +19,8 @@ from rashomon_explorer.trees.answers import check_all_labels
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import chunks
 from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs, leaf_errors
-from rashomon_explorer.trees.law import tree_losses
 from rashomon_explorer.trees.questions import BITS, as_masks
+from rashomon_explorer.trees.sampling import tree_losses
 from rashomon_explorer.trees.witnesses import Part, TreeBuilder
 
 _ROUNDING = 1e-12

@@ -13,9 +13,8 @@ from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.law import CappedEnergy, gibbs, uniform_tree
 from rashomon_explorer.trees.questions import ThresholdQuestions
-from rashomon_explorer.trees.sampling import Walks
+from rashomon_explorer.trees.sampling import CappedEnergy, Walks, gibbs, uniform_tree
 from rashomon_explorer.trees.tree_class import TreeClass
 
 

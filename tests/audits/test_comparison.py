@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import audit
-from rashomon_explorer.audits.crossfit import fold_numbers
+from rashomon_explorer.audits.refits import fold_numbers
 from tests.audits.test_crossfit import noisy
 
 

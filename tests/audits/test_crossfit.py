@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from rashomon_explorer import audit
 from rashomon_explorer._utils.formatting import number
-from rashomon_explorer.audits.crossfit import CrossFittedModels, KnownRows, fold_numbers
+from rashomon_explorer.audits.refits import CrossFittedModels, KnownRows, fold_numbers
 from rashomon_explorer.audits.sampled import sample_models
 from rashomon_explorer.audits.summary import _rate
 from rashomon_explorer.measures import permutation_importance as permutation_losses

@@ -21,8 +21,13 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from rashomon_explorer.audits import audit
-from rashomon_explorer.audits.crossfit import fold_numbers
-from rashomon_explorer.audits.refits import FixedColumns, available_refits, neighbours, recipe
+from rashomon_explorer.audits.refits import (
+    FixedColumns,
+    available_refits,
+    fold_numbers,
+    neighbours,
+    recipe,
+)
 from rashomon_explorer.audits.sampled import collect_models, good_models, sample_models
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
 from rashomon_explorer.sets import PredictorSet

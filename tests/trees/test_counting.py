@@ -10,17 +10,17 @@ import pytest
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import Leaf
 from rashomon_explorer.trees import CountedTrees, TreeClass, best_avoiding, counting, flip_psi
-from rashomon_explorer.trees import law as trees_law
-from rashomon_explorer.trees.law import (
+from rashomon_explorer.trees import sampling as trees_law
+from rashomon_explorer.trees.private import gibbs_draws
+from rashomon_explorer.trees.sampling import (
     CappedEnergy,
     CellLaw,
+    Walks,
     gibbs,
     integer_weights,
     limits,
     uniform_tree,
 )
-from rashomon_explorer.trees.private import gibbs_draws
-from rashomon_explorer.trees.sampling import Walks
 from tests.mechanisms.builders import planned_trees
 from tests.trees.listed import (
     CLASSES,

@@ -9,8 +9,8 @@ import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.trees import CountedTrees
-from rashomon_explorer.trees.law import CappedEnergy, gibbs, integer_weights
 from rashomon_explorer.trees.private import counted_like
+from rashomon_explorer.trees.sampling import CappedEnergy, gibbs, integer_weights
 from tests.trees.listed import leaves_of, whole_class
 
 ROUNDING = 4 * 2.0**-38  # of the weights, which are whole numbers

@@ -11,13 +11,8 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection import plane as planes
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent, parts
-from rashomon_explorer.mechanisms.rejection.plane import (
-    SLACK,
-    LineLaw,
-    log_ball_volume,
-    plane_proposals,
-)
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
@@ -30,7 +25,7 @@ from rashomon_explorer.problem.problem import SAMPLE, Problem
 _CELLS = 4096
 
 
-class RadialLaw(LineLaw):
+class RadialLaw(planes.LineLaw):
     """Law on [0, furthest] with density proportional to r^{p−1} exp(−energy(r))."""
 
     tail_cells = 63  # keeps the draws of a seed
@@ -49,7 +44,7 @@ class RadialLaw(LineLaw):
 
     def _upper_log_density(self, edges: FloatArray) -> FloatArray:
         """Upper bound on each cell: the power at its right end, the energy at its left."""
-        return self._power * np.log(edges[1:]) - self._energy(edges[:-1]) + SLACK
+        return self._power * np.log(edges[1:]) - self._energy(edges[:-1]) + planes.SLACK
 
 
 @dataclass(frozen=True)
@@ -129,7 +124,7 @@ class RadialProposal:
         self._envelope = envelope
         self.pad = pad
         self._law = RadialLaw(self._energy, self._p, envelope.furthest(pad))
-        sphere = math.log(self._p) + log_ball_volume(self._p)
+        sphere = math.log(self._p) + planes.log_ball_volume(self._p)
         self._halved = envelope.multiplier > 0 and isinstance(self._domain, Ball)
         halved = math.log(2) if self._halved else 0.0
         self.log_mass = self._law.log_mass + sphere + envelope.log_volume(pad) - halved
@@ -165,7 +160,7 @@ class FaceProposal:
         self._tilt = self._along.T @ metric
         furthest = math.sqrt(envelope.furthest(pad) ** 2 + 2 * face.deepest)
         self._law = RadialLaw(self._energy, self._size, furthest)
-        sphere = math.log(self._size) + log_ball_volume(self._size)
+        sphere = math.log(self._size) + planes.log_ball_volume(self._size)
         self.log_mass = (
             self._law.log_mass
             + sphere
@@ -228,7 +223,7 @@ class Candidates:
 
     def __init__(self, target: GibbsTarget) -> None:
         self._target = target
-        under = plane_proposals(target)
+        under = planes.plane_proposals(target)
         # With the uniform law among them the mass is at most the domain's volume, for all rows: a
         # public bound on how often a proposal is kept (docs/theory.md §3).
         candidates: list[Proposal] = [*under, UniformProposal(target)]

@@ -16,6 +16,7 @@ from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
 from rashomon_explorer.privacy.ledger.totals import (
+    Budget,
     Spending,
     Totals,
     is_approximate,
@@ -173,7 +174,7 @@ class Ledger(ReprMixin):
         return cls(path)
 
     @property
-    def budget(self) -> rows.Budget | None:
+    def budget(self) -> Budget | None:
         """The budget (ε, δ), or None if none was set."""
         with self._reading() as connection:
             return file.read_budget(connection)
@@ -429,7 +430,7 @@ class Ledger(ReprMixin):
             connection.execute("BEGIN")
             return rows.read_spending(connection)
 
-    def _budget_and_totals(self) -> tuple[rows.Budget | None, Totals]:
+    def _budget_and_totals(self) -> tuple[Budget | None, Totals]:
         with self._reading() as connection:
             connection.execute("BEGIN")
             return file.read_budget(connection), file.read_totals(connection)

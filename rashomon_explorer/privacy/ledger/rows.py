@@ -22,7 +22,6 @@ from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp
 from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger import file, totals
 from rashomon_explorer.privacy.ledger.charge import EXTENDS, LedgerEntry
-from rashomon_explorer.privacy.ledger.totals import Budget, Spending, zcdp_part
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
 _CHANGES = {
@@ -170,7 +169,7 @@ def _who() -> str:
     return f"{user} (process {os.getpid()})"
 
 
-def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
+def checked_budget(epsilon: float | None, delta: float | None) -> totals.Budget | None:
     """Validate a budget (ε, δ); None without epsilon."""
     if epsilon is None:
         if delta is not None:
@@ -187,7 +186,7 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
 
 
 def checked_rule(
-    budget: Budget | None, accounting: str | None, order: float | None
+    budget: totals.Budget | None, accounting: str | None, order: float | None
 ) -> totals.Totals:
     """Validate what a ledger is told to count; return totals of no charge by this rule."""
     if accounting is None:
@@ -216,13 +215,16 @@ def checked_rule(
     return totals.Totals(order=float(order), accounting=accounting)
 
 
-def ledger_delta(budget: Budget | None) -> float:
+def ledger_delta(budget: totals.Budget | None) -> float:
     """Return the δ at which charges add up; 0 without a budget."""
     return 0.0 if budget is None else budget[1]
 
 
 def check_budget_allows(
-    budget: Budget, spent: totals.Totals, guarantee: Guarantee, recorded: Divergence | None = None
+    budget: totals.Budget,
+    spent: totals.Totals,
+    guarantee: Guarantee,
+    recorded: Divergence | None = None,
 ) -> None:
     """Raise a BudgetExceededError if a charge exceeds the budget; state what remains."""
     epsilon, delta = budget
@@ -248,7 +250,7 @@ _NOTIONS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
 }
 
 
-def _remaining_text(budget: Budget, spent: totals.Totals, guarantee: Guarantee) -> str:
+def _remaining_text(budget: totals.Budget, spent: totals.Totals, guarantee: Guarantee) -> str:
     """Largest costs of the same kind as a guarantee that the budget still allows, as text."""
     delta, part_delta, requested = budget[1], guarantee.approximate_delta, guarantee.requested
 
@@ -285,7 +287,7 @@ def _remaining_text(budget: Budget, spent: totals.Totals, guarantee: Guarantee) 
 
 
 def _largest_charge(
-    budget: Budget, spent: totals.Totals, charge: Callable[[float], Guarantee]
+    budget: totals.Budget, spent: totals.Totals, charge: Callable[[float], Guarantee]
 ) -> float:
     """Largest number whose charge the budget allows; 0 if there is none."""
 
@@ -298,12 +300,12 @@ def _largest_charge(
     return bisect(allowed, 0.0, too_large, halvings=60)
 
 
-def within_budget(epsilon: float, budget: Budget) -> bool:
+def within_budget(epsilon: float, budget: totals.Budget) -> bool:
     """Whether a total is within the budget, up to rounding."""
     return epsilon <= budget[0] * (1 + ROUNDING)
 
 
-def read_spending(connection: sqlite3.Connection) -> Spending:
+def read_spending(connection: sqlite3.Connection) -> totals.Spending:
     """Return the charges that count, with the totals and the budget of the file."""
     linked = _linked_charges(connection)
     where = f"state <> 'voided' AND id NOT IN ({', '.join(map(str, linked))})"
@@ -312,13 +314,13 @@ def read_spending(connection: sqlite3.Connection) -> Spending:
     )
     counted = [(number, file.read_guarantee(number, text), n) for number, text, n in groups]
     counted += [
-        (number, zcdp_part(find_entry(connection, number).guarantee), 1) for number in linked
+        (number, totals.zcdp_part(find_entry(connection, number).guarantee), 1) for number in linked
     ]
     charges: Counter[Guarantee] = Counter()
     for _, guarantee, count in sorted(counted, key=itemgetter(0)):
         charges[guarantee] += count
     sums, budget = file.read_totals(connection), file.read_budget(connection)
-    return Spending(sums, tuple(charges.items()), budget)
+    return totals.Spending(sums, tuple(charges.items()), budget)
 
 
 def _linked_charges(connection: sqlite3.Connection) -> list[int]:
@@ -330,7 +332,7 @@ def _linked_charges(connection: sqlite3.Connection) -> list[int]:
     return sorted({number for pair in pairs if pair[1] is not None for number in pair})
 
 
-def ledger_facts(spending: Spending) -> list[Fact]:
+def ledger_facts(spending: totals.Spending) -> list[Fact]:
     """Budget, spent and remaining ε for the ledger's repr."""
     sums, budget = spending.totals, spending.budget
     charges = ("charges", f"{sums.live:,}")

@@ -17,7 +17,6 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.privacy import conversions
-from rashomon_explorer.privacy.conversions import zcdp_epsilon
 
 _NEGLIGIBLE = 1e-18  # δ below which an envelope needs no further line
 _LINES = 4001
@@ -543,7 +542,7 @@ def _least_epsilon(curve: RepeatedBoundedRange, delta: float) -> float:
     """Upper bound on the root of δ(ε) = ``delta`` > 0."""
     if curve._largest_delta(0.0) <= delta:
         return 0.0
-    top = min(curve.count * curve.eta, zcdp_epsilon(curve.rho_of_draws, delta))
+    top = min(curve.count * curve.eta, conversions.zcdp_epsilon(curve.rho_of_draws, delta))
 
     def excess(epsilon: float) -> float:
         return math.log(max(curve._largest_delta(epsilon), 1e-320) / delta)
