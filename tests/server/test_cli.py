@@ -71,7 +71,7 @@ def test_the_page_may_load_from_this_machine_only(dashboard, visit):
     assert set(listening) == {"127.0.0.1"}
 
 
-@pytest.mark.parametrize("path", ["/", "/?token=guess", "/voila/api/shutdown/1"])
+@pytest.mark.parametrize("path", ["/", "/?token=guess", "/voila/api/shutdown/1", "/plotly.mjs"])
 def test_without_the_token_there_is_nothing_to_see(dashboard, path):
     status, headers, page = _get(dashboard, path=path)
     assert status in (302, 403, 405) and "widget-view" not in page
@@ -139,14 +139,11 @@ def test_an_interrupt_ends_it_without_a_trace_once_it_was_visited(dashboard, vis
     _check_end(dashboard, dashboard.kernels())  # the last of those that share it
 
 
-@pytest.mark.parametrize("moment", ["at once", "starting"])
-def test_an_interrupt_ends_it_without_a_trace(moment, start_dashboard, tmp_path):
+def test_an_interrupt_ends_it_at_once_without_a_trace(start_dashboard, tmp_path):
     with _taken(DEFAULT_PORT):  # which is stepped over
         running = start_dashboard(tmp_path / "home", "--no-browser")
         assert running.port != DEFAULT_PORT
     running.wait()
-    if moment == "starting":
-        until(running.kernels, "a kernel")
     _check_end(running, running.kernels())
 
 
@@ -157,7 +154,7 @@ def _check_end(running, kernels):
     assert not [kernel for kernel in kernels if kernel.is_running()]
 
 
-def test_it_opens_the_browser_when_it_is_ready(start_dashboard, tmp_path):
+def test_it_opens_the_browser_when_it_is_ready_and_can_be_interrupted(start_dashboard, tmp_path):
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {opened}\n', encoding="utf-8")
     browser.chmod(0o755)
@@ -167,7 +164,9 @@ def test_it_opens_the_browser_when_it_is_ready(start_dashboard, tmp_path):
     running = start_dashboard(tmp_path / "home", f"--port={port}", environment=environment)
     running.wait()
     until(lambda: opened.exists() and opened.read_text(), "the browser to be asked")
-    assert opened.read_text() == running.url and running.stop() == 0
+    assert opened.read_text() == running.url
+    until(running.kernels, "a kernel")  # which is still starting
+    _check_end(running, running.kernels())
 
 
 def test_a_kernel_left_in_the_home_folder_is_not_used(tmp_path, monkeypatch):
@@ -319,7 +318,7 @@ def _get(running, headers=None, path=None):
         known = {"Authorization": f"token {running.token}"} if path is None else {}
         connection.request("GET", path or "/", headers={**known, **(headers or {})})
         answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
+        return answer.status, answer.headers, answer.read().decode(errors="replace")
     finally:
         connection.close()
 
@@ -330,8 +329,8 @@ def test_a_demo_is_open_and_may_be_framed(start_dashboard, tmp_path):
         tmp_path, "--demo", "--no-browser", "--port", str(free_port()), *frame
     )
     assert "token" not in running.url
-    status, headers, page = _get(running)
-    assert status == 200 and "widget-view" in page
+    status, headers, _ = _get(running, path="/plotly.mjs")  # a page itself takes seconds
+    assert status == 200
     assert "frame-ancestors 'self' https://demo.example" in headers["Content-Security-Policy"]
 
 
