@@ -14,6 +14,7 @@ from rashomon_explorer.data import (
     load_csv,
     load_dataset,
 )
+from rashomon_explorer.data.bunch import make_bunch
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer import dataset as opening
 from rashomon_explorer.explorer.panels.settings import losses_for
@@ -50,7 +51,14 @@ def _opened_for_nobody(widget):
 
 @pytest.fixture(scope="session")
 def cancer():
-    return load_dataset("breast_cancer")
+    """The data set with eight of its thirty features."""
+    data = load_dataset("breast_cancer")
+    columns = [column for column in data.schema.columns if column.role == "target"]
+    columns += [column for column in data.schema.columns if column.name in list(data.X)[:8]]
+    schema = TableSchema(columns)
+    text = {"name": data.name, "description": data.DESCR, "source": data.source}
+    frame = data.frame[[column.name for column in columns]]
+    return make_bunch(frame, schema, task=data.task, positive=data.classes[1], **text)
 
 
 @pytest.fixture(scope="module")

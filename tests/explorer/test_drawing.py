@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from rashomon_explorer.data import load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer import Explorer, drawing
@@ -119,7 +120,7 @@ class _Trial:
 
 
 @pytest.fixture
-def visit(cancer, tmp_path, monkeypatch):
+def visit(tmp_path, monkeypatch):
     """Run a scenario on a page of which draws are first tried, by this trial."""
 
     def visited(scenario, trial=None):
@@ -127,7 +128,7 @@ def visit(cancer, tmp_path, monkeypatch):
             monkeypatch.setattr(drawing, "infeasibility_message", trial)
 
         async def run():
-            page = Explorer(data=cancer, home=tmp_path)
+            page = Explorer(data=load_dataset("breast_cancer"), home=tmp_path)
             page.state.psi = 0.6
             await scenario(page)
             page.widget.close()
