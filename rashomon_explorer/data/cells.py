@@ -47,7 +47,11 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
         near = np.flatnonzero(~(square < row_norm**2 * _WELL_INSIDE))
         if not near.size:
             continue
-        unit, length, norm = _lengths(block[near])
+        largest = np.abs(block[near]).max(axis=1, initial=1e-300)
+        unit = block[near] / largest[:, None]
+        length = np.linalg.norm(unit, axis=1)
+        with np.errstate(over="ignore"):
+            norm = largest * length
         longer = norm > row_norm
         # A row that was clipped before exceeds the bound by rounding at most: it is not counted.
         by_more += int((norm > row_norm * (1 + _ROUNDING)).sum())
@@ -56,15 +60,6 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
             shortened = unit[longer] * (row_norm / length[longer])[:, None]
             clipped[start + near[longer]] = shortened
     return clipped, by_more / max(1, len(rows))
-
-
-def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows divided by their largest entries, the norms of the results, and the rows' norms."""
-    largest = np.abs(rows).max(axis=1, initial=1e-300)
-    unit = rows / largest[:, None]
-    length = np.linalg.norm(unit, axis=1)
-    with np.errstate(over="ignore"):
-        return unit, length, largest * length
 
 
 @dataclass(frozen=True, eq=False)

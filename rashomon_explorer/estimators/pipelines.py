@@ -237,13 +237,12 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
     """Return the privacy leaks of the enclosing pipelines, and any resampling step."""
     resampler = _resampler(estimator)
     resampled = [f"{resampler}, which may repeat a record"] if resampler else []
-    pipes = map(_earlier, _enclosing(estimator))
-    return [*resampled, *(leak for pipe in pipes for leak in privacy_leaks(pipe))]
+    return [*resampled, *_earlier_leaks(estimator)]
 
 
 def warn_learning_steps(estimator: Any) -> None:
     """Warn if earlier steps of running scikit-learn pipelines may not treat rows one by one."""
-    steps = [leak for pipe in _enclosing(estimator) for leak in privacy_leaks(_earlier(pipe))]
+    steps = _earlier_leaks(estimator)
     if steps:
         warnings.warn(
             f"the guarantee of this fit holds only if each row was prepared by itself, and of the "
@@ -255,8 +254,10 @@ def warn_learning_steps(estimator: Any) -> None:
         )
 
 
-def _earlier(pipe: Pipeline) -> Pipeline:
-    return Pipeline(pipe.steps[:-1] or [("nothing", "passthrough")])
+def _earlier_leaks(estimator: Any) -> list[str]:
+    """Privacy leaks of the steps before the last in the enclosing pipelines."""
+    steps = (pipe.steps[:-1] or [("nothing", "passthrough")] for pipe in _enclosing(estimator))
+    return [leak for earlier in steps for leak in privacy_leaks(Pipeline(earlier))]
 
 
 def warn_repeated_records(estimator: Any) -> None:

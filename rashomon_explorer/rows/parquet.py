@@ -65,7 +65,9 @@ def _listed(paths: Any) -> tuple[Any, list[str], str]:
         if len({os.path.realpath(file) for file in files}) < len(files):
             raise DataError("a file is in the list twice, which would double its records")
         return each[0][0], files, os.path.commonpath([os.path.dirname(file) for file in files])
-    system, path = _file_system(paths)
+    from fsspec.core import url_to_fs
+
+    system, path = url_to_fs(os.fspath(paths))
     if system.isfile(path):
         return system, [path], os.path.dirname(path)
     entries, folder = {path: {"type": "directory"}}, path
@@ -98,14 +100,6 @@ def _find(system: Any, folder: str) -> list[str]:
     except FileNotFoundError:
         return []
     return files
-
-
-def _file_system(path: str | os.PathLike[str]) -> tuple[Any, str]:
-    """Return the fsspec file system of a path or address, and the path in it."""
-    from fsspec.core import url_to_fs
-
-    system, inside = url_to_fs(os.fspath(path))
-    return system, inside
 
 
 _ROWS_AT_ONCE = 2**14
