@@ -33,7 +33,7 @@ class CatalogEntry:
     """One data set as ``datasets/catalog.toml`` describes it."""
 
     name: str  # the entry's key
-    loader: str  # kind of loader, a key of :data:`rashomon_explorer.data.LOADERS`
+    loader: str  # kind of loader, a key of :data:`LOADERS`
     task: str
     # rows, features: size of the table after encoding
     rows: int

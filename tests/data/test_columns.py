@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import (
-    KINDS,
     Categorical,
     IgnoredColumn,
     Numeric,
@@ -35,7 +34,7 @@ from rashomon_explorer.data.cells import (
     refuse_missing_text,
     to_numbers,
 )
-from rashomon_explorer.data.columns import Column
+from rashomon_explorer.data.columns import KINDS, Column
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.messages import numbered_row
 from rashomon_explorer.exceptions import DataError

@@ -10,8 +10,13 @@ import pytest
 from sklearn import datasets as sklearn_datasets
 from sklearn.linear_model import LogisticRegression
 
-from rashomon_explorer.data import LENDING_COEFFICIENTS, LOADERS, list_datasets, load_dataset
-from rashomon_explorer.data.catalog import read_catalog
+from rashomon_explorer.data.catalog import (
+    LENDING_COEFFICIENTS,
+    LOADERS,
+    list_datasets,
+    load_dataset,
+    read_catalog,
+)
 from rashomon_explorer.exceptions import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
