@@ -31,8 +31,13 @@ def test_figures_take_arguments_and_other_kinds_are_refused(found):
         found.plot("pair")
 
 
-def test_the_report_has_every_section_and_marks_them(found, tmp_path):
-    path = found.report(tmp_path / "audit.html", interactive=False)
+@pytest.fixture(scope="module")
+def path(found, tmp_path_factory):
+    """The audit's report."""
+    return found.report(tmp_path_factory.mktemp("report") / "audit.html", interactive=False)
+
+
+def test_the_report_has_every_section_and_marks_them(found, path):
     text = path.read_text(encoding="utf-8")
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert headings == [
@@ -100,8 +105,8 @@ def test_every_curators_report_has_the_facts_about_accuracy(tmp_path):
     assert f"{round(share * 200)} of 200" in text
 
 
-def test_the_report_has_rates_tolerances_and_the_whole_line_of_code(found, tmp_path):
-    text = unescape(found.report(tmp_path / "audit.html", interactive=False).read_text("utf-8"))
+def test_the_report_has_rates_tolerances_and_the_whole_line_of_code(found, path):
+    text = unescape(path.read_text("utf-8"))
     assert "Rates of label='lived' by group" in text and "Data and choice of model" in text
     assert "The audit at multiples of its ψ" in text and "crew: no − yes" in text
     assert re.search(r"audit\(model, X, y, tolerance=[0-9.e-]+, groups='crew'\)", text)

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
@@ -78,6 +78,7 @@ PARTS = st.one_of(
 )
 
 
+@settings(max_examples=12)
 @given(st.lists(PARTS, max_size=5), st.floats(1e-9, 0.1))
 def test_without_leaks_it_is_plain_composition(parts, delta):
     assert adaptive_epsilon(parts, delta) == compose(parts).epsilon(delta)

@@ -59,8 +59,8 @@ def parted(table):
 @pytest.mark.parametrize(
     "settings",
     [
-        *({"psi": psi, "penalty": penalty} for psi in (0.0, 0.2, 0.4) for penalty in (0.0, 0.05)),
-        *({"psi": 0.0, "costs": costs} for costs in ({0: 3}, {0: 1, 1: 2}, [[0, 2], [5, 0]])),
+        *({"psi": psi, "penalty": penalty} for psi in (0.0, 0.4) for penalty in (0.0, 0.05)),
+        *({"psi": 0.0, "costs": costs} for costs in ({0: 3}, [[0, 2], [5, 0]])),
         {"psi": 0.1, "cap": 1.0},  # which cuts into the law
     ],
     ids=str,

@@ -179,7 +179,7 @@ def test_more_ridge_than_there_is_would_lift_a_plane_above_the_loss():
     psi=st.sampled_from([0.0, 0.02, 5.0]),
     threshold=st.sampled_from(["hard", "smooth"]),
 )
-@settings(max_examples=20)
+@settings(max_examples=14)
 def test_proposals_lie_above_the_target_everywhere(
     seed, loss, p, radius, ridge, beta, psi, threshold
 ):
@@ -218,6 +218,7 @@ DOMAINS = {
 }
 
 
+@settings(max_examples=16)
 @given(
     seed=st.integers(0, 2**32 - 1),
     loss=st.sampled_from(["logistic", "squared", SoftmaxLoss(2), "smoothed_hinge"]),

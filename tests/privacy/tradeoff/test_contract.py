@@ -91,7 +91,7 @@ def test_delta_is_the_dual_of_f(curve):
         assert best == pytest.approx(float(curve.delta(epsilon)), abs=2e-3)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(st.one_of(CLOSED, SAMPLED), st.integers(1, 60))
 def test_compositions_are_below_their_parts_and_no_worse_than_guessing(curve, count):
     """A true positive rate below the false positive rate is what glued one-sided curves report."""
@@ -192,7 +192,7 @@ def test_delta_of_gaussians_against_fifty_digits(mu, epsilon):
         assert gdp_delta(float(mu), float(epsilon)) == pytest.approx(exact, rel=1e-9)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(CLOSED, st.floats(0.01, 1.0))
 def test_subsampling_is_the_hull_of_f_q_and_its_inverse(curve, rate):
     alpha = np.concatenate([[0.0], np.logspace(-9, 0, 500), np.linspace(0, 1, 500)])
