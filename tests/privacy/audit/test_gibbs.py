@@ -66,7 +66,7 @@ def worst(loss, radius, n, psi, epsilon, log_weights=None, key=lambda found: fou
     return audit.search(law, audit.discrete, RECORDS[loss], n, key=key).audit
 
 
-@crossed({"loss, radius": PROBLEMS, "psi": [0.0, 0.01, 0.3], "n, epsilon": [(2, 0.5), (3, 4.0)]})
+@crossed({"loss, radius": PROBLEMS, "psi": [0.0, 0.3], "n, epsilon": [(2, 0.5), (3, 4.0)]})
 def test_no_neighbours_differ_by_more_than_the_price(loss, radius, psi, n, epsilon):
     assert set(RECORDS) == set(LOSSES)
     found = worst(loss, radius, n, psi, epsilon)
@@ -152,14 +152,14 @@ def test_a_finite_grid_with_integer_weights(psi, loss):
     assert found.range > 0.9
 
 
-@crossed({"loss, radius": PROBLEMS, "psi": [0.0, 0.01]})
-def test_half_the_sensitivity_is_caught(loss, radius, psi):
+@pytest.mark.parametrize(("loss", "radius"), PROBLEMS)
+def test_half_the_sensitivity_is_caught(loss, radius):
     """Negative control: twice the temperature that was paid for."""
 
     def bold(problem, bought):
-        return GibbsTarget(problem, 2 * bought.beta, psi).log_density(POINTS * radius)
+        return GibbsTarget(problem, 2 * bought.beta, bought.psi).log_density(POINTS * radius)
 
-    found = worst(loss, radius, 3, psi, 20.0, log_weights=bold)
+    found = worst(loss, radius, 3, 0.01, 20.0, log_weights=bold)
     assert "the range is" in " ".join(found.violations(bounded_range(eta=20.0)))
 
 
