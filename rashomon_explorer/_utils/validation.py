@@ -33,7 +33,9 @@ def _check(values: dict[str, Any], accepts: Callable[[Any], bool], rule: str) ->
 
 
 def _is_number(value: object) -> bool:
-    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+    if type(value) in (float, int):  # the usual ones: plans check many
+        return True
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def plain_number(value: Any) -> Any:
@@ -74,7 +76,8 @@ def check_count(**values: int) -> None:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and is_finite(value) and int(value) >= 1
+    whole = type(value) is int or isinstance(value, Integral)
+    return whole and is_finite(value) and int(value) >= 1
 
 
 def check_delta(delta: float) -> None:
