@@ -1,7 +1,7 @@
 """Common style of all figures: colours, page templates, and privacy bands."""
 
-import re
 from functools import cache
+from textwrap import TextWrapper
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -22,8 +22,8 @@ LOSS_SCALE = "Cividis"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-_PHONE = 40
-"""Maximum number of letters of a figure title in one line on a phone."""
+_WRAPPER = TextWrapper(40, break_long_words=False, break_on_hyphens=False)
+"""Breaks the message of an empty figure into lines that a phone shows."""
 
 View = Literal["curator", "release", "none"]
 
@@ -146,7 +146,9 @@ def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
     figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, dragmode=False)
     figure.add_annotation(
         name="empty",
-        text="<br>".join(_wrapped(line) for line in text.split("<br>")),
+        text="<br>".join(
+            part for line in text.split("<br>") for part in _WRAPPER.wrap(line) or [""]
+        ),
         showarrow=False,
         xref="paper",
         yref="paper",
@@ -156,30 +158,3 @@ def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
         opacity=0.8,
     )
     return figure
-
-
-def _wrapped(line: str) -> str:
-    """Break a line that is wider than a phone into the fewest lines of about equal width."""
-    fewest = len(_broken(line, _PHONE))
-    widths = range(-(-_visible_length(line) // fewest), _PHONE + 1)
-    evenly = (_broken(line, width) for width in widths)
-    fallback = _broken(line, _PHONE)  # for a word that is wider than a phone
-    return "<br>".join(
-        next((candidate for candidate in evenly if len(candidate) == fewest), fallback)
-    )
-
-
-def _broken(line: str, width: int) -> list[str]:
-    lines = [""]
-    for word in line.split(" "):
-        longer = f"{lines[-1]} {word}".strip()
-        if not lines[-1] or _visible_length(longer) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines
-
-
-def _visible_length(words: str) -> int:
-    """Count the visible letters, without markup such as ``<b>``."""
-    return len(re.sub(r"<[^>]*>", "", words))

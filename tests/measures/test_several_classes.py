@@ -1,5 +1,6 @@
 """Sets of scikit-learn's classifiers of three classes, by other optimisers of its objectives."""
 
+from copy import copy
 from functools import cache
 
 import numpy as np
@@ -202,7 +203,7 @@ def test_two_softmax_classes_with_twice_the_penalty_are_logistic():
 
 
 def test_weights_and_penalties_of_others_are_refused_and_so_are_models_one_for_each_class():
-    model, _, _ = fitted("softmax, weights")
+    model = copy(fitted("softmax, weights")[0])
     for other in (None, WEIGHTS[::-1]):
         with pytest.raises(ValueError, match="above the minimum"):
             m.penalised_problem(model, X, LABELS, sample_weight=other)
