@@ -326,7 +326,9 @@ def test_the_outer_ellipsoid_holds_the_set_and_is_not_idle(options):
 
 def test_estimators_problems_and_sets_are_asked_alike():
     rows, labels = pd.DataFrame(X, columns=["age", "debt"]), (X[:, 0] > 0).astype(int)
-    fitted = RashomonClassifier(epsilon=50.0, n_draws=5, psi=0.05, random_state=0)
+    fitted = RashomonClassifier(
+        epsilon=50.0, n_draws=5, psi=0.05, radius=4.0, mechanism="exact", random_state=0
+    )
     fitted.fit(rows, labels)
     table = model_class_reliance(fitted, rows, labels, features={"both": ["age", "debt"]})
     problem, groups = declared_problem(fitted, rows, labels), {"both": ["age", "debt"]}

@@ -177,7 +177,8 @@ def test_what_some_group_has_no_rows_for_is_left_out_unless_it_was_asked_for(mod
 
 def test_several_classes_ask_which_one():
     y = np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + X[:, 1], [-0.3, 0.3])]
-    fitted = RashomonClassifier(psi=0.05, epsilon=80.0, n_draws=4, random_state=0).fit(X, y)
+    settings = {"psi": 0.05, "epsilon": 80.0, "n_draws": 4, "radius": 4.0, "mechanism": "exact"}
+    fitted = RashomonClassifier(**settings, random_state=0).fit(X, y)
     models = fitted.rashomon_set_
     with pytest.raises(ValueError, match=r"the one of the classes \['low', 'mid', 'top'\]"):
         fairness_audit(models, X, y, HOME)

@@ -39,7 +39,9 @@ def table(data):
 
 @pytest.fixture(scope="module")
 def models(table):
-    drawn = RashomonClassifier(psi=0.1, epsilon=100.0, n_draws=6, radius=4.0, random_state=0)
+    drawn = RashomonClassifier(
+        psi=0.1, epsilon=100.0, n_draws=6, radius=4.0, random_state=0, mechanism="exact"
+    )
     return drawn.fit(*table).rashomon_set_
 
 

@@ -31,6 +31,7 @@ Y = {"logistic": LABELS, "sign": LABELS, "several": CLASSES, "regression": TARGE
 @pytest.fixture(scope="module")
 def sets():
     settings = {"n_draws": 4, "epsilon": 50.0, "random_state": 0}
+    settings |= {"mechanism": "exact", "radius": 4.0}
     regression = RashomonRegressor(target_bounds=(-2, 6), **settings).fit(X, TARGETS)
     logistic, several = (
         RashomonClassifier(**settings).fit(X, y).rashomon_set_ for y in (LABELS, CLASSES)
@@ -263,6 +264,7 @@ def named():
 
 
 NUMBERS = {"n_draws": 4, "epsilon": 60.0, "target_bounds": (-1.0, 1.0), "random_state": 0}
+NUMBERS |= {"mechanism": "exact", "radius": 4.0}
 
 
 def test_partial_dependence_of_a_linear_model_moves_by_its_coefficient(named):

@@ -216,7 +216,8 @@ def test_whatever_pandas_allows_as_names(columns):
     other = frame.iloc[:, [2, 0, 1]]
     usual = measures.exact_score_ranges(problem, PSI, frame)
     pd.testing.assert_frame_equal(measures.exact_score_ranges(problem, PSI, other), usual)
-    fit = RashomonClassifier(epsilon=1e4, n_draws=3, classes=[0, 1], random_state=0)
+    settings = {"epsilon": 1e4, "n_draws": 3, "radius": 4.0, "mechanism": "exact"}
+    fit = RashomonClassifier(**settings, classes=[0, 1], random_state=0)
     fitted = fit.fit(frame.set_axis(list(map(str, columns)), axis=1), Y).rashomon_set_
     np.testing.assert_array_equal(fitted.labels(other), fitted.labels(frame))
 

@@ -317,6 +317,7 @@ def test_labels_of_a_table_flip_at_the_upper_psi_and_not_at_the_lower_one(name, 
 
 
 SETTINGS = {"psi": 0.05, "epsilon": 60.0, "n_draws": 30, "random_state": 0}
+SETTINGS |= {"mechanism": "exact", "radius": 4.0}
 
 
 @pytest.fixture(scope="module", params=[RashomonClassifier, RashomonRegressor])

@@ -92,7 +92,7 @@ def rows():
 def fitted(rows):
     X, y, _ = rows
     settings = {"psi": 0.05, "epsilon": 120.0, "n_draws": 12, "radius": 4.0, "ridge": 0.01}
-    return RashomonClassifier(**settings, random_state=0).fit(X, y)
+    return RashomonClassifier(**settings, mechanism="exact", random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="session")

@@ -184,6 +184,7 @@ def test_with_a_schema_columns_and_coefficients_are_in_units_of_the_table(tmp_pa
     target = YesNo("paid", ["no", "yes"], role="target")
     schema = TableSchema([wage, Categorical("home", ["own", "rent"]), target])
     settings = {"psi": 0.2, "epsilon": 120.0, "n_draws": 5, "random_state": 1, "ridge": 0.1}
+    settings |= {"mechanism": "exact", "radius": 4.0}
     rows = TableEncoder(TableSchema(schema.columns[:2])).fit_transform(table)
     models = RashomonClassifier(**settings, classes=["no", "yes"]).fit(rows, y).rashomon_set_
     size = 1_000 * np.sqrt(2 / 3)  # half of the typical range, of one of two features of size 1
