@@ -193,7 +193,7 @@ def test_the_curves_hold_the_same_guarantees_and_the_plan_stands_on_its_own(plan
     assert point.x[0] == planned.epsilon and point.y[0] == planned.hit_rate_bound
 
 
-@pytest.mark.parametrize(("epsilon", "promise"), [(4.0, 0.5), (1.0, 0.8), (20.0, 0.9), (4.0, 0.83)])
+@pytest.mark.parametrize(("epsilon", "promise"), [(4.0, 0.5), (20.0, 0.9)])
 def test_as_many_draws_as_have_a_guarantee_and_no_more(planned, epsilon, promise):
     found = draws_at(planned, epsilon, promise)
     by_counting = [n for n in range(1, 101) if guarantee_at(planned, epsilon, n) >= promise]

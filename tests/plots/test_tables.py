@@ -43,7 +43,7 @@ LABELS = [1, 1.5, "1", "1.0", "a", "", None, float("nan"), False, 7, 2.0, "no va
 
 
 @given(st.lists(st.sampled_from(LABELS), min_size=300, max_size=300), st.booleans())
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_people_by_any_kind_of_group_are_all_there_and_no_number_is_missing(
     models, rows, groups, as_series
 ):
@@ -93,7 +93,7 @@ def test_rounded_bounds_lose_no_number_whatever_the_index_is(cells):
     epsilon=st.floats(0.05, 40),
     n_draws=st.integers(1, 50),
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_tables_of_a_plan_are_numbers_throughout(n, p, psi, epsilon, n_draws):
     public = {"radius": 4.0, "row_norm": 1.0, "delta": 1e-6}
     planned = plan(n, p, psi, epsilon=epsilon, n_draws=n_draws, **public)

@@ -44,17 +44,18 @@ def table(n=300):
 FRAME = table()
 ROWS = FRAME[FEATURES]
 STRONG: dict[str, Any] = {"epsilon": 300.0, "n_draws": 7}
+EXACT: dict[str, Any] = {**STRONG, "mechanism": "exact", "radius": 4.0}
 
 
 @pytest.fixture(scope="module", params=["classifier", "regressor", "trees"])
 def fitted(request):
     if request.param == "classifier":
-        return RashomonClassifier(**STRONG, schema=SCHEMA).fit(FRAME, FRAME["repaid"])
+        return RashomonClassifier(**EXACT, schema=SCHEMA).fit(FRAME, FRAME["repaid"])
     if request.param == "trees":
         trees = RashomonTreeClassifier(**STRONG, max_leaves=3, schema=SCHEMA)
         return trees.fit(FRAME, FRAME["repaid"])
     columns = [IgnoredColumn("repaid") if c.name == "repaid" else c for c in SCHEMA.columns]
-    model = RashomonRegressor(**STRONG, target_bounds=(0, 100), schema=TableSchema(columns))
+    model = RashomonRegressor(**EXACT, target_bounds=(0, 100), schema=TableSchema(columns))
     return model.fit(FRAME, FRAME["age"])
 
 
@@ -140,7 +141,7 @@ def test_a_set_without_a_schema_refuses_a_raw_table(fitted):
 
 @pytest.mark.parametrize(
     "model",
-    [RashomonClassifier(**STRONG), RashomonTreeClassifier(**STRONG, thresholds=0.0)],
+    [RashomonClassifier(**EXACT), RashomonTreeClassifier(**STRONG, thresholds=0.0)],
     ids=["linear", "trees"],
 )
 def test_without_a_schema_columns_are_compared_by_name(model):
@@ -161,7 +162,7 @@ def test_without_a_schema_columns_are_compared_by_name(model):
 def test_a_frame_with_the_declared_columns_is_a_raw_table_unless_an_encoder_returned_it():
     schema = TableSchema([Numeric("age", (18, 90)), Numeric("income", (0, 1))])
     X = FRAME[["age", "income"]].fillna(0) / [1, 100_000]
-    clf = RashomonClassifier(schema=schema, **STRONG).fit(X, FRAME["repaid"])
+    clf = RashomonClassifier(schema=schema, **EXACT).fit(X, FRAME["repaid"])
     released, encoded = clf.rashomon_set_.release(), clf.encoder_.transform(X)
     expected = released.scores(released.encode(X))
     for same in (X, encoded, encoded[:], X[["income", "age"]], X.assign(income=X.income)):
