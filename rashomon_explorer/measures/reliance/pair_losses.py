@@ -226,7 +226,8 @@ def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
         return float(_every_pair(*scores, codes, "logistic")[0])
     total = SoftplusKernel.from_scores(b, a).total(softplus)
     total -= float((n * b + a.sum()) @ codes)  # log(1 + e^{−s}) = log(1 + eˢ) − s
-    return _off_diagonal(total, row_losses("logistic", (b + a)[:, None], codes))
+    total -= float(row_losses("logistic", (b + a)[:, None], codes).sum())
+    return total / (n * (n - 1))
 
 
 _FAST: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
@@ -234,11 +235,6 @@ _FAST: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     "logistic": _logistic_pairs,
     "zero_one": _zero_one_pairs,
 }
-
-
-def _off_diagonal(total: float, diagonal: FloatArray) -> float:
-    n = len(diagonal)
-    return (total - float(diagonal.sum())) / (n * (n - 1))
 
 
 def _every_pair(base: FloatArray, moving: FloatArray, targets: FloatArray, loss: str) -> FloatArray:
