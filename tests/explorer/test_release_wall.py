@@ -138,7 +138,15 @@ def test_a_figure_in_work_at_the_switch_is_gone_and_never_comes(name, pages, mar
         assert card._shown_for == card.epoch and card.state.view == "release"
     finally:
         card.shown = False
+        _put_away(page, card)
         set_state(page, view="curator")
+
+
+def _put_away(page, card):
+    """Take a figure off the page: in the release every figure that was made is drawn again."""
+    del page.cards._made[card.spec.name]
+    for renderer in page.renderers:
+        renderer.cards = tuple(other for other in renderer.cards if other is not card)
 
 
 def test_the_release_waits_for_no_work_of_the_curator(pages, marked):
