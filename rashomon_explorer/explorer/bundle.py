@@ -92,10 +92,14 @@ _PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 def readme(contents: Contents, *, pictures: bool = False) -> str:
     models, listed = contents.models, _TREES if contents.has_trees else _LINEAR
     files = _FILES.format(pictures=_PICTURES if pictures else "")
-    kind = "Sparse trees" if contents.has_trees else "Models"
+    kind, noun = ("Sparse trees", "tree") if contents.has_trees else ("Models", "model")
+    rows = "" if contents.n_rows is None else f" of {plural(contents.n_rows, 'row')}"
+    steps = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
     parts = [
         f"{kind} of the Rashomon set of {contents.table}, released with differential privacy",
-        _what(contents),
+        f"{plural(models.n_draws, noun)}{rows}. Each was drawn so that its loss is likely to be "
+        f"within ψ = {number(models.psi)} of the least loss; which draws are within ψ is "
+        f"private.{steps}",
         f"Total privacy cost of these files by themselves: "
         f"{cost_text(contents.total, contents.delta)}.{_standing(contents)} For the models "
         f"without the aggregates, this means: {attack_in_words(models.guarantee)}.",
@@ -117,17 +121,6 @@ def _standing(contents: Contents) -> str:
         f" The ledger of the table stands at {cost_text(account.spent)} with all its charges; the "
         "receipt lists what each part added to it, less than its own ε where charges of the same "
         "rows came before."
-    )
-
-
-def _what(contents: Contents) -> str:
-    models, noun = contents.models, "tree" if contents.has_trees else "model"
-    rows = "" if contents.n_rows is None else f" of {plural(contents.n_rows, 'row')}"
-    steps = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
-    return (
-        f"{plural(models.n_draws, noun)}{rows}. Each was drawn so "
-        f"that its loss is likely to be within ψ = {number(models.psi)} of the least loss; which "
-        f"draws are within ψ is private.{steps}"
     )
 
 

@@ -323,12 +323,6 @@ def excess_text(plan: Plan) -> str:
     return f"{at_most(plan.stated_excess)} of the clipped loss"
 
 
-def _bound_or_reason(option: Plan | Rejected) -> str:
-    if isinstance(option, Rejected):
-        return option.reason
-    return f"excess loss {excess_text(option)}"
-
-
 def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
     plan: Plan = fitted.plan_
     outputs = np.atleast_2d(fitted.encoded_coef_)
@@ -343,12 +337,19 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         "coefficients": [_relative_scores(outputs).tolist()],
         "intercepts": [_relative_scores(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
-    alternatives = [option for option in plan.candidates if option.mechanism != plan.mechanism]
+    alternatives = tuple(
+        (
+            option.mechanism,
+            option.reason if isinstance(option, Rejected) else f"excess loss {excess_text(option)}",
+        )
+        for option in plan.candidates
+        if option.mechanism != plan.mechanism
+    )
     return PaidModel(
         model=model,
         mechanism=plan.mechanism,
         why=plan.reason,
-        others=tuple((option.mechanism, _bound_or_reason(option)) for option in alternatives),
+        others=alternatives,
         excess=excess_text(plan),
         unseen=at_most(plan.population_bound) if math.isfinite(plan.excess_bound) else "unknown",
         guarantee=fitted.guarantee_,

@@ -58,12 +58,6 @@ def _column(data: Any, name: str) -> pd.Series:
     raise KeyError(f"the table has no column {name!r}")
 
 
-def _audit_table(audit: Any) -> Bunch:
-    groups, table = audit.inputs.groups, audit.inputs.model.table
-    sensitive = pd.DataFrame(index=table.index) if groups is None else groups.to_frame()
-    return Bunch(sensitive=sensitive, frame=table)
-
-
 class ModelInputs:
     """Rows, targets and groups in the names and codes of the models on screen."""
 
@@ -86,7 +80,9 @@ class ModelInputs:
         if data is not None or audit is None:
             return data
         if self._audited[0] is not audit:
-            self._audited = audit, _audit_table(audit)
+            groups, table = audit.inputs.groups, audit.inputs.model.table
+            sensitive = pd.DataFrame(index=table.index) if groups is None else groups.to_frame()
+            self._audited = audit, Bunch(sensitive=sensitive, frame=table)
         return self._audited[1]
 
     @property
