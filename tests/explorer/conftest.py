@@ -36,8 +36,12 @@ def nobody_listens(request):
 
 @pytest.fixture(scope="module", autouse=True)
 def opens_on_data(request):
-    """Open pages on a view where no figure follows the settings, unless `OPENS_ON_PLAN`."""
+    """Open pages on a view where no figure follows the settings, unless `OPENS_ON_PLAN`.
+
+    They open without the 50,000 rows of the first data set.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "FIRST_DATA", "")
         if not getattr(request.module, "OPENS_ON_PLAN", False):
             patch.setitem(ExplorerState._static_immutable_initial_values, "page", "data")
         yield
@@ -64,18 +68,15 @@ def cancer():
 @pytest.fixture(scope="module")
 def page_of_the_module(tmp_path_factory):
     """One page for all tests of a module: use `explorer`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "FIRST_DATA", "")
-        return Explorer(home=tmp_path_factory.mktemp("home"))
+    return Explorer(home=tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
-def explorer(page_of_the_module, tmp_path, monkeypatch):
+def explorer(page_of_the_module, tmp_path):
     """The module's page, as it opens but for its view: an empty folder, no table, first settings.
 
     A page has hundreds of widgets, and to make them takes longer than most tests.
     """
-    monkeypatch.setattr(app, "FIRST_DATA", "")
     page = page_of_the_module
     _forget_requests(page)
     page.session.home = tmp_path

@@ -12,7 +12,7 @@ import pytest
 
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.explorer import Explorer, app, html
+from rashomon_explorer.explorer import Explorer, html
 from rashomon_explorer.explorer import table_rows as streamed
 from rashomon_explorer.explorer.cards.base import NEEDS
 from rashomon_explorer.explorer.views import VIEWS
@@ -57,7 +57,6 @@ def _opened(situation, home):
 @pytest.fixture(scope="module", params=SITUATIONS)
 def page(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "FIRST_DATA", "")
         patch.setattr(streamed, "PEOPLE", PEOPLE)
         patch.setattr(importance, "RESAMPLED_TABLES", 2)
         patch.setattr(importance, "MODELS_OF_A_TABLE", 8)

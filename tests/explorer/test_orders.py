@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.data import load_csv
-from rashomon_explorer.explorer import Explorer, app
+from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.drawing import DrawJob
 from rashomon_explorer.explorer.messages import LOGGER, error_boundary
 from rashomon_explorer.explorer.panels.data import OWN_FILE
@@ -243,7 +243,6 @@ def tables(tmp_path_factory):
 @pytest.fixture
 def do(tables, tmp_path, monkeypatch, caplog):
     """Do acts in an event loop, on a page in an empty folder; no error may be logged."""
-    monkeypatch.setattr(app, "FIRST_DATA", "")
     run = DrawJob.run
 
     async def visited(acts):

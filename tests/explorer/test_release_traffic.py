@@ -143,7 +143,6 @@ def _use(page):
     assert page.rashomon_set.n_draws and not page.guarantee.holds
 
 
-@pytest.mark.usefixtures("explorer")  # pages open without a table
 @pytest.mark.parametrize("family", ["", "linear", pytest.param("trees", marks=pytest.mark.law)])
 def test_the_release_of_what_nobody_confirmed_is_the_same_for_neighbouring_tables(family, tmp_path):
     """Of a table in the form, and of one that was used and drawn from."""
