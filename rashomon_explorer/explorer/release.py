@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rashomon_explorer import release as aggregates
 from rashomon_explorer.data import Categorical, Ordered, TableSchema, YesNo
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
@@ -23,15 +24,6 @@ from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.composition import adaptive_epsilon, ledger_order
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.release import (
-    Excess,
-    LeastPsi,
-    Query,
-    ReleasedAggregates,
-    SoftHits,
-    plan_release,
-    release,
-)
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.plan import ReleasePlan
 from rashomon_explorer.release.released import from_released_values, released_values
@@ -41,8 +33,8 @@ from rashomon_explorer.trees.private import planned_class
 Paid = ReleasedSet | ReleasedTrees
 
 
-def _excess(models: Paid, over: str) -> Query:
-    return Excess(over=over, **_ball(models))  # type: ignore[arg-type]
+def _excess(models: Paid, over: str) -> aggregates.Query:
+    return aggregates.Excess(over=over, **_ball(models))  # type: ignore[arg-type]
 
 
 def _ball(models: Paid) -> dict[str, float]:
@@ -54,14 +46,14 @@ def _ball(models: Paid) -> dict[str, float]:
     return {"radius": models.plan.radius, "ridge": models.plan.ridge}
 
 
-def _counts(models: Paid) -> Query:
+def _counts(models: Paid) -> aggregates.Query:
     planned = models.planned if isinstance(models, ReleasedTrees) else None
     n_trees = 10 if planned is None else planned_class(planned).size
-    return LeastPsi(n_trees=[10**k for k in range(1, len(str(n_trees)))])
+    return aggregates.LeastPsi(n_trees=[10**k for k in range(1, len(str(n_trees)))])
 
 
-_OF_MODELS: Mapping[str, Callable[[Paid], Query]] = {
-    "soft_hits": lambda models: SoftHits(width=models.psi or 0.01, **_ball(models)),
+_OF_MODELS: Mapping[str, Callable[[Paid], aggregates.Query]] = {
+    "soft_hits": lambda models: aggregates.SoftHits(width=models.psi or 0.01, **_ball(models)),
     "mean_excess": partial(_excess, over="mean"),
     "largest_excess": partial(_excess, over="largest"),
     "psi_n_trees": _counts,
@@ -88,7 +80,7 @@ class Aggregate(NamedTuple):
         """Whether the noise is in units of the sensitivity, not of the released numbers."""
         return self.name == "coefficients"
 
-    def query(self, models: Paid) -> Query:
+    def query(self, models: Paid) -> aggregates.Query:
         find = _OF_MODELS.get(self.name)
         return get_query(self.name) if find is None else find(models)
 
@@ -139,7 +131,7 @@ class Basket:
     reasons: dict[str, str] = field(default_factory=dict, compare=False)  # of `why_not`
 
     @cached_property
-    def queries(self) -> tuple[Query, ...]:
+    def queries(self) -> tuple[aggregates.Query, ...]:
         return tuple(AGGREGATES[name].query(self.models) for name in self.names)
 
     @cached_property
@@ -153,7 +145,7 @@ class Basket:
     def plan(self) -> ReleasePlan | None:
         """Noise and privacy cost under the ledger's rule; None for an empty basket."""
         settings = {**self.budget, "ledger": self.by_zcdp}
-        return plan_release(self.models, self.n_rows, **settings) if self.names else None
+        return aggregates.plan_release(self.models, self.n_rows, **settings) if self.names else None
 
     def cost_text(self, account: Account) -> str:
         return cost_text(0.0 if self.plan is None else account.adds(self.plan.guarantee))
@@ -174,7 +166,7 @@ class Basket:
             query = AGGREGATES[name].query(self.models)
             # A large budget: whether the noise hides the answer is asked of the whole basket.
             settings = {**self.budget, "queries": [query], "weights": None, "epsilon": 100.0}
-            plan_release(self.models, self.n_rows, **settings, ledger=self.by_zcdp)
+            aggregates.plan_release(self.models, self.n_rows, **settings, ledger=self.by_zcdp)
         except ValueError as error:
             return str(error)
         return ""
@@ -184,7 +176,7 @@ class Basket:
 class Purchase:
     """One release of aggregates: contents, time and privacy cost."""
 
-    released: ReleasedAggregates
+    released: aggregates.ReleasedAggregates
     at: datetime
     adds: float
     draws: tuple[int, ...] | None = None
@@ -426,7 +418,7 @@ class AggregateRelease(PaidAction[Purchase]):
         self._set_of_order = self.state.rashomon_set
 
         def pay() -> Purchase:
-            released = release(
+            released = aggregates.release(
                 basket.models, rows, targets, by, ledger=ledger, warn=False, **basket.budget
             )
             purchase = Purchase(released, at, adds, basket.draws, basket.group)

@@ -23,15 +23,7 @@ from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer._utils.assets import DEMO_VARIABLE, HOME_VARIABLE, asset_path
 from rashomon_explorer.exceptions import without_messages
-from rashomon_explorer.server.serving import (
-    LimitedPages,
-    Packed,
-    PackedFile,
-    TemplateFile,
-    Visitors,
-    in_words,
-    packed_files,
-)
+from rashomon_explorer.server import serving as handlers
 from rashomon_explorer.server.settings import LOOPBACK, Serving
 
 LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")
@@ -70,8 +62,8 @@ ANYWHERE = ("", "0.0.0.0", "::")
 
 
 _IN_PLACE: Mapping[Any, Any] = {
-    TornadoVoilaHandler: LimitedPages,
-    TemplateStaticFileHandler: TemplateFile,
+    TornadoVoilaHandler: handlers.LimitedPages,
+    TemplateStaticFileHandler: handlers.TemplateFile,
 }
 """Replacements of Voilà's handlers.
 
@@ -103,7 +95,7 @@ class Dashboard(Voila):
             port_retries=serving.port_retries,
             base_url=serving.base_url,
             token=serving.token,
-            identity_provider_class=Visitors,
+            identity_provider_class=handlers.Visitors,
             **traits,
         )
         self._serving = serving
@@ -120,11 +112,11 @@ class Dashboard(Voila):
 
     def init_handlers(self) -> list[Any]:
         files = [
-            (url_path_join(self.base_url, re.escape(name)), PackedFile, {"packed": packed})
+            (url_path_join(self.base_url, re.escape(name)), handlers.PackedFile, {"packed": packed})
             for name, packed in self._files().items()
         ]
-        return [(path, in_words(kind), options) for path, kind, options in files] + [
-            (rule[0], in_words(_IN_PLACE.get(rule[1], rule[1])), *rule[2:])
+        return [(path, handlers.in_words(kind), options) for path, kind, options in files] + [
+            (rule[0], handlers.in_words(_IN_PLACE.get(rule[1], rule[1])), *rule[2:])
             for rule in super().init_handlers()
             if rule[1] is not RequestInfoSocketHandler
         ]
@@ -134,8 +126,8 @@ class Dashboard(Voila):
         IOLoop.current().add_callback(self._announce)
         super().start()
 
-    def _files(self) -> Mapping[str, Callable[[], Packed]]:
-        return packed_files(tuple(self.static_paths))
+    def _files(self) -> Mapping[str, Callable[[], handlers.Packed]]:
+        return handlers.packed_files(tuple(self.static_paths))
 
     def _pack(self) -> None:
         for packed in self._files().values():

@@ -18,27 +18,13 @@ from rashomon_explorer.data.numerals import UnclearMarkError
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
 from rashomon_explorer.data.schema_files import SCHEMA_READERS
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import html, messages
+from rashomon_explorer.explorer import html, messages, table_editor, table_files
 from rashomon_explorer.explorer.account import ledger_path
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.panels.card import Panel, column, quiet_button, region, row
 from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.session import Session, is_demo, refuse_in_demo
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.table_editor import (
-    TableEditor,
-    confirmations,
-    form_rows,
-    release_rows,
-    remarks,
-)
-from rashomon_explorer.explorer.table_files import (
-    READERS,
-    last_table,
-    own_tables,
-    read_table,
-    saved_schema,
-)
 from rashomon_explorer.explorer.table_rows import table_rows, table_shape
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
@@ -164,7 +150,7 @@ class DataPanel(Panel):
         if options != list(self.name.options):  # another page charged a table of one's own
             self.name.options = options
         values = [value for _, value in options]
-        last = last_table(self.session.home)
+        last = table_files.last_table(self.session.home)
         choice = next((v for v in (last, _AGAIN + last) if last and v in values), first)
         self.name.value = choice
         return _is_own(choice)
@@ -221,7 +207,7 @@ class DataPanel(Panel):
         """Show the data set's schema in the form, unless it came from there."""
         data = self.state.data
         if data is not None and data is not self.schema.made:
-            self.schema.edit(TableEditor.from_dataset(data))
+            self.schema.edit(table_editor.TableEditor.from_dataset(data))
 
     def refresh(self) -> None:
         self.name.disabled = self.positive.disabled = self.state.busy
@@ -269,7 +255,9 @@ def _all_choices(session: Session) -> list[tuple[str, str]]:
     if is_demo():
         return [first, *shipped]
     fetched = [(f"{e.name} (needs the network)", e.name) for e in entries if not e.offline]
-    charged = [(f"{n}: give the file again", _AGAIN + n) for n in own_tables(session.home)]
+    charged = [
+        (f"{n}: give the file again", _AGAIN + n) for n in table_files.own_tables(session.home)
+    ]
     return [first, *shipped, *fetched, (OPENML, OPENML), (OWN_FILE, OWN_FILE), *charged]
 
 
@@ -288,12 +276,14 @@ class SchemaPanel:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.table: TableEditor | None = None
+        self.table: table_editor.TableEditor | None = None
         self.positive_label: Any = None
         self.made: Bunch | None = None
         self._problems: dict[str, str] = {}
         self._chosen_class = _ALL
-        self.file = FilePicker("Your own table (CSV, Excel or Parquet)", accept=",".join(READERS))
+        self.file = FilePicker(
+            "Your own table (CSV, Excel or Parquet)", accept=",".join(table_files.READERS)
+        )
         self.decimal = ui.Dropdown(description="Decimal mark", options=_DECIMALS)
         ui.display(self.decimal, False)
         self.form = ui.TableForm()
@@ -362,7 +352,7 @@ class SchemaPanel:
             f"load_csv({name!r}, schema={self._file_name!r}{decimal})",
         )
 
-    def edit(self, table: TableEditor | None) -> None:
+    def edit(self, table: table_editor.TableEditor | None) -> None:
         if table is None or self.table is None or table.frame is not self.table.frame:
             self._chosen_class = _ALL
         self.table, self._problems = table, {}
@@ -374,9 +364,9 @@ class SchemaPanel:
         if self.table is None:
             self.form.rows = []
         elif self._released:
-            self.form.rows = release_rows(self.table)
+            self.form.rows = table_editor.release_rows(self.table)
         else:
-            self.form.rows = form_rows(self.table, self._problems)
+            self.form.rows = table_editor.form_rows(self.table, self._problems)
         self.confirm.disabled = table is None or not data_dependent(table.schema)
         self._offer_classes()
         self._remark()
@@ -418,7 +408,7 @@ class SchemaPanel:
                 "Explorer(data=load_csv(path, schema=...))"
             )
         try:
-            frame = read_table(file.name, file.content, self.decimal.value)
+            frame = table_files.read_table(file.name, file.content, self.decimal.value)
         except UnclearMarkError:
             ui.display(self.decimal, True)
             raise
@@ -429,14 +419,14 @@ class SchemaPanel:
         """Show a table in the form, with a schema proposed from its rows; unload the old table."""
         self.session.forget()
         written = frame.attrs.pop("written", "")
-        stored = saved_schema(ledger_path(self.session.home, name))
+        stored = table_files.saved_schema(ledger_path(self.session.home, name))
         is_known = stored is not None and set(stored) == set(map(str, frame.columns))
         next_step = "Check the proposed schema and confirm it."
         if stored is not None and is_known:
-            self.edit(TableEditor(name, frame, stored))
+            self.edit(table_editor.TableEditor(name, frame, stored))
             next_step = "Its schema was confirmed before: press Use this table."
         else:
-            self.edit(TableEditor.proposed(name, frame))
+            self.edit(table_editor.TableEditor.proposed(name, frame))
         self.state.alert = None
         self.session.set_status(
             f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns. {next_step}",
@@ -467,7 +457,7 @@ class SchemaPanel:
             self.edit(before.confirmed())
             self._confirm_on_screen(before)
 
-    def _confirm_on_screen(self, before: TableEditor) -> None:
+    def _confirm_on_screen(self, before: table_editor.TableEditor) -> None:
         """Apply a confirmation: keep a data set that differs in marks only, else load the table."""
         data = self.state.data
         if self.table is None or self.table.schema.unconfirmed:
@@ -518,9 +508,9 @@ class SchemaPanel:
         ui.display(self.positive, len(options) > 1)
 
     def _remark(self) -> None:
-        notes = [] if self.table is None else remarks(self.table)
+        notes = [] if self.table is None else table_editor.remarks(self.table)
         notes += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
-        notes += [] if self.table is None else confirmations(self.table.schema)
+        notes += [] if self.table is None else table_editor.confirmations(self.table.schema)
         listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
         band = '<span class="rx-band rx-curator">not private</span>'
         self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
