@@ -31,15 +31,12 @@ from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.paid import SingleModel
-from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
+from rashomon_explorer.explorer.panels import budget, draw, people, settings
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
 from rashomon_explorer.explorer.panels.data import DataPanel
-from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel, OneModelPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel
-from rashomon_explorer.explorer.panels.people import PeopleHeadline, PeopleTable
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
 from rashomon_explorer.explorer.panels.release import BasketPanel, TakePanel
-from rashomon_explorer.explorer.panels.settings import ModelPanel, Rail
 from rashomon_explorer.explorer.release import AggregateRelease
 from rashomon_explorer.explorer.selection import ESTIMATOR_TYPES
 from rashomon_explorer.explorer.session import Session, default_home
@@ -283,26 +280,26 @@ class Explorer(SessionView):
         self.kernel_watch = ui.KernelWatch()
         self.introduction = WidgetPart(ui.Introduction())
         self.data_panel = DataPanel(self.session)
-        self.model_panel = ModelPanel(self.state)
+        self.model_panel = settings.ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = PlanPanel(self.state)
-        self.budget_panel = BudgetGauge(self.state, self.plan_panel.mechanisms)
-        self.draw_panel = DrawPanel(self.drawing, self.model_panel.dials)
+        self.budget_panel = budget.BudgetGauge(self.state, self.plan_panel.mechanisms)
+        self.draw_panel = draw.DrawPanel(self.drawing, self.model_panel.dials)
         self.numbers_panel = NumbersPanel(self.state)
         self.models_panel = ModelsPanel(self.session)
         self.models_panel.compare = lambda: self.show(
             "pair" if family.trees_in(self.state.rashomon_set) is None else "trees"
         )
-        self.people_headline = PeopleHeadline(self.session)
-        self.people_table = PeopleTable(self.session)
+        self.people_headline = people.PeopleHeadline(self.session)
+        self.people_table = people.PeopleTable(self.session)
         self.basket_panel = BasketPanel(self.aggregates)
         self.take_panel = TakePanel(self.aggregates)
         self.take_panel.draws = self.basket_panel.checked_draws
-        self.ledger_panel = LedgerPanel(self.session)
-        self.goal_panel = GoalPanel(self.single, self.draw_panel)
+        self.ledger_panel = budget.LedgerPanel(self.session)
+        self.goal_panel = draw.GoalPanel(self.single, self.draw_panel)
         self.single.shown = partial(self.show, "one model panel")
-        self.one_model_panel = OneModelPanel(self.state)
-        self.bar = TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
+        self.one_model_panel = draw.OneModelPanel(self.state)
+        self.bar = budget.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
         named = [name for plan in VIEWS for slot in (*plan.slots, plan.strips) for name in slot]
@@ -314,7 +311,7 @@ class Explorer(SessionView):
             self.state,
             [View(plan, parts, self.cards) for plan in VIEWS],
             bar=self.bar.widget,
-            rail=Rail(self.state, self.model_panel, self.goal_panel).widget,
+            rail=settings.Rail(self.state, self.model_panel, self.goal_panel).widget,
             chip=SelectionChip(self.state).widget,
             above=[
                 self.alert_panel.widget,

@@ -15,13 +15,11 @@ from sklearn.base import BaseEstimator
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer._utils.progress import ChainState, watch_chains
 from rashomon_explorer.exceptions import DataError, SamplerError
-from rashomon_explorer.explorer import messages
+from rashomon_explorer.explorer import dataset, messages, table_rows
 from rashomon_explorer.explorer.background import BackgroundTask, chain_observer, has_event_loop
-from rashomon_explorer.explorer.dataset import note_table
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourites
-from rashomon_explorer.explorer.table_rows import table_rows
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.simulation.feasibility import infeasibility_message, is_tried
@@ -221,8 +219,8 @@ class SetDraw(PaidAction[DrawJob]):
         state, session = self.state, self.session
         estimator = session.make_estimator(ledger=ledger)
         if ledger is not None:  # a draw itself records chunked rows, because it reads them
-            note_table(ledger, None if session.is_chunked else state.data.X)
-        table = table_rows(state.data)
+            dataset.note_table(ledger, None if session.is_chunked else state.data.X)
+        table = table_rows.table_rows(state.data)
         inputs = session.draw_inputs(estimator)
         self.job = DrawJob(
             estimator,

@@ -17,13 +17,11 @@ from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer.estimators import DPClassifier, DPRegressor
 from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
-from rashomon_explorer.explorer import messages
+from rashomon_explorer.explorer import messages, set_store, table_rows
 from rashomon_explorer.explorer.account import Account, Cost, to_charge
 from rashomon_explorer.explorer.background import BackgroundTask, chain_observer
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
-from rashomon_explorer.explorer.table_rows import table_rows
 from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.plots.text import at_most, cost_text, number
 from rashomon_explorer.privacy import Guarantee
@@ -274,7 +272,7 @@ class SingleModel(PaidAction[PaidModel]):
 
     def work(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
-        rows, table = self.session.rows, table_rows(data)
+        rows, table = self.session.rows, table_rows.table_rows(data)
         columns = list(map(str, rows.columns))
         observer = chain_observer(self.state)
         files = None if ledger is None else _model_files(ledger)
@@ -306,14 +304,14 @@ class SingleModel(PaidAction[PaidModel]):
                 paths = []
                 errors.append(error)
             while paths and result is None and not errors:
-                result = read_file(paths.pop(), PaidModel.from_text, errors.append)
+                result = set_store.read_file(paths.pop(), PaidModel.from_text, errors.append)
         self.state.one_model = result
         if errors:
             messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)
 
 
-def _model_files(ledger: Path) -> NumberedFiles:
-    return NumberedFiles(ledger.with_suffix(".sets"), "", ".model")
+def _model_files(ledger: Path) -> set_store.NumberedFiles:
+    return set_store.NumberedFiles(ledger.with_suffix(".sets"), "", ".model")
 
 
 def excess_text(plan: Plan) -> str:

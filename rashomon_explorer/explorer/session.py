@@ -11,10 +11,8 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils.assets import DEMO_VARIABLE, HOME_VARIABLE
 from rashomon_explorer.audits import Audit
 from rashomon_explorer.exceptions import DataError, LedgerError
-from rashomon_explorer.explorer import family, messages, table_rows
+from rashomon_explorer.explorer import dataset, family, messages, selection, table_rows
 from rashomon_explorer.explorer.background import batch_updates
-from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
-from rashomon_explorer.explorer.selection import check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.plots.text import plural
@@ -57,7 +55,7 @@ class Session(SavedSets):
 
     @batch_updates
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
-        last = check_fitted_estimator(estimator)
+        last = selection.check_fitted_estimator(estimator)
         if data is not None:
             encoder = None
             if table_rows.table_rows(data).is_chunked:
@@ -71,7 +69,7 @@ class Session(SavedSets):
         state = self.state
         self.estimator = estimator
         classes = {"n_classes": len(last.classes_)} if hasattr(last, "classes_") else {}
-        self._drawn = public_constants(last, last.plan_.n, last.n_features_in_, **classes)
+        self._drawn = dataset.public_constants(last, last.plan_.n, last.n_features_in_, **classes)
         with state.hold_trait_notifications():
             state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
             for name in set(SETTINGS) & set(settings):
@@ -89,7 +87,7 @@ class Session(SavedSets):
             ).absolute()
             self._ledgers_seen.add(self._ledger_path)
             if data is not None and not table_rows.table_rows(data).is_chunked:
-                other_ledgers = other_charged_ledgers(
+                other_ledgers = dataset.other_charged_ledgers(
                     self._ledger_path, lambda: data.X, lambda: self._encoded
                 )
                 state.same_rows = messages.same_rows(other_ledgers, self._ledger_path.name)
@@ -165,7 +163,7 @@ class Session(SavedSets):
     def draw_inputs(self, estimator: Any) -> tuple[Any, Any]:
         """Rows and targets of a draw; the rows on screen follow in the same encoding."""
         data, trees = self.state.data, family.draws_trees(self.state)
-        self._drawn = public_constants(estimator, *table_rows.table_shape(data))
+        self._drawn = dataset.public_constants(estimator, *table_rows.table_shape(data))
         self.rows = table_rows.tree_rows(data) if trees else self._encoded
         self._chunk_encoder = None
         table = table_rows.table_rows(data)
