@@ -222,9 +222,9 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
         return frame
     if not isinstance(column, columns.Levelled):
         raise TypeError(f"column {column.name!r} is declared as ignored: there is nothing to bin")
-    text = as_text(cells)
-    missing = is_missing(text)
-    counts_by_level = {level: int((text == level).sum()) for level in column.texts}
+    cell_texts = as_text(cells)
+    missing = is_missing(cell_texts)
+    counts_by_level = {level: int((cell_texts == level).sum()) for level in column.texts}
     counts_by_level["anything else"] = int((~missing).sum()) - sum(counts_by_level.values())
     counts_by_level["missing"] = int(missing.sum())
     return pd.DataFrame({"rows": counts_by_level}).rename_axis(column.name)
