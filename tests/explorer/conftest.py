@@ -173,8 +173,9 @@ def loans(loans_page):
 
 
 @pytest.fixture
-def as_it_opens():
-    """For tests of the settings that a data set is opened with."""
+def as_it_opens(monkeypatch):
+    """For tests of the settings that a data set is opened with, the first one included."""
+    monkeypatch.setattr(app, "FIRST_DATA", "lending")
 
 
 @pytest.fixture(autouse=True)

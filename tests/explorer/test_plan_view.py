@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 
+from rashomon_explorer.data import load_dataset
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.account import read_account
@@ -19,7 +20,7 @@ from tests.explorer.pages import set_state
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
-    return Explorer(home=tmp_path_factory.mktemp("home"))  # lending: 50,000 rows
+    return Explorer(data=load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
