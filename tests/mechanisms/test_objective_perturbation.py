@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,9 +53,7 @@ def planned(loss, n, ridge, epsilon, delta=0.0, p=1, radius=RADIUS, **changed):
 class Law:
     """Exact law of the minimiser over [−R, R]: a density on GRID, and atoms at the ends."""
 
-    def __init__(self, problem, plan):
-        gradient = problem.value_and_gradient(GRID[None])[1][0]
-        bend = np.array([problem.hessian(one)[0, 0] for one in GRID[:, None]])
+    def __init__(self, gradient, bend, plan):
         tilt = -gradient
         if plan.gaussian:
             self.log_density = norm.logpdf(tilt, scale=plan.scale) + np.log(bend)
@@ -92,14 +91,22 @@ def _laplace_logsf(x):
     return np.where(x > 0, -np.abs(x) - math.log(2), np.log1p(-np.exp(-np.abs(x)) / 2))
 
 
+@cache
+def derivatives(loss, n, ridge, last, usual):
+    """Gradient and curvature on GRID of the problem of n − 1 usual records and a last one."""
+    rows, targets = np.array([usual] * (n - 1) + [last]).T
+    settings = {"radius": RADIUS, "ridge": ridge, "intercept": False}
+    problem = Problem(rows[:, None], targets, loss=loss, **settings)
+    bend = np.array([problem.hessian(one)[0, 0] for one in GRID[:, None]])
+    return problem.value_and_gradient(GRID[None])[1][0], bend
+
+
 def laws(case, n, ridge, plan, loss=None):
     """Laws on a table that ends with one record, and with another."""
-    usual, *ends, (row, target) = case
+    usual, *ends, ((x,), y) = case
     found = []
-    for x, y in ends:
-        rows, targets = np.array([row] * (n - 1) + [[x]]), np.array([target] * (n - 1) + [y])
-        settings = {"radius": RADIUS, "ridge": ridge, "intercept": False}
-        found.append(Law(Problem(rows, targets, loss=loss or usual, **settings), plan))
+    for last in ends:
+        found.append(Law(*derivatives(loss or usual, n, ridge, last, (x, y)), plan))
         assert found[-1].mass == pytest.approx(1.0, abs=2e-3)
     return found
 
