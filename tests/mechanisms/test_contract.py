@@ -233,7 +233,7 @@ def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name):
 )
 def test_a_fit_charges_its_guarantee_once_or_is_refused_before(name, delta, tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.uniform(-0.5, 0.5, (4_000, 2))
+    X = rng.uniform(-0.5, 0.5, (1_000, 2))
     ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=20.0, delta=1e-5)
     known = {"mechanism": name, "epsilon": 8.0, "delta": delta, "n_draws": 1, "radius": 2.0}
     known |= {"ridge": NEEDED.get(name, {}).get("ridge", 0.0), "ledger": ledger}

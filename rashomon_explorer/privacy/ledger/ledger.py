@@ -15,14 +15,7 @@ from rashomon_explorer.exceptions import FitError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
-from rashomon_explorer.privacy.ledger.totals import (
-    Budget,
-    Spending,
-    Totals,
-    is_approximate,
-    least_charge,
-    read_divergence,
-)
+from rashomon_explorer.privacy.ledger import totals as sums
 from rashomon_explorer.privacy.tradeoff.curves import RepeatedBoundedRange
 
 RULES = ("zcdp",)
@@ -35,7 +28,9 @@ _COST_FACTOR = 1.5
 _SLACK = 0.05
 
 
-def check_covered(guarantee: Guarantee, delta: float, rule: str | None, totals: Totals) -> None:
+def check_covered(
+    guarantee: Guarantee, delta: float, rule: str | None, totals: sums.Totals
+) -> None:
     """Raise a LedgerError if the ledger's rule costs far more than the guarantee's own curve."""
     if rule is not None:
         if rule not in RULES:
@@ -78,8 +73,8 @@ def _within_request(guarantee: Guarantee, order: float | None) -> bool:
 
 def _composed_cost(guarantee: Guarantee, delta: float, order: float | None) -> float:
     """Cost of a charge within a composition: the ε of zCDP with the same divergence."""
-    totals = Totals.from_charges([guarantee], order)
-    if order is None or is_approximate(guarantee):
+    totals = sums.Totals.from_charges([guarantee], order)
+    if order is None or sums.is_approximate(guarantee):
         return totals.epsilon(delta)
     return min(guarantee.pure_epsilon, zcdp_epsilon(float(totals.divergences) / order, delta))
 
@@ -174,7 +169,7 @@ class Ledger(ReprMixin):
         return cls(path)
 
     @property
-    def budget(self) -> Budget | None:
+    def budget(self) -> sums.Budget | None:
         """The budget (ε, δ), or None if none was set."""
         with self._reading() as connection:
             return file.read_budget(connection)
@@ -195,7 +190,7 @@ class Ledger(ReprMixin):
             return rows.read_entries(connection)
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> sums.Totals:
         """Totals of all charges that count; they decide whether the next charge is accepted."""
         return self._budget_and_totals()[1]
 
@@ -238,7 +233,9 @@ class Ledger(ReprMixin):
         budget, totals = self._budget_and_totals()
         if budget is None:
             return True
-        return rows.within_budget(least_charge(totals, epsilon, delta).epsilon(budget[1]), budget)
+        return rows.within_budget(
+            sums.least_charge(totals, epsilon, delta).epsilon(budget[1]), budget
+        )
 
     def reserve(
         self,
@@ -310,7 +307,7 @@ class Ledger(ReprMixin):
                 charge.check_extendable(extends, self.path, self._identity, entries)
                 entry = rows.find_entry(connection, extends.id)
                 guarantee = charge.incremental_charge(guarantee, entry)
-                extended = read_divergence(connection, extends.id)
+                extended = sums.read_divergence(connection, extends.id)
                 recorded = charge.remaining_divergence(recorded, extended)
                 parameters[charge.EXTENDS] = extends.id
             if budget is not None:
@@ -425,12 +422,12 @@ class Ledger(ReprMixin):
         with self._writing() as connection:
             rows.change_state(connection, number, state, why)
 
-    def _spending(self) -> Spending:
+    def _spending(self) -> sums.Spending:
         with self._reading() as connection:
             connection.execute("BEGIN")
             return rows.read_spending(connection)
 
-    def _budget_and_totals(self) -> tuple[Budget | None, Totals]:
+    def _budget_and_totals(self) -> tuple[sums.Budget | None, sums.Totals]:
         with self._reading() as connection:
             connection.execute("BEGIN")
             return file.read_budget(connection), file.read_totals(connection)
