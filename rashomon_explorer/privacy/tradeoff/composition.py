@@ -73,7 +73,7 @@ class Composition(curves.TradeOff):
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy.tradeoff import Subsampled
+    >>> from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled
     >>> many = Composition(((Subsampled(Gaussian(1.0), 0.01), 100),))
     >>> many.epsilon(1e-5) < 10 * many.parts[0][0].epsilon(1e-7)
     True
@@ -234,6 +234,7 @@ def compose_tradeoffs(
 
     Examples
     --------
+    >>> from rashomon_explorer.privacy.tradeoff import Gaussian
     >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])
     Gaussian(mu=5.0)
     """
