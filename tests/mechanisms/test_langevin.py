@@ -32,7 +32,7 @@ from rashomon_explorer.mechanisms.langevin.gradients import (
     GaussianDrift,
     SampledDrift,
 )
-from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinClipped, path_schedule
+from rashomon_explorer.mechanisms.langevin.mechanism import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.composition import adaptive_epsilon

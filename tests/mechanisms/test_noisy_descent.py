@@ -16,9 +16,9 @@ from rashomon_explorer.mechanisms import ellipsoid as ellipsoids
 from rashomon_explorer.mechanisms.centres import Centre
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.langevin import gradients
+from rashomon_explorer.mechanisms.langevin.mechanism import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
 from rashomon_explorer.mechanisms.langevin.sampled_plan import LocalisedDescent, SampledDescent
-from rashomon_explorer.mechanisms.langevin.sampler import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.noisy_descent import Schedule, path_guarantee
 from rashomon_explorer.mechanisms.one_model import OneModelDetails
 from rashomon_explorer.mechanisms.penalties import stationary

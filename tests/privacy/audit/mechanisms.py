@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.mechanisms import ellipsoid
+from rashomon_explorer.mechanisms import LangevinSampler, ellipsoid
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.ellipsoid import plan_ellipsoid
 from rashomon_explorer.mechanisms.exact import ExactSampler
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.langevin import sampler as langevin
+from rashomon_explorer.mechanisms.langevin import mechanism as langevin
 from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
@@ -98,7 +98,7 @@ def path_case(
         problem = problem_of(records, loss, radius=3.0, ridge=ridge)
         return GibbsTarget(problem, beta, psi, threshold)
 
-    sampler = langevin.LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
+    sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
     unit = replace(sampler, shown="path").certificate(target(neighbours[0], 1.0)).mu
     return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
 
