@@ -31,7 +31,7 @@ _PEER = "diffprivlib logistic regression"
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 _METHODS = (
-    *("auto", "objective_perturbation", "unthresholded", "langevin_average"),
+    *("auto", "objective_perturbation", "unthresholded", "langevin"),
     *(name for name, kind in MECHANISMS.items() if kind.traits.one_model),
 )
 

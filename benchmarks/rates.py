@@ -49,7 +49,7 @@ _NOISY: Sweeps = {  # where 8,000 steps leave less than the noise
 _OF_DELTA = (
     "objective_perturbation",
     "moments",
-    "langevin_average",
+    "langevin",
     "noisy_descent",
     "last_iterate",
     "noisy_sgd",
@@ -96,12 +96,12 @@ TABLES = {
 _METHODS = (
     "objective_perturbation",
     "unthresholded",
-    "langevin_average",
+    "langevin",
     *(name for name, kind in MECHANISMS.items() if kind.traits.one_model and name not in _OTHERS),
 )
 TIGHT = {
     ("linear", 0.0, "unthresholded"): ("convex", "pure", "rows"),
-    ("linear", DELTA, "langevin_average"): ("convex", "(ε, δ)", "rows"),
+    ("linear", DELTA, "langevin"): ("convex", "(ε, δ)", "rows"),
     ("ridged", 0.0, "output_perturbation"): ("strongly convex", "pure", "rows"),
     ("ridged", DELTA, "localised_gaussian"): ("strongly convex", "(ε, δ)", "rows"),
     ("ridged", DELTA, "noisy_descent"): ("strongly convex", "(ε, δ)", "rows"),

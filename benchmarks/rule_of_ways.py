@@ -73,7 +73,7 @@ def several_classes() -> Iterator[dict[str, Any]]:
         for kind in ("numeric", "mixed", "factor"):
             table = of_classes(n, d, kind, classes, seed=n + d + classes + len(kind))
             for epsilon in BUDGETS:
-                for mechanism in ("langevin_average", "objective_perturbation"):
+                for mechanism in ("langevin", "objective_perturbation"):
                     asked = {"mechanism": mechanism, "epsilon": epsilon, "delta": DELTA, **_ONE}
                     lost = _lost(table, {**asked, "standardize": None})
                     yield _told(table, way=mechanism, epsilon=epsilon, classes=classes, lost=lost)

@@ -73,7 +73,7 @@ def test_snippets_of_the_front_page_run_and_the_charged_one_runs_again(
     assert "42 of 569 people" in capsys.readouterr().out  # as in the comment beside it
     (charged,) = (snippet for snippet in snippets if "Ledger.create" in snippet)
     exec(charged, {})
-    assert "20 models" in capsys.readouterr().out
+    assert "400 models" in capsys.readouterr().out
 
 
 def broken_links(page):

@@ -202,3 +202,8 @@ def register_repr(kind: type[BaseEstimator]) -> None:
         return
     # scikit-learn selects its formatter by the repr function of the class.
     printer._dispatch[kind.__repr__] = printer._dispatch[BaseEstimator.__repr__]
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise for a constructor's parameter that its constraints do not allow."""
+    estimator._validate_params()

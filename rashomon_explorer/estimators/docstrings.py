@@ -22,14 +22,25 @@ mechanism : str, default="auto"
     at most three parameters, ``"finite_grid"`` have the guarantee above.
     ``"hit_and_run"`` is uniform on the Rashomon set, has no guarantee and is for the curator
     only.
-    ``"langevin"`` draws the time average of a noisy gradient chain, for δ > 0; its privacy
-    cost covers the whole path. ``"langevin_average"`` is the same at ψ = 0.
+    ``"langevin"`` takes the states of one noisy gradient path, for δ > 0: one privacy cost for
+    any number of them. One draw is the average of a path.
     ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
     uniformly near it: one privacy cost for any number of draws and columns (docs/planning.md).""",
     """\
 n_draws : int or "auto", default="auto"
-    Number of models. ``"auto"`` depends on public numbers only; ``plan_`` has the result: 5 to
-    20 draws if the guarantees suffice for a Rashomon set, otherwise one model.""",
+    Number of models. ``"auto"`` depends on public numbers only; ``plan_`` has the result: 400
+    states of a path or 5 to 20 draws if the guarantees suffice for a Rashomon set, otherwise one
+    model.""",
+    """\
+batch_size : int, None or "auto", default="auto"
+    Rows that a step of ``mechanism="langevin"`` samples; None for all rows. ``"auto"`` samples
+    where a pass over all rows in each step would take long.
+batch_order : {"poisson", "sampled"}, default="poisson"
+    Whether each row is in a batch with one probability, or batches have a fixed size. The privacy
+    cost is that of the order that runs; a batch is never shown.
+share : float, default=0.5
+    Share of the states of ``mechanism="langevin"`` in the Rashomon set that the plan guarantees in
+    expectation, if the budget allows it. A smaller one gives a wider set.""",
     """\
 radius : float or "auto", default="auto"
     Radius of the ball of models, including the intercept; at least 2⁻²⁰, the grid of draws.

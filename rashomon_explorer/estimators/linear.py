@@ -42,6 +42,9 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     ridge : float or "auto", default="auto"
     standardize : {"auto", "private"} or None, default="auto"
     patience : int, None or "auto", default="auto"
+    batch_size : int, None or "auto", default="auto"
+    batch_order : {"poisson", "sampled"}, default="poisson"
+    share : float, default=0.5
     classes : array-like, default=None
     schema : TableSchema, str, path or None, default=None
     ledger : str, path or Ledger, default=None
@@ -144,6 +147,9 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     ridge : float or "auto", default="auto"
     standardize : {"auto", "private"} or None, default="auto"
     patience : int, None or "auto", default="auto"
+    batch_size : int, None or "auto", default="auto"
+    batch_order : {"poisson", "sampled"}, default="poisson"
+    share : float, default=0.5
     target_bounds : tuple of float, default=None
     schema : TableSchema, str, path or None, default=None
     ledger : str, path or Ledger, default=None

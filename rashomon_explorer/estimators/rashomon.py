@@ -20,15 +20,22 @@ from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
+from rashomon_explorer.estimators.path import N_PARTS, DrawnPath, continued_plan
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms import select as selection
 from rashomon_explorer.mechanisms.base import Draws
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
-from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_traits
-from rashomon_explorer.mechanisms.request import AUTO, USUAL_PATIENCE
+from rashomon_explorer.mechanisms.request import (
+    AUTO,
+    BATCH_ORDERS,
+    POISSON,
+    USUAL_PATIENCE,
+    USUAL_SHARE,
+)
 from rashomon_explorer.mechanisms.select import LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.simulation.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -45,6 +52,7 @@ PRIVATE = "private"
 """Requests private centres and spreads, also where the default omits them."""
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
+_OF_PATHS = ("batch_size", "batch_order", "share")
 
 
 @base.with_parameters
@@ -197,8 +205,9 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             "in_chunks": in_chunks,
             "patience": self._patience,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
+            **{name: getattr(self, name) for name in _OF_PATHS if hasattr(self, name)},
         }
-        if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
+        if mechanism_traits(self.mechanism).curator_only and self.n_draws == AUTO:
             options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
         columns = self._columns_plan(n_samples, n_features, loss, rule)
         options |= {"mechanism": self.mechanism, "goal": self.goal}
@@ -303,7 +312,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         return {"plan_": planned, "guarantee_": guarantee, **model}
 
     def _guarantee(self, planned: Plan) -> Guarantee:
-        return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
+        within = (planned.epsilon, planned.delta) if planned.ledger else planned.cost
+        return replace(planned.guarantee, requested=within)
 
     def _ledger_note(self, planned: Plan) -> str:
         return f"{planned.n_draws} draws, ψ={planned.psi:g}"
@@ -332,10 +342,16 @@ class BaseRashomon(BaseDraws):
     psi: float = 0.02
     n_draws: int | str = AUTO
     patience: int | str | None = AUTO
+    batch_size: int | str | None = AUTO
+    batch_order: str = POISSON
+    share: float = USUAL_SHARE
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
         "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
+        "batch_order": [StrOptions(set(BATCH_ORDERS))],
+        "share": [Interval(Real, 0, 1, closed="neither")],
         "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
     }
 
@@ -346,8 +362,83 @@ class BaseRashomon(BaseDraws):
         planned = super()._planned(n_samples, n_features, n_classes, in_chunks)
         if self.psi == 0 or self.n_draws != AUTO or planned.n_draws > 1:
             return planned
-        reason = f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}"
+        reason = (
+            f"no set of 5 models has a guaranteed hit rate of {LEAST_HITS:.0%}, and no path of "
+            f"{WEAK_HIT_RATE:.0%}"
+        )
         return replace(planned, reason="; ".join(filter(None, (reason, planned.reason))))
+
+    def draw_path(self, X: Any, y: Any = None, *, n_parts: int = N_PARTS) -> DrawnPath:
+        """Show the states of one Langevin path as they are made, and stop it at any time.
+
+        The whole path is reserved in the ledger, and charged in parts: after :meth:`stop`, or an
+        exception inside ``with``, only the parts that began are spent. The decision to stop may use
+        the released states and nothing else that was computed from the rows. The set's own
+        guarantee is that of the planned length, which covers every shorter path.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for :meth:`fit`.
+        n_parts : int, default=10
+            Charges into which the path is divided.
+
+        Returns
+        -------
+        DrawnPath
+            Iterator over blocks (k, p) of states, of one part of the path each. At its end the
+            estimator is fitted with all states that were shown.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the whole path; nothing was run or spent.
+        ValueError
+            If the plan is not for a path: set ``mechanism="langevin"``.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier, load_dataset
+        >>> data = load_dataset("lending")
+        >>> clf = RashomonClassifier(mechanism="langevin", epsilon=0.5, row_norm=1.5)
+        >>> with clf.draw_path(data.X, data.y) as path:
+        ...     for states in path:
+        ...         if path.n_steps_run > path.plan.details.n_steps / 2:
+        ...             break
+        >>> 0 < clf.rashomon_set_.n_draws < path.plan.n_draws
+        True
+        """
+        return DrawnPath(self, X, y, n_parts=n_parts)
+
+    def continue_path(
+        self, models: ReleasedSet, X: Any, y: Any = None, *, n_draws: int, n_parts: int = N_PARTS
+    ) -> DrawnPath:
+        """Take further states of a path from its last released one, for the cost of their steps.
+
+        Parameters
+        ----------
+        models : ReleasedSet or RashomonSet
+            States of a path of the same rows and settings, drawn before or loaded from a file.
+        X, y : array-like
+            The rows of the path.
+        n_draws : int
+            Number of further states.
+        n_parts : int, default=10
+            As for :meth:`draw_path`.
+
+        Returns
+        -------
+        DrawnPath
+            Iterator over the further states. At its end the estimator is fitted with all states,
+            and their guarantee is that of both paths together.
+
+        Raises
+        ------
+        ValueError
+            If the models are not states of a path, or the table has another shape.
+        """
+        plan = continued_plan(models, n_draws)
+        return DrawnPath(self, X, y, plan=plan, earlier=models, n_parts=n_parts)
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
         """Predictions of every drawn model."""

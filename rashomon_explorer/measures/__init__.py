@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # a name's module is imported on first use: measures of array
     from rashomon_explorer.measures.ranges import *
     from rashomon_explorer.measures.reliance import *
     from rashomon_explorer.measures.stopping import ConfidenceSequence, enough_draws
+    from rashomon_explorer.measures.width import set_width
 
 __all__ = [
     "ConfidenceSequence",
@@ -64,6 +65,7 @@ __all__ = [
     "recourse",
     "relative_psi",
     "rid",
+    "set_width",
     "shap_importance",
     "tree_shap",
     "viable_prediction_range",

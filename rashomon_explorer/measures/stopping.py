@@ -240,10 +240,11 @@ def enough_draws(
     The result is valid under optional stopping (:class:`ConfidenceSequence`): each measure is the
     mean of independent bounded terms, one per *disjoint* pair of models, (1, 2), (3, 4), ….
     Overlapping pairs would give a narrower interval, but they are dependent.
-    Draws of the samplers ``"exact"``, ``"finite_grid"`` and an estimator's ``"langevin"`` are
-    independent. So are those of them that lie inside the Rashomon set, in the order of drawing;
-    sorted draws are not. States of chains (``"hit_and_run"``) are dependent: their
-    interval is asymptotic, uses ArviZ's effective sample size, and is marked as such.
+    Draws of ``"exact"``, ``"finite_grid"`` and ``"ellipsoid"`` are independent. So are those of
+    them that lie inside the Rashomon set, in the order of drawing; sorted draws are not. States of
+    chains (``"hit_and_run"``) or of one path (``"langevin"``, whose pairs are half of the path
+    apart) are dependent: their interval is asymptotic, uses ArviZ's effective sample size, and is
+    marked as such.
 
     Parameters
     ----------
@@ -283,9 +284,11 @@ def enough_draws(
         raise ValueError(f"measure must be one of {sorted(_LARGEST)}, got {measure!r}")
     check_positive(half_width=half_width)
     chains = _checked_chains(mechanism, n_chains)
-    terms, largest = _pair_terms(measure, values), _LARGEST[measure]
+    one_path = chains == 1
+    terms, largest = _pair_terms(measure, values, halves=one_path), _LARGEST[measure]
     stopped_at = effective = None
     if chains:
+        chains = 2 if one_path else chains  # the halves of a path
         value, low, high, effective = chain_interval(terms, chains, confidence, largest)
         if (high - low) / 2 <= half_width:
             stopped_at = 2 * len(terms)
@@ -329,7 +332,7 @@ _LARGEST = {"disagreement": 1.0, "score_variance": 0.5}
 """Largest term of each measure."""
 
 
-def _pair_terms(measure: str, values: ArrayLike) -> FloatArray:
+def _pair_terms(measure: str, values: ArrayLike, *, halves: bool) -> FloatArray:
     """Term of each disjoint pair: its share of differing labels, or ½ of squared differences."""
     if measure == "disagreement":
         models = Predictions.from_labels(values).values
@@ -342,8 +345,11 @@ def _pair_terms(measure: str, values: ArrayLike) -> FloatArray:
             )
     if len(models) < 2:
         raise ValueError(f"at least two models are needed for a pair, got {len(models)}")
-    even = len(models) // 2 * 2
-    first, second = models[0:even:2], models[1:even:2]
+    half = len(models) // 2
+    if halves:
+        first, second = models[:half], models[-half:]
+    else:
+        first, second = models[0 : 2 * half : 2], models[1 : 2 * half : 2]
     if measure == "disagreement":
         return np.asarray((first != second).mean(axis=1))
     return np.asarray(((first - second) ** 2).mean(axis=1) / 2)

@@ -37,6 +37,7 @@ class Traits:
     compared: bool = False  # by the planner; others are selected by name only
     one_model: bool = False  # releases one model, under a ridge that it chooses itself
     around_centre: bool = False  # draws lie around a private centre
+    free_draws: int = 0  # draws by default, if any number of them has one cost and is planned so
     # Factor by which its excess bound exceeds the excess on typical tables, calibrated on simulated
     # ones (benchmarks/rule.py); for a regression; and what divides it with several scores a row,
     # where the radius is chosen and where mechanisms are compared.
@@ -93,6 +94,10 @@ class Mechanism(ABC):
             return self.plan_supported(request)
         except (SamplerError, ValueError) as error:
             return Rejected(self.name, str(error))
+
+    def estimate(self, request: Request) -> Plan | Rejected:
+        """Plan for a comparison of balls; it may omit slow accounting, and is not carried out."""
+        return self.plan(request)
 
     def draw(
         self,

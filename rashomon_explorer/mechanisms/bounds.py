@@ -31,6 +31,7 @@ __all__ = [
     "hit_probability_from_excess",
     "least_acceptance",
     "path_average_excess",
+    "path_states_excess",
     "population_risk",
     "uniform_stability",
 ]
@@ -81,6 +82,67 @@ def path_average_excess(
     stationary = expected_excess(p=p, beta=beta, psi=psi, width=width)
     start = distance**2 / (2 * beta * step_size * n_steps)
     return stationary + start + step_size * beta * L**2 / 2
+
+
+def path_states_excess(
+    *,
+    p: int,
+    beta: float,
+    M: float,
+    distance: float,
+    step_size: float,
+    n_steps: int,
+    burn_in: int = 0,
+    batch_variance: float = 0.0,
+) -> float:
+    """Bound on the mean expected excess loss of the states of one Langevin path.
+
+    The states θ₁, …, θ_N of θ ← Π(θ − hβg + √(2h) ξ), with T = hN and s = hβM < 1, have
+
+        (1/N) Σ E[L(θ_j)] − min L ≤ ‖θ₀ − θ*‖²/(2βT) + p/(β(1 − s)) + hβV/(2(1 − s)),
+
+    where g is the gradient of a convex loss of smoothness M, or an unbiased estimate of it with
+    mean square error at most V, drawn anew in each step. Without the first B states it is at most
+    N/(N − B) times as much. By Markov's inequality at most 1/ψ of it is the expected share of the
+    states outside the Rashomon set. Own derivation (docs/theory.md §6): one step has
+
+        L(θ') − L(θ*) ≤ (d² − d'²)/(2hβ) + ⟨ζ, θ' − θ*⟩ − (1 − s)/(2hβ)·‖θ' − θ‖²,
+
+    d and d' the distances of θ and θ' to the minimiser and ζ = √(2/h)ξ/β + ∇L − g, which has mean
+    0 given θ: so θ* may be replaced by θ, and the last two terms are at most hβ‖ζ‖²/(2(1 − s)).
+
+    Parameters
+    ----------
+    p, beta, M
+        Number of parameters, inverse temperature, and smoothness.
+    distance
+        Bound on ‖θ₀ − θ*‖.
+    step_size, n_steps, burn_in
+        h, N and B < N.
+    batch_variance
+        V; 0 for all rows.
+
+    Examples
+    --------
+    >>> path = {"p": 11, "beta": 2_000.0, "M": 0.8, "distance": 4.0, "step_size": 1e-4}
+    >>> round(path_states_excess(**path, n_steps=20_000), 5)
+    0.00855
+    """
+    validation.check_count(p=p, n_steps=n_steps)
+    validation.check_positive(M=M, beta=beta, step_size=step_size)
+    validation.check_nonnegative(distance=distance, batch_variance=batch_variance)
+    pace = step_size * beta
+    room = 1 - pace * M
+    if not room > 0:
+        raise ValueError(
+            f"step_size must be below 1/(β·M) = {1 / (beta * M):.3g} for this bound, got "
+            f"{step_size:.3g}"
+        )
+    if not 0 <= burn_in < n_steps:
+        raise ValueError(f"burn_in must be from 0 to n_steps − 1 = {n_steps - 1}, got {burn_in!r}")
+    start = distance**2 / (2 * pace * n_steps)
+    noise = (p / beta + pace * batch_variance / 2) / room
+    return (start + noise) * n_steps / (n_steps - burn_in)
 
 
 def accelerated_path_excess(

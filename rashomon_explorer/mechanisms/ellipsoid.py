@@ -110,6 +110,10 @@ class EllipsoidDetails(Details):
         """Unit to which the noisy Hessian is rounded."""
         return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
 
+    def expected_width(self, plan: Plan) -> float:
+        """Return √a of the level aψ of the quadratic excess; the noisy Hessian narrows it."""
+        return math.sqrt(self.margin)
+
     def bounds(self, plan: Plan) -> list[Fact]:
         """State the bound of the centre's loss."""
         excess = f"exceeds the least by ≤ {rounded_up(self.centre.excess)} on average"

@@ -146,9 +146,9 @@ def _changes_by_search(plan: Plan, beta: float, law: Request) -> list[Suggestion
     prices = _cost_table(law)
     cost = prices.guarantee(beta, plan.n_draws)[1].epsilon(plan.delta)
     suggestions = _cost_suggestions(plan, cost, prices.most_draws(plan.epsilon, beta))
-    rows = _least_factor(lambda k: affords(_scaled(law, k, "n")))
+    rows = least_factor(lambda k: affords(_scaled(law, k, "n")))
     suggestions += [] if rows is None else [_rows(law.n * rows)]
-    width = _least_factor(lambda k: affords(_scaled(law, k, "psi"))) if law.psi else None
+    width = least_factor(lambda k: affords(_scaled(law, k, "psi"))) if law.psi else None
     if plan.law_psi == 0:  # its privacy cost does not depend on the threshold of the set
         width = beta / plan.beta
     suggestions += [] if width is None else _threshold_suggestions(plan, width)
@@ -204,11 +204,11 @@ def _threshold_suggestions(plan: Plan, factor: float) -> list[Suggestion]:
 
 def _radius_suggestions(law: Request, affords: Callable[[float], bool]) -> list[Suggestion]:
     """Suggest a radius that suffices, unless the ball becomes too small."""
-    factor = _least_factor(affords, _MAX_SHRINKAGE)
+    factor = least_factor(affords, _MAX_SHRINKAGE)
     return [] if factor is None else [_radius(law.radius / factor)]
 
 
-def _least_factor(
+def least_factor(
     affords: Callable[[float], bool], most: float = _MAX_SEARCH_FACTOR
 ) -> float | None:
     """Least affordable factor above 1, rounded up slightly; None if ``most`` is not affordable."""

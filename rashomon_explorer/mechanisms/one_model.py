@@ -4,7 +4,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ from rashomon_explorer.mechanisms.base import (
 )
 from rashomon_explorer.mechanisms.bounds import added, best_ridged, own_cost, stable_gap
 from rashomon_explorer.mechanisms.centres import plan_weighted_path
-from rashomon_explorer.mechanisms.langevin import sampled_plan
+from rashomon_explorer.mechanisms.langevin import batches, sampled_plan
 from rashomon_explorer.mechanisms.noisy_descent import DescentStep, Schedule, noisy_descent, watched
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.plans import MINIMUM_PASSES, Details, Plan
@@ -204,11 +203,6 @@ class NoisyDescent(DescentMechanism):
         return last.theta
 
 
-_EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
-_IN_CHUNKS = " (chunked rows are summed, not sampled)"
-_WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs more)"
-
-
 class NoisySGD(OneModelMechanism):
     """Average of noisy subgradient steps, on sampled rows if that has a smaller bound."""
 
@@ -226,7 +220,7 @@ class NoisySGD(OneModelMechanism):
 
     def plan_supported(self, request: Request) -> Plan:
         """Descent with the smaller bound, on all rows or on sampled ones."""
-        unsampled = unsampled_because(request)
+        unsampled = batches.unsampled_because(request)
         planned = sampled_plan.plan_sampled_descent(
             request.constants,
             request.radius,
@@ -272,7 +266,7 @@ def sampled_steps(
     """Yield the descent on sampled rows from a model (p,), in one column."""
     schedule = sampled_schedule(problem, planned)
     steps = noisy_descent(
-        lambda theta: sampled_gradient(problem, planned.rate, theta, rng),
+        batches.batch_gradient(problem, planned.rate, rng),
         problem.domain.project,
         start[:, None],
         schedule,
@@ -294,33 +288,10 @@ def sampled_schedule(problem: Problem, planned: sampled_plan.SampledDescent) -> 
     )
 
 
-def unsampled_because(request: Request) -> str:
-    """Reason why every step uses all rows; empty if rows may be sampled."""
-    if request.in_chunks:
-        return _IN_CHUNKS
-    if request.ledger and request.cost_at_order is None:
-        return _WITHOUT_ORDER
-    return "" if find_spec("dp_accounting") else _EXTRA
-
-
 def orders(request: Request) -> tuple[tuple[float, float], ...]:
     """Rényi budgets (order, D) that sampled steps must meet in a ledger."""
     at = request.cost_at_order
     return () if at is None else (at,)
-
-
-def sampled_gradient(
-    problem: Problem, rate: float, theta: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """(Σ over rows, each sampled with probability q, of ∇ℓ_i)/(qn) + ∇ridge, columns (p, K)."""
-    if rate == 1:
-        return problem.objective.gradient(theta)
-    size, pull = rng.binomial(problem.n, rate), problem.ridge * theta
-    if size == 0:
-        return pull
-    batch = rng.choice(problem.n, size, replace=False, shuffle=False)
-    total = size * problem.data.objective(problem.loss, batch).value_and_gradient(theta)[1]
-    return np.asarray(total / (rate * problem.n) + pull)
 
 
 class OutputPerturbation(OneModelMechanism):

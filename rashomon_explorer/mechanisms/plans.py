@@ -95,6 +95,14 @@ class Details:
         """Threshold function of the draws: the hard one, or none at ψ = 0."""
         return get_threshold("hard", plan.law_threshold)
 
+    def cost(self, plan: Plan) -> tuple[float, float]:
+        """(ε, δ) that the draws cost."""
+        return plan.guarantee.requested or (plan.epsilon, plan.delta)
+
+    def expected_width(self, plan: Plan) -> float:
+        """Spread of the draws that is expected, relative to uniform draws of the set."""
+        return 1.0
+
     def bounds(self, plan: Plan) -> list[formatting.Fact]:
         """List bounds that other plans do not have."""
         return []
@@ -338,14 +346,15 @@ class Plan(formatting.ReprMixin):
         return self.comparison_excess if self.centre_excess is None else self.centre_excess
 
     @property
+    def cost(self) -> tuple[float, float]:
+        """(ε, δ) that the draws cost: the budget, or less if the plan needs less."""
+        return self.details.cost(self)
+
+    @property
     def privacy_sentence(self) -> str:
         """What the guarantee means for one person, for readers who know no ε."""
-        return privacy_sentence(
-            self.guarantee,
-            "One model is" if self.n_draws == 1 else f"{self.n_draws:,} models are together",
-            self.epsilon,
-            self.delta,
-        )
+        what = "One model is" if self.n_draws == 1 else f"{self.n_draws:,} models are together"
+        return privacy_sentence(self.guarantee, what, *self.cost)
 
     @property
     def weakness(self) -> str:
@@ -419,7 +428,7 @@ class Plan(formatting.ReprMixin):
         return facts
 
     def _cost(self) -> str:
-        cost = epsilon_delta_text(self.epsilon, self.delta)
+        cost = epsilon_delta_text(*self.cost)
         if self.of_trees:
             return cost
         rule = ", by the ledger's composition rule" if self.ledger else ""

@@ -9,11 +9,7 @@ from rashomon_explorer.mechanisms.base import Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid import PrivateEllipsoid
 from rashomon_explorer.mechanisms.exact import Exact, Unthresholded
 from rashomon_explorer.mechanisms.hit_and_run import HitAndRun
-from rashomon_explorer.mechanisms.langevin.mechanism import (
-    Langevin,
-    LangevinAverage,
-    LangevinClipped,
-)
+from rashomon_explorer.mechanisms.langevin.mechanism import Langevin, LangevinClipped
 from rashomon_explorer.mechanisms.moments import Moments
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
 from rashomon_explorer.mechanisms.request import AUTO
@@ -73,10 +69,9 @@ class Registry(Mapping[str, Mechanism]):
 MECHANISMS = Registry(
     Exact(),
     Unthresholded(),
-    LangevinAverage(),
+    Langevin(),
     LangevinClipped(),
     ObjectivePerturbation(),
-    Langevin(),
     HitAndRun(),
     PrivateEllipsoid(),
     Moments(),

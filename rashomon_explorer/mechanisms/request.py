@@ -21,6 +21,15 @@ USUAL_PATIENCE = 5_000_000
 
 _NO_STEP = "the loss has kinks, and no largest stable step"
 
+POISSON, SAMPLED = "poisson", "sampled"
+"""Orders of batches: each row with a probability, or a fixed number drawn anew in each step."""
+
+BATCH_ORDERS = (POISSON, SAMPLED)
+"""Orders of batches by name."""
+
+USUAL_SHARE = 0.5
+"""Share of the states of a path that a plan guarantees in the set, where the budget allows it."""
+
 ZCDP = "zcdp"
 """Marks a ledger that composes pure DP and zCDP only."""
 
@@ -71,6 +80,13 @@ class Request:
         Whether rows are read in chunks.
     patience : int or None
         Rejected proposals in a row after which exact draws give up.
+    batch_size : int, "auto" or None
+        Rows of a step of a path; None for all of them.
+    batch_order : {"poisson", "sampled"}
+        Whether each row is in a batch with a probability, or batches have a fixed size.
+    share : float
+        Share of a path's states in the set that is guaranteed, if the budget allows it: the path
+        is as wide as this allows.
     """
 
     n: int
@@ -86,6 +102,9 @@ class Request:
     ledger: bool | str = False
     in_chunks: bool = False
     patience: int | None = USUAL_PATIENCE
+    batch_size: int | str | None = AUTO
+    batch_order: str = POISSON
+    share: float = USUAL_SHARE
 
     def __post_init__(self) -> None:
         name = getattr(self.loss, "name", "")
@@ -117,6 +136,11 @@ class Request:
         validation.check_delta(self.delta)
         validation.check_nonnegative(psi=self.psi, ridge=self.ridge)
         validation.check_count(n_draws=self.n_draws)
+        if not isinstance(self.batch_size, str | None):
+            validation.check_count(batch_size=self.batch_size)
+        if self.batch_order not in BATCH_ORDERS:
+            raise ValueError(f"batch_order must be one of {BATCH_ORDERS}, got {self.batch_order!r}")
+        validation.check_inner_share(share=self.share)
         self.constants  # noqa: B018  # those of absurd rows or models are refused
 
     @property
@@ -189,6 +213,9 @@ class OpenRequest:
     ledger: bool | str = False
     in_chunks: bool = False
     patience: int | None = USUAL_PATIENCE
+    batch_size: int | str | None = AUTO
+    batch_order: str = POISSON
+    share: float = USUAL_SHARE
 
     @property
     def is_open(self) -> bool:

@@ -102,7 +102,9 @@ def _plan_auto(
         share = replace(columns, halved=one_model and not columns.ledger)
         request = replace(request, epsilon=share.left, delta=share.left_delta)
     outcomes = [plan_open(mechanism, request) for mechanism in mechanisms]
-    candidates = sorted(outcomes, key=partial(_rank, goal=goal))
+    outcomes = [_with_more_hits(outcome, outcomes) for outcome in outcomes]
+    many = request.n_draws == AUTO
+    candidates = sorted(outcomes, key=partial(_rank, goal=goal, many=many))
     best = candidates[0]
     candidates = _break_ties(candidates, goal)
     for plan in chain(candidates, _in_smaller_balls(candidates, request)):
@@ -123,6 +125,23 @@ def _plan_auto(
         f"no mechanism is expected to succeed, so nothing was charged. {failures}. "
         'To try one nevertheless, name it: mechanism="exact", patience=5_000_000'
     )
+
+
+def _with_more_hits(outcome: Plan | Rejected, rivals: list[Plan | Rejected]) -> Plan | Rejected:
+    """Plan a path again for the share that another set of as many models guarantees, if it can."""
+    if isinstance(outcome, Rejected) or is_about_one(outcome):
+        return outcome
+    mechanism = get_mechanism(outcome.mechanism)
+    best = max(
+        plan.hit_rate_bound
+        for plan in rivals
+        if isinstance(plan, Plan) and plan.n_draws >= outcome.n_draws
+    )
+    if not mechanism.traits.free_draws or outcome.hit_rate_bound >= best:
+        return outcome
+    again = mechanism.plan(replace(outcome.request, share=best))
+    narrower = isinstance(again, Plan) and again.hit_rate_bound >= _ROUNDED * best
+    return again if narrower else outcome
 
 
 def compare(request: Request) -> tuple[Plan | Rejected, ...]:
@@ -205,14 +224,19 @@ def resolve_auto(
     if ball_cost is None:
         ball_cost = bound_slack(mechanism, loss) * _ball_share(loss)
     validation.check_positive(ball_cost=ball_cost)
-    by_default = request.n_draws == AUTO
-    one_draw = replace(request.with_defaults(n_draws=1), psi=0.0)
+    traits, by_default = mechanism.traits, request.n_draws == AUTO
+    n_draws = 1 if by_default or traits.free_draws else request.n_draws
+    one_draw = replace(request, n_draws=n_draws, psi=0.0)
     balls = _candidate_balls(mechanism, one_draw, ball_cost, by_default=by_default)
-    if mechanism.traits.one_model:
+    if traits.one_model:
         counts: tuple[int, ...] = ()
+    elif by_default:
+        counts = (traits.free_draws,) if traits.free_draws else _COUNTS
     else:
-        counts = _COUNTS if by_default else tuple({int(one_draw.n_draws)} - {1})
+        counts = tuple({int(request.n_draws)} - {1})
     guaranteed = _most_guaranteed_draws(mechanism, balls, request.psi, counts)
+    if guaranteed is None and traits.free_draws and counts and not by_default:
+        return replace(balls[0], psi=request.psi, n_draws=counts[0])
     return guaranteed or replace(balls[-1], psi=request.psi)
 
 
@@ -277,21 +301,33 @@ def _most_guaranteed_draws(
 ) -> Request | None:
     """Most draws that are guaranteed to hit the set, in the largest ball that allows them."""
 
-    def guaranteed(ball: Request, count: int) -> Request | None:
+    def guaranteed(ball: Request, count: int, least: float) -> Request | None:
         request = replace(ball, psi=psi, n_draws=count)
-        plan = mechanism.plan(request)
-        return request if isinstance(plan, Plan) and guarantees_the_set(plan) else None
+        plan = mechanism.estimate(request)
+        if isinstance(plan, Rejected) or not guarantees_the_set(plan, least):
+            return None
+        # The steps of a path grow with the square of the radius.
+        long = mechanism.traits.free_draws and _work_seconds(plan) > _FEW_SECONDS
+        return None if long and (ball.in_chunks or ball is not balls[0]) else request
 
-    # If the fewest draws fail in the smallest ball, all other candidates fail.
-    if not counts or psi == 0 or guaranteed(balls[0], counts[-1]) is None:
+    if not counts or psi == 0:
         return None
-    found = (guaranteed(ball, count) for count in counts for ball in reversed(balls))
-    return next((request for request in found if request is not None), None)
+    # The states of a path are planned for a share; smaller ones count in the smallest ball only.
+    wanted = _ROUNDED * balls[0].share if mechanism.traits.free_draws else LEAST_HITS
+    # If the fewest draws fail in the smallest ball, all other candidates fail.
+    if guaranteed(balls[0], counts[-1], wanted) is None:
+        few = mechanism.traits.free_draws
+        return guaranteed(balls[0], counts[-1], WEAK_HIT_RATE) if few else None
+    requests = (guaranteed(ball, count, wanted) for count in counts for ball in reversed(balls))
+    return next((request for request in requests if request is not None), None)
 
 
-def guarantees_the_set(plan: Plan) -> bool:
+_ROUNDED = 0.99
+
+
+def guarantees_the_set(plan: Plan, least: float = LEAST_HITS) -> bool:
     """Whether draws have a guaranteed hit rate, or lie around a model with excess bound ≤ ψ."""
-    return _is_around_the_set(plan) or plan.hit_rate_bound >= LEAST_HITS
+    return _is_around_the_set(plan) or plan.hit_rate_bound >= least
 
 
 def _is_around_the_set(plan: Plan) -> bool:
@@ -358,19 +394,28 @@ def _in_smaller_balls(
 _BY_COST = 3
 
 
-def _rank(outcome: Plan | Rejected, goal: str) -> tuple[Any, ...]:
-    """Sort key: sets with guarantees, then sets around a good model, then the expected loss."""
+def _rank(outcome: Plan | Rejected, goal: str, *, many: bool = False) -> tuple[Any, ...]:
+    """Sort key: sets with guarantees, then sets around a good model, then the expected loss.
+
+    With ``many`` a path that guarantees the wanted share goes before a few draws.
+    """
     if isinstance(outcome, Rejected):
         return (4,)
     hit_rate, gives_up = outcome.hit_rate_bound, _may_give_up(outcome)
     if not is_about_one(outcome):
         if MECHANISMS[outcome.mechanism].traits.uniform_on and hit_rate >= _UNIFORM_HIT_RATE:
             return (0, gives_up, -hit_rate)
+        if many and _is_a_path(outcome) and hit_rate >= _ROUNDED * outcome.request.share:
+            return (0, gives_up, -hit_rate)
         if hit_rate >= WEAK_HIT_RATE:
-            return (1, -_two_digits(hit_rate), gives_up)
+            return (1, -_two_digits(hit_rate), gives_up, -outcome.details.expected_width(outcome))
         if _is_around_the_set(outcome):
             return (2, outcome.centre_excess)
     return (_BY_COST, gives_up, expected_loss(outcome, goal))
+
+
+def _is_a_path(plan: Plan) -> bool:
+    return bool(MECHANISMS[plan.mechanism].traits.free_draws)
 
 
 def _break_ties(candidates: list[Plan | Rejected], goal: str) -> list[Plan | Rejected]:
@@ -414,6 +459,8 @@ def _reason(plan: Plan, goal: str, best: Plan) -> str:
         around = plan.centre_excess is not None
         concentrated = "on a released ellipsoid" if around else "concentrated near the best model"
         where = "uniformly" if uniform else concentrated
+        if _is_a_path(plan):
+            where = f"{plan.n_draws:,} states of one path at one privacy cost"
         hits = f"at least {hit_rate_text(plan.hit_rate_bound)} of the draws lie in the set, {where}"
         return f"{hits}; {success}"
     if not is_about_one(plan) and _is_around_the_set(plan):

@@ -6,10 +6,9 @@ Importing it registers its mechanisms; a mechanism that is asked for by name imp
 from rashomon_explorer.mechanisms.finite_grid import FiniteGrid
 from rashomon_explorer.mechanisms.registry import register
 from rashomon_explorer.papers.localisation import Iterated, IteratedBatches, Localised, Regularised
-from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.papers.one_model import Boosted, LastIterate, LastSampledState, SmoothSGD
 
-__all__ = ["Iterated", "MeteredLangevin", "Regularised"]
+__all__ = ["Iterated", "Regularised"]
 
 register(
     FiniteGrid(),

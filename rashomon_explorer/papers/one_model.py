@@ -17,6 +17,7 @@ from rashomon_explorer.mechanisms.bounds import added, own_cost, stable_gap
 from rashomon_explorer.mechanisms.centres import furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.mechanisms.langevin.batch_accounting import last_sampled_state_guarantee
+from rashomon_explorer.mechanisms.langevin.batches import unsampled_because
 from rashomon_explorer.mechanisms.langevin.plan import LastState, last_state_excess, plan_last_state
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.one_model import NoisySGD, OneModelMechanism
@@ -86,7 +87,7 @@ class LastSampledState(one_model.DescentMechanism):
 
     def why_unsupported(self, request: Request) -> str:
         """Decline also what keeps rows from being sampled."""
-        return super().why_unsupported(request) or one_model.unsampled_because(request).strip(" ()")
+        return super().why_unsupported(request) or unsampled_because(request).strip(" ()")
 
     def plan_supported(self, request: Request) -> Plan:
         """Plan ridge and steps as for all rows, and the noise by the whole curve."""

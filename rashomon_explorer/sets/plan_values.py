@@ -9,6 +9,7 @@ from typing import Any
 from rashomon_explorer.mechanisms.centres import Centre
 from rashomon_explorer.mechanisms.ellipsoid import EllipsoidDetails
 from rashomon_explorer.mechanisms.langevin.plan import PathDetails
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.objective_perturbation.plan import PerturbationDetails
 from rashomon_explorer.mechanisms.one_model import OneModelDetails
 from rashomon_explorer.mechanisms.plans import Details, ExpectedGain, Plan
@@ -37,11 +38,13 @@ _PLAIN = (
     "repeats",
     "reason",
 )
+_PLANNED = ("in_chunks", "patience", "batch_size", "batch_order", "share")
 _DETAILS = {
     kind.__name__: kind
     for kind in (
         Details,
         PathDetails,
+        StatesDetails,
         PerturbationDetails,
         EllipsoidDetails,
         OneModelDetails,
@@ -107,7 +110,7 @@ def _request_values(request: Request | UnplannedRequest | TreeRequest) -> Values
     values = {field.name: getattr(request, field.name) for field in fields(UnplannedRequest)}
     values["loss"] = request.loss_name
     if isinstance(request, Request):
-        values |= {"in_chunks": request.in_chunks, "patience": request.patience}
+        values |= {name: getattr(request, name) for name in _PLANNED}
     return values
 
 
@@ -124,7 +127,9 @@ def _request(values: Values) -> Request | UnplannedRequest | TreeRequest:
         loss = SoftmaxLoss(outputs + 1) if name == "softmax" else get_loss(name).name
     except ValueError:
         return unplanned
-    request = Request(**{f.name: values[f.name] for f in fields(Request)} | {"loss": loss})
+    # Files of earlier versions lack the settings of paths.
+    stored = {f.name: values[f.name] for f in fields(Request) if f.name in values}
+    request = Request(**stored | {"loss": loss})
     # The name of a loss with parameters does not identify it.
     same = math.isclose(request.oscillation, values["oscillation"], rel_tol=1e-12)
     return request if same else unplanned

@@ -45,8 +45,8 @@ def test_public_numbers_decide_and_the_reason_is_stated():
 @pytest.mark.parametrize(
     ("in_chunks", "mechanism", "reason"),
     [
-        (False, "langevin_average", "has the lowest expected loss"),
-        (True, "objective_perturbation", "is within 5 % of that of langevin_average"),
+        (False, "langevin", "has the lowest expected loss"),
+        (True, "objective_perturbation", "is within 5 % of that of langevin"),
     ],
 )
 def test_less_work_is_preferred_where_it_saves_seconds(in_chunks, mechanism, reason):
@@ -129,7 +129,7 @@ def test_a_quicker_mechanism_is_taken_where_the_best_takes_long(n, epsilon, in_c
     assert ("passes over the rows instead of" in chosen.reason) == long
 
 
-@pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
+@pytest.mark.parametrize("name", ["unthresholded", "langevin"])
 def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_set(name):
     settings = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
     model = RashomonClassifier(mechanism=name, psi=0.05, **settings).fit(X, Y)
@@ -183,7 +183,7 @@ def test_the_hit_rate_of_draws_at_psi_zero_is_a_gamma_law(psi):
     exact = MECHANISMS["unthresholded"].plan(request)
     assert exact.hit_rate_bound == pytest.approx(gamma(exact.p).cdf(exact.beta * psi), rel=1e-9)
     assert hit_rate_at(exact, exact.eta) == pytest.approx(exact.hit_rate_bound)
-    path = MECHANISMS["langevin_average"].plan(replace(request, ridge=0.1))
+    path = MECHANISMS["langevin"].plan(replace(request, ridge=0.1))
     assert path.hit_rate_bound == pytest.approx(max(0, 1 - path.excess_bound / psi))
 
 

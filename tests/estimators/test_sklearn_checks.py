@@ -53,7 +53,7 @@ OTHER_SETTINGS = [
 METHODS_OF_ONE_MODEL = [
     rx.DPRegressor(mechanism="localised_gaussian", target_bounds=(-1, 1)),
     rx.DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),
-    rx.DPClassifier(mechanism="langevin_average", ridge=0.1),
+    rx.DPClassifier(mechanism="langevin", ridge=0.1),
 ]
 
 

@@ -40,7 +40,7 @@ def test_auto_pays_for_them_and_wins(fitted):
 
 def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone():
     assert classifier(n_draws=20).plan(N, D).columns is None
-    assert classifier(mechanism="langevin_average").plan(N, D).columns is None
+    assert classifier(mechanism="langevin").plan(N, D).columns is None
     assert classifier().plan(200, D).columns is None
     assert classifier(standardize="private", n_draws=20).plan(N, D).columns is not None
     for n in (999, 1000):
@@ -60,7 +60,7 @@ def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone():
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "delta"), [("exact", 1e-6), ("exact", 0.0), ("langevin_average", 1e-6)]
+    ("mechanism", "delta"), [("exact", 1e-6), ("exact", 0.0), ("langevin", 1e-6)]
 )
 def test_both_parts_together_cost_what_was_requested(mechanism, delta):
     settings = {"mechanism": mechanism, "delta": delta, "radius": 2.0}

@@ -257,7 +257,7 @@ PROMISED = [
     ("unthresholded", 0.0, (-1, 1, -1)),
     ("moments", DELTA, (-1, 0.5, -1)),
     ("noisy_descent", DELTA, (-1, 0.5, -1)),
-    ("langevin_average", DELTA, (-1, 0.5, -1)),
+    ("langevin", DELTA, (-1, 0.5, -1)),
 ]
 
 
@@ -307,11 +307,7 @@ def test_promises_on_a_population_have_the_rates_that_are_printed(method, notion
 
 @pytest.mark.parametrize(
     "row",
-    [
-        row
-        for row in TIGHT
-        if row[2] in ("output_perturbation", "localised_gaussian", "langevin_average")
-    ],
+    [row for row in TIGHT if row[2] in ("output_perturbation", "localised_gaussian", "langevin")],
     ids=lambda row: f"{row[0]}-{row[2]}-{row[1]:g}",
 )
 def test_tight_promises_are_the_slopes_that_are_measured(row):

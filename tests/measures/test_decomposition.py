@@ -258,7 +258,7 @@ def test_sets_that_cannot_answer_are_refused(table, fit, models):
     for drawn, words in (
         (models.inside(), "must be all draws of a fit.*inside"),
         (fit(mechanism="hit_and_run", n_draws=16), "depend on each other"),
-        (replace(models, mechanism="langevin"), "not proved to be uniform inside"),
+        (replace(models, mechanism="langevin_clipped"), "not proved to be uniform inside"),
         (fit(psi=0.0, n_draws=20), "none of the 20 draws is in the Rashomon set"),
     ):
         with pytest.raises(ValueError, match=words):

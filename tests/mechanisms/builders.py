@@ -25,7 +25,8 @@ def resolved(mechanism, **settings):
 def plan_arguments(request):
     """Arguments of :func:`rashomon_explorer.mechanisms.plan` for a request."""
     fields = {name: getattr(request, name) for name in Request.__dataclass_fields__}
-    del fields["in_chunks"], fields["patience"]
+    for name in ("in_chunks", "patience", "batch_size", "batch_order", "share"):
+        del fields[name]
     return {**fields, "ledger": request.composition}
 
 

@@ -26,7 +26,7 @@ from rashomon_explorer.mechanisms.centres import (
     plan_weighted_path,
 )
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.langevin import sampled_plan
+from rashomon_explorer.mechanisms.langevin import batches, sampled_plan
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.plans import Plan
@@ -563,7 +563,7 @@ def test_the_bound_of_steps_covers_quadratic_losses_and_is_no_fancy(loss, ridge,
 
 def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):
     sampled = offer_of()
-    monkeypatch.setattr(one_model, "find_spec", lambda name: None)
+    monkeypatch.setattr(batches, "find_spec", lambda name: None)
     offer = offer_of()
     assert (
         offer.details.settings.rate == 1.0 and "rashomon-explorer[accounting]" in offer.certificate

@@ -381,7 +381,7 @@ def test_planned_paths_take_the_times_of_table_1():
     def time(name, n, p, epsilon, ridge):
         asked = request_of(n=n, p=p, epsilon=epsilon, ridge=ridge, delta=1e-6)
         plan = MECHANISMS[name].plan(asked)
-        if name == "langevin_average":
+        if name == "langevin":
             return plan.details.step_size * plan.details.n_steps
         path = plan.details.settings  # η = hβ and σ² = 2/(ηβ)
         return path.n_steps * (path.step_size * path.noise) ** 2 / 2
@@ -395,7 +395,7 @@ def test_planned_paths_take_the_times_of_table_1():
         ]
 
     convex, strong = (RATES[kind, "(ε, δ)", "rows"].times for kind in ("convex", "strongly convex"))
-    assert slopes("langevin_average", 0.0) == pytest.approx(convex[0], abs=0.05)
+    assert slopes("langevin", 0.0) == pytest.approx(convex[0], abs=0.05)
     found = slopes("noisy_descent", 4.0)
     assert found == pytest.approx(strong[0], abs=0.4) and found[0] > -2  # logarithms slow it
     assert all(not rate.times for key, rate in RATES.items() if "pure" in key)

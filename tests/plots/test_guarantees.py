@@ -153,7 +153,7 @@ def test_guarantees_of_draws_at_psi_zero_are_those_of_their_gamma_law(models):
     assert "not of" not in title_of(plots.plot_bounds(drawn))
 
 
-@pytest.mark.parametrize("name", ["langevin", "langevin_average", "langevin_clipped", "ellipsoid"])
+@pytest.mark.parametrize("name", ["langevin", "langevin_clipped", "ellipsoid"])
 @pytest.mark.parametrize("show", [plots.list_guarantees, plots.plot_guarantee])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name, show):
     with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):

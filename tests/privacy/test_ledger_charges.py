@@ -12,14 +12,10 @@ import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.exceptions import BudgetExceededError, FitError, LedgerWarning
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.privacy import Charge, Ledger, LedgerError, adaptive_epsilon
 from rashomon_explorer.privacy.ledger import file
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import approximate, bounded_range, no_guarantee, pure, zcdp
-from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
 
 X, Y = [[0.4], [0.3], [-0.4], [-0.2]] * 50, [1, 1, 0, 0] * 50
@@ -185,18 +181,6 @@ class TestCommit:
             released = release(models, X, Y, queries=["ambiguity"], epsilon=1.0, ledger=ledger)
         assert released.charge == 3 and len(released.statistics) == 1
         assert {entry.state for entry in ledger.entries()} == {"started"}
-
-    def test_chains_show_their_last_state_only_once_that_is_written(self, ledger):
-        problem = Problem([[0.5], [-0.5]] * 50, [1, -1] * 50, ridge=1.0)
-        sampler = LangevinSampler(step_size=0.5, n_steps=20, n_chains=1, shown="last")
-        target = GibbsTarget(problem, beta=1.0, psi=0.0)
-        chains = MeteredLangevin(sampler, target, np.random.default_rng(0), ledger)
-        spent = ledger.spent()
-        with locked(ledger), pytest.raises(LedgerError):
-            chains.last()
-        assert ledger.entries()[0].state == "started"
-        assert chains.last().shape == (2, 1) and np.array_equal(chains.last(), chains.last())
-        assert ledger.entries()[0].state == "committed" and ledger.spent() == spent
 
 
 class TestAnotherFile:

@@ -1,4 +1,4 @@
-"""Mechanisms whose draws are averages of Langevin chains, planned for a budget."""
+"""Mechanisms whose draws are states or averages of Langevin paths, planned for a budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, cost_sentence, hits_sentence
 from rashomon_explorer.mechanisms.bounds import accelerated_share
 from rashomon_explorer.mechanisms.improvements import Improvement, path_improvements
-from rashomon_explorer.mechanisms.langevin import gradients
+from rashomon_explorer.mechanisms.langevin import gradients, states
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.noisy_descent import (
     DescentStep,
@@ -22,7 +22,7 @@ from rashomon_explorer.mechanisms.noisy_descent import (
     noisy_descent,
     watched,
 )
-from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import clipped
@@ -31,23 +31,36 @@ _SECONDS_BETWEEN_LOOKS = 0.1  # between checks of the Stop button
 
 
 class Langevin(Mechanism):
-    """Weighted average of each of the plan's chains; the privacy cost covers all their states."""
+    """States of one Langevin path, or its average as one model; one cost covers all its states."""
 
     name: ClassVar[str] = "langevin"
-    summary: ClassVar[str] = "the average of a Langevin chain"
-    traits: ClassVar[Traits] = Traits(independent=True, bound_slack=30.0)
+    summary: ClassVar[str] = "a state of one Langevin path, one privacy cost for any number"
+    traits: ClassVar[Traits] = Traits(
+        n_chains=1, compared=True, bound_slack=30.0, free_draws=states.N_STATES
+    )
 
     def why_unsupported(self, request: Request) -> str:
         """Decline pure DP, and losses with kinks."""
         return request.why_no_descent
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan along the smooth threshold; see :func:`plan_path`."""
-        return plans.plan_for_request(request)
+        """Plan the states of a path, or the average of an accelerated one as one model."""
+        return _plan_average(request) if request.n_draws == 1 else states.plan_states(request)
+
+    def estimate(self, request: Request) -> Plan | Rejected:
+        """Plan as if batches cost what all rows do, which is near."""
+        if self.why_unsupported(request) or request.n_draws == 1:
+            return self.plan(request)
+        try:
+            return states.plan_states(request, exact=False)
+        except ValueError as error:
+            return Rejected(self.name, str(error))
 
     def explain(self, plan: Plan) -> list[str]:
-        """Say what chains cost, their steps, and what is guaranteed of their averages."""
+        """Say what the path costs, its steps, and what is guaranteed of its states or average."""
         excess = rounded_up(plan.excess_bound)
+        if isinstance(plan.details, states.StatesDetails):
+            return states.explain(plan)
         return [
             cost_sentence(plan, "chain"),
             _steps_sentence(plan),
@@ -57,10 +70,15 @@ class Langevin(Mechanism):
 
     def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
         """List what lowers the excess bound."""
+        if isinstance(plan.details, states.StatesDetails):
+            return states.improvements(plan)
         return path_improvements(plan)
 
     def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
-        """Yield empty batches, so that a caller may stop, and all chains at the end."""
+        """Yield states as they are made, or averages at the end; a caller may stop at any batch."""
+        if isinstance(plan.details, states.StatesDetails):
+            yield from states.batches(target, plan, rng)
+            return
         last_batch = time.perf_counter()
         for step in watched(self.steps(target, plan, rng), target.problem, path_schedule(plan)):
             if time.perf_counter() - last_batch > _SECONDS_BETWEEN_LOOKS:
@@ -73,7 +91,7 @@ class Langevin(Mechanism):
     def steps(
         self, target: GibbsTarget, plan: Plan, rng: np.random.Generator
     ) -> Iterator[DescentStep]:
-        """Yield the steps of all chains, each with its average."""
+        """Yield the steps of chains whose averages are the draws."""
         drift = self._drift(target, plan)
         smoothness = 2 / (drift.beta * drift.largest_step)
         n_steps, step_size = plan.details.n_steps, plan.details.step_size
@@ -91,24 +109,12 @@ class Langevin(Mechanism):
         return gradients.drift_for(target)
 
 
-class LangevinAverage(Langevin):
-    """Averages of chains that follow exp(−βL), for any ψ of the set; they always end."""
-
-    name: ClassVar[str] = "langevin_average"
-    summary: ClassVar[str] = "the average of a Langevin chain at ψ = 0"
-    traits: ClassVar[Traits] = Traits(independent=True, compared=True, bound_slack=30.0)
-
-    def plan_supported(self, request: Request) -> Plan:
-        """Plan at ψ = 0; Markov's inequality on the expected excess gives the hit rate at ψ."""
-        planned = plans.plan_for_request(replace(request, psi=0.0))
-        within = 1 - planned.excess_bound / request.psi if request.psi else 0.0
-        return replace(
-            planned,
-            request=request,
-            mechanism=self.name,
-            law_psi=0.0,
-            hit_rate=within if within > 0 else None,
-        )
+def _plan_average(request: Request) -> Plan:
+    """Plan one average at ψ = 0; Markov's inequality on its excess gives the hit rate at ψ."""
+    planned = plans.plan_for_request(replace(request, psi=0.0))
+    within = 1 - planned.excess_bound / request.psi if request.psi else 0.0
+    hit_rate = within if within > 0 else None
+    return replace(planned, request=request, law_psi=0.0, hit_rate=hit_rate)
 
 
 class LangevinClipped(Langevin):

@@ -1,14 +1,21 @@
 """Plans of noisy gradient descent on sampled rows."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rashomon_explorer.mechanisms.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.mechanisms.certificates import sensitivity
+from rashomon_explorer.mechanisms.request import POISSON
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu
-from rashomon_explorer.privacy.tradeoff import PoissonSampled
+from rashomon_explorer.privacy.tradeoff import (
+    Gaussian,
+    PoissonSampled,
+    Subsampled,
+    TradeOff,
+    compose_tradeoffs,
+)
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 
@@ -50,7 +57,8 @@ def plan_sampled_descent(
     full_batch = _on_all_rows(constants, slope, start, mu)
     if not sampling:
         return full_batch
-    hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(mu), full_batch.guarantee)
+    limit = 2 * _SAMPLED[0] * math.sqrt(_SAMPLED[1]) / mu
+    hoped = _promised(constants, slope, start, _SAMPLED, limit, full_batch.guarantee)
     if not hoped.smooth and hoped.excess * _WORTHWHILE > full_batch.excess:
         return full_batch  # the accounting of sampled steps is slow
     return _promised(constants, slope, start, _SAMPLED, *least_noise(epsilon, delta, orders))
@@ -63,13 +71,17 @@ def _on_all_rows(constants: Constants, slope: float, start: float, mu: float) ->
 
 @lru_cache(maxsize=64)
 def least_noise(
-    epsilon: float, delta: float, orders: tuple[tuple[float, float], ...] = ()
+    epsilon: float,
+    delta: float,
+    orders: tuple[tuple[float, float], ...] = (),
+    walk: tuple[float, int] = _SAMPLED,
+    batch_order: str = POISSON,
 ) -> tuple[float, Guarantee]:
     """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee."""
-    rate, steps = _SAMPLED
-    noise = _in_the_limit(gdp_mu(epsilon, delta))
+    rate, steps = walk
+    noise = 2 * rate * math.sqrt(steps) / gdp_mu(epsilon, delta)
     while True:  # more noise always costs less
-        curve = PoissonSampled(noise, rate, steps)
+        curve = _curve(noise, walk, batch_order)
         if orders:
             ratio = max(curve.renyi(order) / most for order, most in orders) * _SAFE
         else:
@@ -77,23 +89,37 @@ def least_noise(
         if ratio <= 1:
             break
         noise *= ratio ** (0.5 if orders else 1.0) * 1.001
+    guarantee = sampled_guarantee(noise, walk, batch_order, by_order=bool(orders))
+    return noise, replace(guarantee, requested=(epsilon, delta) if orders else None)
+
+
+def sampled_guarantee(
+    noise: float, walk: tuple[float, int], batch_order: str = POISSON, *, by_order: bool = False
+) -> Guarantee:
+    """Guarantee of noisy sums over sampled rows: σ, the share of the rows, and the steps."""
+    rate, steps = walk
     plain = gdp(2 * math.sqrt(steps) / noise)
-    proof = "Rényi divergences" if orders else "loss distributions composed"
-    guarantee = Guarantee(
+    proof = "Rényi divergences" if by_order else "loss distributions composed"
+    sampling = (
+        f"rows that are each sampled with probability {rate:.4g} (Poisson sampling, {proof})"
+        if batch_order == POISSON
+        else f"batches of {rate:.4g} of the rows, drawn anew in each step (Theorem 4.8 of Bok, Su "
+        f"and Altschuler 2024, {proof})"
+    )
+    return Guarantee(
         "tradeoff",
-        f"{steps} noisy sums over rows that are each sampled with probability {rate:.4g} (Poisson "
-        f"sampling, {proof})",
+        f"{steps} noisy sums over {sampling}",
         rho=plain.rho,
         mu=plain.mu,
-        curve=curve,
-        requested=(epsilon, delta) if orders else None,
+        curve=_curve(noise, walk, batch_order),
     )
-    return noise, guarantee
 
 
-def _in_the_limit(mu: float) -> float:
-    rate, steps = _SAMPLED
-    return 2 * rate * math.sqrt(steps) / mu
+def _curve(noise: float, walk: tuple[float, int], batch_order: str) -> TradeOff:
+    rate, steps = walk
+    if batch_order == POISSON:
+        return PoissonSampled(noise, rate, steps)
+    return compose_tradeoffs([(Subsampled(Gaussian(2 / noise), rate), steps)])
 
 
 def _promised(

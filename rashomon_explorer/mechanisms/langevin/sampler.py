@@ -55,8 +55,7 @@ class LangevinSampler:
         replacement and for all chains together. Batches are never shown.
     shown : {"path", "last"}, default="path"
         What may be released: everything, or the last state of each chain only, which costs less for
-        long chains of a smooth convex energy. To decide this after the start, before any release,
-        see :class:`~rashomon_explorer.papers.MeteredLangevin`.
+        long chains of a smooth convex energy.
 
     Raises
     ------

@@ -159,6 +159,8 @@ class Charge:
     ----------
     returned : bool
         Whether `run` has returned a result, which may have been seen.
+    started : bool
+        Whether the mechanism was about to read rows.
     """
 
     def __init__(
@@ -172,7 +174,7 @@ class Charge:
         self.id = entry_id
         self.path = path
         self.identity = identity
-        self.returned = False
+        self.returned = self.started = False
         self._extends = extends
         self._mark = mark
         self._holder = os.getpid()
@@ -180,6 +182,7 @@ class Charge:
     def start(self) -> None:
         """Record that the mechanism is about to read its first row; call it before."""
         self._mark(self.id, "started", "")
+        self.started = True
 
     def run(self, work: Callable[[], T]) -> T:
         """Mark the charge as started, call ``work``, which reads rows, and record its end.

@@ -129,6 +129,10 @@ class WeightedRisk(ScoreRisk):
 
         return self.table.mean_outer(curvature, theta)
 
+    def gradient_sum(self, theta: FloatArray, which: Any) -> FloatArray:
+        """Raise an error: a weight multiplies what a row moves of the sum."""
+        raise TypeError("batches of weighted rows have no privacy guarantee here")
+
     def value(self, models: FloatArray) -> FloatArray:
         def batch(part: slice) -> tuple[Any]:
             return (self.weights[part] @ self.function.value(self._scores(models, part)),)

@@ -122,6 +122,14 @@ class ScoreRisk:
 
         return table.total(batch, models)[0] / self.n
 
+    def gradient_sum(self, theta: FloatArray, which: Any) -> FloatArray:
+        """Sum (p,) of the gradients of some rows at one model (p,)."""
+        rows = self.table.rows[which]
+        scores = rows @ theta
+        if self.offsets is not None:
+            scores += self.offsets[which, 0]
+        return np.asarray(self.function.slope(scores) @ rows)
+
     def _function(self, models: Any) -> Any:
         return self.function
 

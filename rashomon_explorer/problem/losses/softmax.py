@@ -1,7 +1,7 @@
 """Softmax loss for several classes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
@@ -157,6 +157,13 @@ class SoftmaxRisk:
 
         total, gradient = self.table.total(batch, theta)
         return total / self.n, gradient / self.n
+
+    def gradient_sum(self, theta: FloatArray, which: Any) -> FloatArray:
+        """Sum (p,) of the gradients of some rows at one model (p,)."""
+        rows = TableRows(self.table.rows[which])
+        batch = replace(self, table=rows, indicators=self.indicators[:, which])
+        residual = batch._losses(theta[:, None], ALL_ROWS)[1]
+        return np.reshape(rows.pull(residual, ALL_ROWS), self.p)
 
     def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
         """Sum of losses (K,), and π − e_y in the shape of scores."""

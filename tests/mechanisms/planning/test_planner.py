@@ -221,7 +221,7 @@ def test_one_model_at_a_time_is_offered_with_or_without_a_ridge(loss, ridge):
     assert [isinstance(one, Plan) for one in offers] == [True, ridge > 0, ridge == 0]
 
 
-@pytest.mark.parametrize("mechanism", ["langevin", "langevin_average", "objective_perturbation"])
+@pytest.mark.parametrize("mechanism", ["langevin", "objective_perturbation"])
 @pytest.mark.parametrize("epsilon", [0.05, 4.0])
 def test_every_place_says_the_same_of_a_hit_rate(mechanism, epsilon):
     rows = {**ROWS, "ridge": 0.0, "delta": 1e-6, "epsilon": epsilon, "n_draws": 5}

@@ -260,7 +260,6 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
     "langevin_clipped": {
         "plan": lambda: _planned_path(langevin.LangevinClipped, by_settings(plan_clipped_path))
     },
-    "langevin_average": {"plan": lambda: _planned_path(langevin.LangevinAverage)},
     "objective_perturbation": {
         "squared": _tilted,
         "gaussian": lambda: _tilted(delta=1e-3, gaussian=True),
