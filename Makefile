@@ -50,6 +50,7 @@ bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside the
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \
 	    echo "No jax, blackjax, diffprivlib or TreeFARMS to measure against: nothing will stand beside ours" >&2
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks paths
 	@$(BIN)/python -m benchmarks utility
 	@$(BIN)/python -m benchmarks trees
 	@$(BIN)/python -m benchmarks scale

@@ -14,6 +14,7 @@ from benchmarks import (
     last_states,
     measures,
     one_model,
+    paths,
     peers,
     population_rates,
     ranges,
@@ -38,7 +39,10 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("samplers", "utility", "tuning", "one_model", "rates", "trees", "scale", "page"),
+        choices=(
+            *("samplers", "paths", "utility", "tuning", "one_model"),
+            *("rates", "trees", "scale", "page"),
+        ),
         default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
@@ -52,6 +56,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "page":
         _measure_page(options.visits)
+        return
+    if options.what == "paths":
+        walked = paths.measure(options.folder, tuple(options.tables))
+        paths.write(walked)
+        print(*paths.lines(walked), sep="\n")
         return
     if options.what == "one_model":
         measured = one_model.measure(options.splits)
