@@ -263,8 +263,8 @@ class Explorer(SessionView):
                 self.state.page = "set"
             for renderer in self.renderers:
                 renderer.mark()
-        self._shows_chains = False
-        self.state.observe(lambda _: self._show_chains(), ["chains", "phase"])
+        self._runs = ""
+        self.state.observe(lambda _: self._show_run(), ["chains", "path", "phase"])
         self._watcher = BackgroundTask("reading the ledger")
         self._watcher.spawn(self._watch)
 
@@ -345,11 +345,14 @@ class Explorer(SessionView):
         display({"text/html": _NO_KERNEL, "text/plain": ""}, raw=True)
         display(self.widget)
 
-    def _show_chains(self) -> None:
-        running = bool(self.state.chains) and self.state.spent
-        if running != self._shows_chains and self.state.page == "set":
-            self._shows_chains = running
-            self.show("chains" if running else "losses")
+    def _show_run(self) -> None:
+        """Show what runs, a path or chains, and the losses when it has ended."""
+        runs = ""
+        if self.state.spent:
+            runs = "path" if self.drawing.follows_path else "chains" if self.state.chains else ""
+        if runs != self._runs and self.state.page == "set":
+            self._runs = runs
+            self.show(runs or "losses")
 
     def draw(self) -> None:
         """Do what the Draw button does.

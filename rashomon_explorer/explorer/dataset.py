@@ -257,7 +257,7 @@ class DatasetController(ModelInputs):
             self.state.charged = None
             self.state.drawn_settings = {}
             self.state.in_view = 0
-            self.state.chains = ()
+            self.state.chains, self.state.path = (), None
             self.state.clear_selection()
             self.state.group_column = ""
             self.state.phase = "empty"

@@ -1,6 +1,7 @@
 """The draw of a set: test on simulated rows, charge, draws with progress, and Stop."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer._utils.progress import ChainState, watch_chains
 from rashomon_explorer.exceptions import DataError, SamplerError
@@ -20,10 +23,13 @@ from rashomon_explorer.explorer.background import BackgroundTask, chain_observer
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourites
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.simulation.feasibility import infeasibility_message, is_tried
-from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
+from rashomon_explorer.plots.path import PathView
+from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, plural
+from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.workers import ThreadWorkers
@@ -44,8 +50,11 @@ class DrawJob:
         adds: float = 0.0,
         measure: Callable[[], Any] = lambda: None,
         observer: Callable[[ChainState], None] | None = None,
+        as_path: bool = False,
     ) -> None:
         self._observer = observer
+        self.as_path = as_path
+        self.path: PathView | None = None
         self.estimator = estimator
         self.measured: Any = None
         self._measure = measure
@@ -81,18 +90,43 @@ class DrawJob:
     def run(self) -> "DrawJob":
         watcher = _Watcher(self)
         try:
-            self.estimator.set_callbacks(watcher)
-            try:
-                with watch_chains(self._observer):
-                    self.estimator.fit(*self._rows_and_targets())
-            finally:
-                self.estimator.set_callbacks()
+            if self.as_path:
+                self._follow_path()
+            else:
+                self.estimator.set_callbacks(watcher)
+                try:
+                    with watch_chains(self._observer):
+                        self.estimator.fit(*self._rows_and_targets())
+                finally:
+                    self.estimator.set_callbacks()
             self.latest = self.estimator.rashomon_set_
             with suppress(Exception):  # the draws are paid for, whatever becomes of this number
                 self.measured = self._measure()
         except Exception as error:
             self.error = error
         return self
+
+    def _follow_path(self) -> None:
+        """Publish released states as they are made; no figure of private rows is made meanwhile."""
+        states = list[FloatArray]()
+        with self.estimator.draw_path(*self._rows_and_targets()) as path:
+            whole, delta = self.adds or path.plan.cost[0], path.plan.delta
+            mu = gdp_mu(whole, delta)
+            for block in path:
+                states.append(block)
+                share = path.n_steps_run / path.plan.details.n_steps
+                self.path = PathView(
+                    states=np.concatenate(states),
+                    names=path.parameter_names,
+                    n_draws=path.plan.n_draws,
+                    step=path.n_steps_run,
+                    n_steps=path.plan.details.n_steps,
+                    spent=gdp_epsilon(mu * math.sqrt(share), delta),
+                    epsilon=whole,
+                )
+                self.beats += 1
+                if self.stopped:
+                    break
 
     def _rows_and_targets(self) -> tuple[Any, Any]:
         """Rows and targets; chunked rows are validated first and then counted as they are read."""
@@ -165,6 +199,7 @@ class SetDraw(PaidAction[DrawJob]):
         self.job: DrawJob | None = None
         self._following = BackgroundTask("showing the draws", self._following_failed)
         self._test = BackgroundTask("testing the sampler on simulated rows")
+        self._spent_before = 0.0
         self._infeasible: dict[str, str] = {}  # reasons by plan; empty if feasible or told
         self._testing = threading.Lock()
         self._phase_before = self.state.phase
@@ -222,17 +257,23 @@ class SetDraw(PaidAction[DrawJob]):
             dataset.note_table(ledger, None if session.is_chunked else state.data.X)
         table = table_rows.table_rows(state.data)
         inputs = session.draw_inputs(estimator)
+        as_path = self.is_path(state.plan) and ledger is not None
+        self._spent_before = state.account.spent if as_path else 0.0
+        if as_path:
+            state.chains = ()
         self.job = DrawJob(
             estimator,
             *inputs,
             adds=adds,
             measure=lambda: table.clipped_share,
-            observer=chain_observer(state),
+            observer=None if as_path else chain_observer(state),
+            as_path=as_path,
         )
         with state.hold_trait_notifications():
             state.alert = None
             state.audit = None  # exact results are of the draws from here on
             state.n_drawn = 0
+            state.path = None
             state.selection = ()
             state.favourites = Favourites()
             state.in_view = 0
@@ -240,6 +281,18 @@ class SetDraw(PaidAction[DrawJob]):
             state.phase = "reserved"
         session.set_status(f"Drawing {plural(state.requested_draws, 'model')}…")
         return self.job.run
+
+    @staticmethod
+    def is_path(plan: Plan | None) -> bool:
+        """Whether a plan's models are states of one path, which is charged in parts."""
+        if plan is None or plan.of_trees:
+            return False
+        return isinstance(plan.details, StatesDetails) and plan.columns is None
+
+    @property
+    def follows_path(self) -> bool:
+        """Whether the draw that runs, or ran last, shows released states as they are made."""
+        return self.job is not None and self.job.as_path
 
     def stop(self) -> None:
         """Ask the running draw to stop; its draws are kept and the privacy cost stays spent."""
@@ -271,6 +324,8 @@ class SetDraw(PaidAction[DrawJob]):
                 return False
             ended = not job.running  # checked before reading the draws, so that none is missed
             partial = job.latest
+            if job.path is not None and job.path is not state.path:
+                state.path = job.path
             if partial is not None and partial.n_draws != state.n_drawn:
                 with state.hold_trait_notifications():  # until then the numbers are of the last set
                     state.set_number += not state.n_drawn
@@ -320,6 +375,8 @@ class SetDraw(PaidAction[DrawJob]):
             state.rashomon_set = replace(state.rashomon_set, clipped_share=result.measured)
         fitted.rashomon_set_ = state.rashomon_set  # the set on screen, with its feature groups
         fitted.guarantee_ = state.rashomon_set.guarantee
+        if result.as_path:  # stopped early, it cost less
+            result.adds = state.charged = max(0.0, state.account.spent - self._spent_before)
         self.session.keep_draw(fitted)
         requested, drawn = fitted.plan_.n_draws, state.n_drawn
         state.phase = "stopped" if drawn < requested else "done"
@@ -381,6 +438,9 @@ class SetDraw(PaidAction[DrawJob]):
 
 def progress(job: DrawJob, state: ExplorerState) -> str:
     models = plural(state.requested_draws, "model")
+    if job.path is not None:
+        spent = f"about {cost_text(job.path.spent)} of {cost_text(job.path.epsilon)} spent"
+        return f"{len(job.path.states):,} of {models} of one path; {spent}. Stop ends it."
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {models}, {job.seconds:.0f} s."
     if job.checking:

@@ -145,6 +145,7 @@ class ExplorerState(traitlets.HasTraits):
     one_plan = traitlets.Any(None, allow_none=True)
     one_model = traitlets.Any(None, allow_none=True)
     chains = traitlets.Tuple()
+    path = traitlets.Any(None, allow_none=True)  # PathView of the newest path: released states
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
     edits = traitlets.Dict()

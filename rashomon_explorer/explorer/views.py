@@ -137,7 +137,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Set",
         "How wide is the set?",
         (
-            ("losses", "chains"),
+            ("losses", "path", "chains"),
             ("models panel", "coefficients", "trees", "rules", "witness", "pair", "sets"),
             ("ranges", "bounds", "exact", "tree_sizes"),
         ),

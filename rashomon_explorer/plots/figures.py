@@ -9,6 +9,7 @@ from rashomon_explorer.plots import (
     guarantees,
     importance,
     losses,
+    path,
     people,
     person,
     prices,
@@ -20,7 +21,7 @@ from rashomon_explorer.plots import (
 )
 from rashomon_explorer.plots.registry import FigureSpec
 
-_SETS = (losses, coefficients, people, guarantees, prices, budget, ranges)
+_SETS = (losses, path, coefficients, people, guarantees, prices, budget, ranges)
 _MEASURES = (importance, profile, person, fairness, decomposition, comparison)
 _MODULES = (*_SETS, *_MEASURES, trees, rules, tree_answers)
 FIGURES: dict[str, FigureSpec] = {spec.name: spec for module in _MODULES for spec in module.FIGURES}

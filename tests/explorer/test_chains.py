@@ -53,7 +53,7 @@ def test_watched_chains_make_the_same_models_and_end_at_their_losses(estimator):
     assert steps == sorted(set(steps)), "chains of simulated tables are not the table's"
     assert last.step == last.n_steps or estimator.mechanism == "hit_and_run"
     assert (last.excess >= -1e-12).all()
-    if estimator.mechanism == "langevin":  # the averages of the last step are the draws
+    if estimator.mechanism == "langevin_clipped":  # averages of the last step are the draws
         excess = watched.rashomon_set_.excess
         np.testing.assert_allclose(np.sort(last.averages), np.sort(excess), atol=1e-5)
     if estimator.mechanism == "noisy_sgd":
@@ -95,7 +95,7 @@ def test_mixing_is_near_one_for_equal_chains_and_large_for_separate_ones():
 
 def test_the_page_shows_the_chains_and_then_the_losses(tmp_path):
     page = held_page(tmp_path)
-    set_state(page, mechanism="langevin", n_draws=4, epsilon=6.0, page="set")
+    set_state(page, mechanism="langevin_clipped", n_draws=4, epsilon=6.0, page="set")
     slot, shown = page.shell.views["set"].slots[0], []
     page.state.observe(lambda _: shown.append(slot.choice.value), "chains")
     page.draw()
@@ -132,7 +132,7 @@ def test_progress_speaks_of_the_mechanism_that_runs(tmp_path):
 def test_chains_reach_the_page_while_a_worker_runs(tmp_path):
     async def scenario():
         page = held_page(tmp_path)
-        set_state(page, mechanism="langevin", n_draws=4, epsilon=6.0, page="set")
+        set_state(page, mechanism="langevin_clipped", n_draws=4, epsilon=6.0, page="set")
         seen = []
         page.state.observe(lambda change: seen.append(page.state.phase), "chains")
         page.draw()

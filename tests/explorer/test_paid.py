@@ -23,7 +23,7 @@ from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import Ledger, zcdp
 from tests.explorer.pages import press, price_on, set_state
 
-SMALL = {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}
+SMALL = {"n_draws": 4, "mechanism": "langevin_clipped", "psi": 0.2, "epsilon": 1.0}
 
 
 class Seller(NamedTuple):

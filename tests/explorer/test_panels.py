@@ -123,7 +123,7 @@ def test_what_was_touched_stays_and_moving_a_dial_leaves_the_rule(as_it_opens, t
 
 
 def test_a_mechanism_that_cannot_be_had_is_refused_and_has_no_button(cancer_page):
-    set_state(cancer_page, delta=0.0, mechanism="langevin_average")
+    set_state(cancer_page, delta=0.0, mechanism="langevin")
     assert cancer_page.plan is None and "delta" in cancer_page.state.no_plan
     assert cancer_page.draw_panel.button.disabled
     cancer_page.state.mechanism = "exact"

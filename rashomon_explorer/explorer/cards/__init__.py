@@ -17,6 +17,7 @@ from rashomon_explorer.plots.registry import FigureSpec
 INPUTS: Mapping[str, Inputs] = {
     "losses": inputs.losses,
     "chains": inputs.chains,
+    "path": inputs.path,
     "coefficients": inputs.cloud,
     "importance": inputs.importances,
     "importance_cloud": inputs.importance_cloud,

@@ -78,6 +78,13 @@ NEEDS: Mapping[str, Need] = {
             "No chain has run.<br>Langevin mechanisms, hit_and_run and noisy_sgd have chains.",
         ),
     ),
+    "path": Need(
+        ("path",),
+        _unless(
+            lambda session: session.state.path is not None,
+            "No path has run.<br>Choose <b>langevin</b>, and press <b>Draw</b>.",
+        ),
+    ),
     "psi": Need(("psi",)),
     "data": Need(
         ("data", "view"), _unless(lambda session: session.state.data is not None, NO_DATA)

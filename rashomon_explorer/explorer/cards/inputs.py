@@ -176,6 +176,10 @@ def chains(card: FigureCard) -> FigureCall:
     return card.build({"chains": looks, "psi": float(card.state.psi)})
 
 
+def path(card: FigureCard) -> FigureCall:
+    return card.build({"path": Argument.known(card.state.path, "explorer.state.path")})
+
+
 def clear_axes(card: FigureCard) -> None:
     if card.is_without_models:
         for label in ("across", "up"):

@@ -93,6 +93,7 @@ class SuggestionButtons:
 
 
 _KEEP = "Keep the draws so far; the whole privacy cost stays spent"
+_KEEP_PATH = "Keep the models so far; parts of the path that did not begin are not charged"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
 
 
@@ -207,7 +208,9 @@ class DrawPanel(PaidPanel):
     """Draw and Stop buttons, with the privacy cost before and the receipt after."""
 
     title = "Draw"
-    needs = (*PaidPanel.needs, "n_drawn")
+    needs = (*PaidPanel.needs, "n_drawn", "path")
+
+    action: SetDraw
 
     def __init__(self, action: SetDraw, dials: Mapping[str, ui.Slider] | None = None) -> None:
         self.stop = card.styled(ui.Button(description="Stop", disabled=True), "rx-stop")
@@ -243,8 +246,12 @@ class DrawPanel(PaidPanel):
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
         ui.display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
-        self.stop.tooltip = _KEEP if state.phase != SIMULATING else _NOTHING_CHARGED
+        of_path = self.action.follows_path and state.busy
+        keep = _KEEP_PATH if of_path else _KEEP
+        self.stop.tooltip = keep if state.phase != SIMULATING else _NOTHING_CHARGED
         drawn, requested = state.n_drawn, state.requested_draws
+        if of_path:
+            drawn = 0 if state.path is None else len(state.path.states)
         bar = f'<progress max="{requested}" value="{drawn}" aria-label="Draws made"></progress>'
         self.progress.value = f"{bar}<span>{drawn} of {requested}</span>" if state.spent else ""
 

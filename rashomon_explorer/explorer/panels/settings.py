@@ -109,18 +109,21 @@ def follow(dial: ui.Slider, state: ExplorerState, name: str) -> None:
 
 MECHANISMS: Mapping[str, str] = {
     AUTO: "",
+    "langevin": "Hundreds of models at one cost; always finishes.",
     "exact": "Uniform on the set; may not finish.",
     "unthresholded": "Near the best model; may not finish.",
-    "langevin_average": "Near the best model; always finishes.",
     "langevin_clipped": "One good model from few rows; always finishes.",
     "objective_perturbation": "One good model; always finishes.",
     "ellipsoid": "One cost for any number of draws; always finishes.",
-    "langevin": "Chains in the set.",
     "hit_and_run": "",
 }
 """What each mechanism draws; the plan adds its guarantee."""
 
-_OPTIONS = {AUTO: "auto: from public numbers", "hit_and_run": "hit and run (not private)"}
+_OPTIONS = {
+    AUTO: "auto: from public numbers",
+    "langevin": "one Langevin path",
+    "hit_and_run": "hit and run (not private)",
+}
 
 
 class MechanismPicker:

@@ -1,0 +1,48 @@
+"""A path walks on the page: its states grow, the meter rises with them, and Stop ends both."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.browser.pages import Page
+
+pytestmark = pytest.mark.browser
+
+_DOTS = """
+const gd = document.querySelector(`.rx-plot-area[data-figure="path"]`);
+const trace = gd?._fullData?.find((one) => one.name === 'draw');
+return gd?.offsetWidth && trace?.x ? trace.x.length : 0;
+"""
+_VIEW = "document.querySelector('.rx-view-set').textContent"
+
+
+@pytest.fixture(scope="module")
+def dashboard(own_dashboard):
+    return own_dashboard
+
+
+def test_a_path_is_seen_walking_and_stopped(browser, dashboard):
+    page = Page(browser, dashboard)
+    page.open("Model")
+    page.choose("Mechanism", "one Langevin path")
+    page.type_number("Threshold ψ", "0.005")
+    page.type_number("Draws", "400")
+    page.wait(lambda: page.button("Draw 400 models"), "the plan of a path")
+    page.go("set")
+    page.draw()
+    counts, titles = [], []
+
+    def walks():
+        counts.append(page.browser.execute_script(_DOTS))
+        titles.append(page.run(_VIEW))
+        if folder := os.environ.get("SCREENS"):
+            page.browser.save_screenshot(str(Path(folder) / f"path{len(counts):02d}.png"))
+        return counts[-1] > 4
+
+    page.wait(walks, "states of the path")
+    page.button("Stop").click()
+    page.wait(lambda: "Stopped after" in page.status, "the end of the path")
+    assert "of one path" in titles[-1] and "spent" in titles[-1]
+    assert counts == sorted(counts)
+    page.wait(lambda: page.traces("losses"), "the curator's figures, after the end")

@@ -1,0 +1,78 @@
+"""A path on the page: released states while it walks, the meter with them, and Stop."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.plots.path import PathView, path_table, plane, plot_path
+from tests.explorer.pages import held_page, set_state
+
+
+def view_of(states, step=50):
+    return PathView(states, ("a", "b", "intercept"), 40, step, 100, 0.3, 0.5)
+
+
+def test_the_plane_is_of_released_states_and_keeps_its_sides():
+    rng = np.random.default_rng(0)
+    states = rng.standard_normal((30, 3)) * [5.0, 2.0, 0.1]
+    first, more = plane(states[:20]), plane(states)
+    assert abs(more[0] @ [1, 0, 0]) > 0.95 and abs(more[1] @ [0, 1, 0]) > 0.95
+    assert (np.einsum("ij,ij->i", first, more) > 0).all()
+    figure = plot_path(view_of(states))
+    title = figure.layout.title.text
+    assert "30 of 40 models of one path" in title and "ε = 0.3 of ε = 0.5 spent" in title
+    assert figure.layout.meta["view"] == "release"
+    assert "mostly a" in figure.layout.xaxis.title.text
+    assert path_table(view_of(states)).shape == (30, 3)
+    for few in (0, 1, 2):
+        assert len(plot_path(view_of(states[:few])).data) >= 2
+
+
+@pytest.fixture
+def page(tmp_path):
+    page = held_page(tmp_path)
+    set_state(page, mechanism="langevin", n_draws=40, epsilon=1.0, page="set")
+    return page
+
+
+def test_a_path_is_shown_as_it_walks_and_no_figure_of_rows_is(page):
+    seen = []
+
+    def look(_change):
+        state = page.state
+        seen.append((len(state.path.states), state.rashomon_set, state.chains, state.path.spent))
+
+    page.state.observe(look, "path")
+    before = page.state.account.spent
+
+    async def run():
+        page.draw()
+        await page.drawing.wait_until_idle()
+
+    asyncio.run(run())
+    state = page.state
+    assert state.phase == "done" and state.n_drawn == 40
+    assert seen and all(models is None and chains == () for _, models, chains, _ in seen)
+    assert [spent for *_, spent in seen] == sorted(spent for *_, spent in seen)
+    assert len(state.path.states) == 40 and state.path.step == state.path.n_steps
+    np.testing.assert_array_equal(state.path.states, state.rashomon_set.coef)
+    assert state.account.spent - before == pytest.approx(1.0, abs=0.02)
+    assert page.cards["path"].view.figure["data"]
+
+
+def test_stop_ends_a_path_and_charges_the_parts_that_began(page, monkeypatch):
+    before = page.state.account.spent
+    job = page.drawing.prepare(page.drawing.offer)
+    monkeypatch.setattr(type(job), "stopped", property(lambda job: job.beats >= 3))
+    job.run()
+    monkeypatch.undo()
+    job.stop()
+    while page.drawing.pump():
+        pass
+    state = page.state
+    assert state.phase == "stopped" and 0 < state.n_drawn < 40
+    spent = state.account.spent - before
+    assert 0 < spent < 0.9 and state.charged == pytest.approx(spent)
+    assert {entry.state for entry in state.account.charges} == {"committed", "voided"}
+    assert "Stopped after" in state.message
