@@ -129,7 +129,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "plan",
         "Plan",
         "What does a privacy budget guarantee?",
-        (("plan",), ("plan panel",), ("promise",), ("budget panel",)),
+        (("plan",), ("plan panel",), ("promise", "path_width"), ("budget panel",)),
         strips=("introduction",),
     ),
     ViewPlan(

@@ -7,6 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails, dial
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.plots import marks, registry, text, theme
 
 
@@ -61,6 +63,64 @@ def plot_path(path: PathView) -> go.Figure:
     return theme.add_band(figure, "release", f"released states, paid for: about {spent}")
 
 
+def plot_share_and_width(planned: Plan) -> go.Figure:
+    """Plot what a path can be: the guaranteed share of its states in the set, by their width.
+
+    Each point is a temperature: a warmer path is wider, and fewer of its states are guaranteed.
+
+    Parameters
+    ----------
+    planned : Plan
+        A plan of ``mechanism="langevin"`` for several draws.
+
+    Raises
+    ------
+    ValueError
+        If the plan is not of a path.
+    """
+    table = share_table(planned)
+    figure = theme.new_figure(
+        f"At least {text.percent(planned.hit_rate_bound)} of the states in the set, "
+        f"{text.percent(planned.details.expected_width(planned))} as wide as it",
+        "a smaller share= is warmer and wider; the width is expected, the share guaranteed",
+    )
+    look = {"mode": "lines+markers", "line": {"color": theme.BLUE, "width": 2}}
+    shares = [text.percent(share) for share in table["share"]]
+    hover = [
+        f"share={share}: β = {text.number(beta)}, costs {text.cost_text(cost)}"
+        for share, beta, cost in zip(shares, table["beta"], table["epsilon"], strict=True)
+    ]
+    marks.add_marks(figure, table["width"], table["guaranteed"], "other shares", hover, **look)
+    here = planned.details.expected_width(planned), planned.hit_rate_bound
+    marker = {"color": theme.VERMILLION, "size": 14, "symbol": "circle-open", "line_width": 3}
+    marks.add_marks(figure, [here[0]], [here[1]], "this plan", "this plan", marker=marker)
+    figure.update_layout(
+        xaxis={"title": "width, relative to uniform models", "tickformat": ".0%"},
+        yaxis={"title": "guaranteed in the set", "tickformat": ".0%", "range": [0, 1]},
+        showlegend=False,
+    )
+    return theme.add_band(figure, "release", "from public numbers alone")
+
+
+def share_table(planned: Plan) -> pd.DataFrame:
+    """Tabulate width, guaranteed share, temperature and privacy cost by the wanted share."""
+    if not isinstance(planned.details, StatesDetails):
+        raise ValueError(
+            f"this is a plan of {planned.mechanism!r}: only one Langevin path of several models "
+            "has a share to choose"
+        )
+    plans = dial(planned)
+    return pd.DataFrame(
+        {
+            "share": [plan.request.share for plan in plans],
+            "width": [plan.details.expected_width(plan) for plan in plans],
+            "guaranteed": [plan.hit_rate_bound for plan in plans],
+            "beta": [plan.beta for plan in plans],
+            "epsilon": [plan.cost[0] for plan in plans],
+        }
+    )
+
+
 def _headline(path: PathView) -> str:
     made, whole = f"{len(path.states):,}", text.plural(path.n_draws, "model")
     if path.step < path.n_steps:
@@ -103,6 +163,23 @@ FIGURES = (
         plot=plot_path,
         table=path_table,
         needs=("path",),
+        families=registry.LINEAR,
+    ),
+    registry.FigureSpec(
+        name="path_width",
+        title="Share in the set against width",
+        short="Share and width",
+        label="Guaranteed share of a path's states in the set by their expected width",
+        definition=(
+            "A path at inverse temperature β is expected to have the width "
+            "√((p + 2)/(2ψβ)) of uniform models of a quadratic set, and has at least the share "
+            "1 − bound/ψ of its states within ψ on average, where bound is that of their mean "
+            "excess loss. The privacy cost is that of batches as large as the table."
+        ),
+        plot=plot_share_and_width,
+        table=share_table,
+        audience=registry.BOTH,
+        needs=("plan",),
         families=registry.LINEAR,
     ),
 )

@@ -5,8 +5,18 @@ import asyncio
 import numpy as np
 import pytest
 
-from rashomon_explorer.plots.path import PathView, path_table, plane, plot_path
+from rashomon_explorer.mechanisms import MECHANISMS
+from rashomon_explorer.mechanisms.langevin.states import plan_states
+from rashomon_explorer.plots.path import (
+    PathView,
+    path_table,
+    plane,
+    plot_path,
+    plot_share_and_width,
+    share_table,
+)
 from tests.explorer.pages import held_page, set_state
+from tests.mechanisms.builders import request_of
 
 
 def view_of(states, step=50):
@@ -76,3 +86,19 @@ def test_stop_ends_a_path_and_charges_the_parts_that_began(page, monkeypatch):
     assert 0 < spent < 0.9 and state.charged == pytest.approx(spent)
     assert {entry.state for entry in state.account.charges} == {"committed", "voided"}
     assert "Stopped after" in state.message
+
+
+def test_a_warmer_path_is_wider_and_guarantees_less_until_the_budget_ends():
+    public = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
+    planned = plan_states(request_of(**public, epsilon=1.0, n_draws=400))
+    table = share_table(planned)
+    assert table["width"].is_monotonic_decreasing and table["share"].is_monotonic_increasing
+    reached = table[:-1]
+    np.testing.assert_allclose(reached["guaranteed"], reached["share"], atol=0.02)
+    assert table["guaranteed"].iloc[-1] < table["share"].iloc[-1] * 0.9  # the most that ε allows
+    figure = plot_share_and_width(planned)
+    assert "At least 50% of the states in the set" in figure.layout.title.text
+    plan = figure.data[1]
+    assert plan.x[0] == planned.details.expected_width(planned)
+    with pytest.raises(ValueError, match="only one Langevin path"):
+        plot_share_and_width(MECHANISMS["exact"].plan(request_of(**public)))

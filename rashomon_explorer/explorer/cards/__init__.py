@@ -18,6 +18,7 @@ INPUTS: Mapping[str, Inputs] = {
     "losses": inputs.losses,
     "chains": inputs.chains,
     "path": inputs.path,
+    "path_width": inputs.path_width,
     "coefficients": inputs.cloud,
     "importance": inputs.importances,
     "importance_cloud": inputs.importance_cloud,

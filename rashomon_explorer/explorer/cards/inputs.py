@@ -14,6 +14,7 @@ from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PL
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import coefficients, guarantees, importance, prices
@@ -433,6 +434,15 @@ def plan(card: FigureCard) -> FigureCall:
     planned = card.state.plan
     if planned is None:
         return card.message(NO_DATA if card.state.data is None else NO_PLAN, HEIGHT)
+    return card.build({"planned": Argument.known(planned, "explorer.plan")})
+
+
+def path_width(card: FigureCard) -> FigureCall | str:
+    planned = card.state.plan
+    if planned is None:
+        return NO_DATA if card.state.data is None else NO_PLAN
+    if planned.of_trees or not isinstance(planned.details, StatesDetails):
+        return "Only one Langevin path has a share to choose:<br>choose it as the mechanism."
     return card.build({"planned": Argument.known(planned, "explorer.plan")})
 
 

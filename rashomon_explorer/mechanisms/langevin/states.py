@@ -497,6 +497,23 @@ def explain(plan: Plan) -> list[str]:
     ]
 
 
+_DIALLED = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def dial(plan: Plan) -> list[Plan]:
+    """Plans of the same request for other shares of the states, the widest first.
+
+    A share that the budget does not allow ends the list, with the most that it allows.
+    """
+    plans = list[Plan]()
+    for share in sorted({*_DIALLED, plan.request.share}):
+        tried = plan_states(replace(plan.request, share=share), exact=False)
+        plans.append(tried)
+        if tried.hit_rate_bound < share * (1 - _BURNT):
+            break
+    return plans
+
+
 def improvements(plan: Plan) -> list[Improvement]:
     """List changes that guarantee the wanted share of the states, if fewer are guaranteed."""
     request = plan.request
