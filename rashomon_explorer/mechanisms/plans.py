@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rashomon_explorer._utils import formatting
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
@@ -94,6 +94,9 @@ class Details:
     def threshold(self, plan: Plan) -> Threshold:
         """Threshold function of the draws: the hard one, or none at ψ = 0."""
         return get_threshold("hard", plan.law_threshold)
+
+    bound_slack: ClassVar[float | None] = None
+    """Factor by which the excess bound exceeds typical ones, if not that of the mechanism."""
 
     def cost(self, plan: Plan) -> tuple[float, float]:
         """(ε, δ) that the draws cost."""

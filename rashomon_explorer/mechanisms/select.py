@@ -257,7 +257,8 @@ def expected_loss(plan: Plan, goal: str = "rows") -> float:
     ball = _ball_share(loss) * request.zero_loss / request.radius
     traits = mechanism.traits
     bias = traits.regression_bias if loss.link == "identity" else traits.bias
-    return float(ridged / bound_slack(mechanism, loss, compared=True) + ball + bias)
+    slack = plan.details.bound_slack or bound_slack(mechanism, loss, compared=True)
+    return float(ridged / slack + ball + bias)
 
 
 def _ball_share(loss: Loss) -> float:

@@ -10,7 +10,6 @@ from rashomon_explorer.plots.figures import FIGURES as SPECS
 
 FIGURES = {
     "losses": "set",
-    "path": "set",
     "coefficients": "set",
     "importance": "features",
     "people": "people",

@@ -17,6 +17,8 @@ _STATED = """[...document.querySelectorAll('.rx-price')]
 def page(browser, dashboard):
     page = Page(browser, dashboard)
     page.data("south_german_credit")  # nobody else spends its budget
+    page.open("Model")
+    page.choose("Mechanism", "ellipsoid")  # a path would cost less than is typed
     page.type_number("Threshold ψ", "0.5")
     page.readable("Draw 20 models")
     return page
