@@ -93,6 +93,9 @@ def least_noise(
     return noise, replace(guarantee, requested=(epsilon, delta) if orders else None)
 
 
+_NEVER_SHOWN = "which rows are sampled is drawn anew in each step, and never shown"
+
+
 def sampled_guarantee(
     noise: float, walk: tuple[float, int], batch_order: str = POISSON, *, by_order: bool = False
 ) -> Guarantee:
@@ -109,6 +112,7 @@ def sampled_guarantee(
     return Guarantee(
         "tradeoff",
         f"{steps} noisy sums over {sampling}",
+        assumptions=(*plain.assumptions, _NEVER_SHOWN),
         rho=plain.rho,
         mu=plain.mu,
         curve=_curve(noise, walk, batch_order),
