@@ -19,6 +19,7 @@ import numpy as np
 
 from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
@@ -223,6 +224,8 @@ class DrawnPath(Iterator[FloatArray]):
         if self._earlier is not None:
             coef = np.concatenate([self._earlier.coef, coef])
             guarantee = compose([self._earlier.guarantee, guarantee])
+            cost = float(rounded_up(guarantee.epsilon(plan.delta)))
+            guarantee = replace(guarantee, requested=(cost, plan.delta))
             plan = plan.with_numbers(n_draws=len(coef))
         problem = self._target.problem
         draws = Draws(coef, problem.value(coef.T), acceptance=1.0)

@@ -102,6 +102,10 @@ class Details:
         """(ε, δ) that the draws cost."""
         return plan.guarantee.requested or (plan.epsilon, plan.delta)
 
+    def reads(self, plan: Plan) -> float:
+        """Return the passes over chunked rows that the steps take; 0 if there are none."""
+        return plan.steps
+
     def expected_width(self, plan: Plan) -> float:
         """Spread of the draws that is expected, relative to uniform draws of the set."""
         return 1.0
@@ -321,7 +325,7 @@ class Plan(formatting.ReprMixin):
 
         Chains take their steps together. The curator's minimum comes in addition.
         """
-        steps = self.steps or (MINIMUM_PASSES + 2) * self.repeats
+        steps = self.details.reads(self) or (MINIMUM_PASSES + 2) * self.repeats
         return steps + MINIMUM_PASSES + _FEW_PASSES + self.n_draws / 4
 
     @property

@@ -205,6 +205,8 @@ def test_a_saved_path_is_continued_for_the_cost_of_its_further_steps(tmp_path):
     assert ledger.spent() == pytest.approx(both, rel=1e-3)
     mu = math.hypot(first.plan_.guarantee.mu, part.mu)
     assert again.guarantee_.mu == pytest.approx(mu, rel=1e-9)
+    stated = again.guarantee_.requested[0]
+    assert 1.0 < again.guarantee_.epsilon(1e-6) <= stated < 1.01 * again.guarantee_.epsilon(1e-6)
     drawn = classifier(mechanism="ellipsoid", ledger=None).fit(X, Y).rashomon_set_
     with pytest.raises(ValueError, match="not states of one path"):
         again.continue_path(drawn.release(), X, Y, n_draws=5)

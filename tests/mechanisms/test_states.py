@@ -328,6 +328,9 @@ def test_the_rule_takes_a_path_of_many_models_where_it_guarantees_the_share():
 # Draws.
 
 
+_evaluate = states._evaluated
+
+
 def planned_few(**changed):
     settings = {**LENDING, "n": 40, "p": 3, "radius": 2.0, "row_norm": 1.0, "n_draws": 5}
     return states.plan_states(request_of(**{**settings, "batch_size": None, **changed}))
@@ -380,7 +383,7 @@ def test_chunked_rows_have_the_same_path_and_are_read_once_for_many_steps(loss, 
     read = chunks.data.read(numbers)
     np.testing.assert_array_equal(read.rows(), whole.rows[numbers])
     np.testing.assert_array_equal(read.targets, whole.targets[numbers])
-    plan = planned_few(n=90, p=whole.p, loss=loss)
+    plan = planned_few(n=90, p=whole.p, loss=loss, epsilon=0.3)
     first, second = (
         MECHANISMS["langevin"].draw(one, plan, np.random.default_rng(3)).coef
         for one in (whole, chunks)
@@ -392,10 +395,18 @@ def test_chunked_rows_have_the_same_path_and_are_read_once_for_many_steps(loss, 
         type(chunks.data), "read", lambda self, rows: reads.append(len(rows)) or counted(self, rows)
     )
     monkeypatch.setattr(batches, "_ENTRIES_IN_MEMORY", 90 * whole.p * 4)
-    sampled = planned_few(n=90, p=whole.p, loss=loss, batch_size=30, batch_order=SAMPLED)
+    monkeypatch.setattr(states, "_SECONDS_BETWEEN_BLOCKS", 0.0)
+    evaluated = []
+    monkeypatch.setattr(
+        states, "_evaluated", lambda of, block: evaluated.append(len(block)) or _evaluate(of, block)
+    )
+    few = {"batch_size": 30, "batch_order": SAMPLED, "epsilon": 0.3}
+    sampled = planned_few(n=90, p=whole.p, loss=loss, **few)
     draws = MECHANISMS["langevin"].draw(chunks, sampled, np.random.default_rng(3))
     assert len(draws.coef) == 5 and len(reads) == math.ceil(sampled.details.n_steps / 12)
     assert max(reads) <= 90
+    assert evaluated[-1] == 5 and not any(evaluated[:-1])  # losses take one pass, at the end
+    assert sampled.details.reads(sampled) == len(reads)
 
 
 def test_states_follow_the_law_of_the_chain():

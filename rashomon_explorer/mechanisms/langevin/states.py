@@ -37,6 +37,7 @@ from rashomon_explorer.mechanisms.plans import Details, Plan, pass_seconds
 from rashomon_explorer.mechanisms.request import AUTO, GDP, POISSON, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
+from rashomon_explorer.problem.clipped_rows import ClippedRows
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 
@@ -89,6 +90,11 @@ class StatesDetails(Details):
     def batch_size(self, n: int) -> int:
         """Rows of a step, on average; 0 for all of them."""
         return round(self.rate * n) if self.rate < 1 else 0
+
+    def reads(self, plan: Plan) -> float:
+        """Return passes over chunked rows: one for the batches of the steps that fit in memory."""
+        in_memory = 1 if self.rate == 1 else steps_in_memory(plan.n, plan.p, self.rate)
+        return float(math.ceil(self.n_steps / in_memory))
 
     def expected_width(self, plan: Plan) -> float:
         """Spread of the law that the path approaches; see :func:`relative_spread`."""
@@ -458,13 +464,14 @@ def part_guarantee(plan: Plan, n_steps: int) -> Guarantee:
 
 def batches(target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
     """Yield blocks of states as they are made; some are empty, so that a caller may stop."""
+    in_memory = isinstance(target.problem.data, ClippedRows)  # else losses take a pass
     last_block, block = time.perf_counter(), list[FloatArray]()
     for theta in released_states(target, plan, rng):
         if theta is not None:
             block.append(theta)
         if time.perf_counter() - last_block > _SECONDS_BETWEEN_BLOCKS:
-            yield _evaluated(target.problem, block)
-            last_block, block = time.perf_counter(), []
+            yield _evaluated(target.problem, block if in_memory else [])
+            last_block, block = time.perf_counter(), [] if in_memory else block
     yield _evaluated(target.problem, block)
 
 
