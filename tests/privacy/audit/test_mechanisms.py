@@ -163,10 +163,12 @@ def test_objective_perturbation_of_a_fit_leaks_no_more_than_its_cost(neighbours)
 @pytest.mark.parametrize("psi", [0.0, 0.02])
 def test_planned_paths_of_a_fit_leak_no_more_than_one_chain_costs(kind, neighbours, psi):
     """A fit's chains are independent, and its cost is that of all of them."""
+    if neighbours is SEVERAL:
+        pytest.skip("slopes of several scores have no clipped form")
     size = 2000
-    settings = {"mechanism": "langevin", "psi": psi, "epsilon": 3.0 * size, "delta": 1e-3}
+    settings = {"mechanism": "langevin_clipped", "psi": psi, "epsilon": 3.0 * size, "delta": 1e-3}
     model = kind(**settings, n_draws=size, radius=1.0)
-    planned = model.plan(4, 1, 3) if neighbours is SEVERAL else model.plan(3, 1)
+    planned = model.plan(3, 1)
     path = {
         name: getattr(planned.details, name) for name in ("sensitivity", "step_size", "n_steps")
     }
