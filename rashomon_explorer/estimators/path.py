@@ -219,6 +219,8 @@ class DrawnPath(Iterator[FloatArray]):
             return
         self._ended = True
         coef, guarantee, plan = np.concatenate(self._kept), self._guarantee, self.plan
+        if self.n_steps_run < plan.details.n_steps or self._earlier is not None:
+            plan = states.without_promise(plan)
         if self.n_steps_run < self.plan.details.n_steps:
             guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, STOPPED))
         if self._earlier is not None:

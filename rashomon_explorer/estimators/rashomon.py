@@ -25,6 +25,7 @@ from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms import select as selection
 from rashomon_explorer.mechanisms.base import Draws
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails, without_promise
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
 from rashomon_explorer.mechanisms.plans import WEAK_HIT_RATE, Plan
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
@@ -282,8 +283,11 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         target = GibbsTarget.of(problem, planned)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            final = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            return {**public, **self._private(table, target, public, planned, final, draws)}
+            kept, of_path = len(draws.losses), isinstance(planned.details, StatesDetails)
+            final = base.stopped_guarantee(guarantee, kept, planned.n_draws)
+            stopped = of_path and kept < planned.n_draws
+            plan = without_promise(planned) if stopped else planned
+            return {**public, **self._private(table, target, public, plan, final, draws)}
 
         reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves

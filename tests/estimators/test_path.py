@@ -115,6 +115,8 @@ def test_only_the_parts_that_began_are_spent(tmp_path, how):
         assert len(clf.rashomon_set_.coef) == sum(map(len, shown))
         assert STOPPED in clf.guarantee_.assumptions
         assert clf.guarantee_.mu == path.plan.guarantee.mu  # of the planned length
+        assert path.plan.excess_bound < clf.plan_.excess_bound  # its bound is not that of a stop
+        assert clf.plan_.hit_rate is None
     plan = classifier(ledger=ledger).plan(600, 2)
     part = states.part_guarantee(plan, n_run)
     assert n_run < n_steps
@@ -205,6 +207,7 @@ def test_a_saved_path_is_continued_for_the_cost_of_its_further_steps(tmp_path):
     assert ledger.spent() == pytest.approx(both, rel=1e-3)
     mu = math.hypot(first.plan_.guarantee.mu, part.mu)
     assert again.guarantee_.mu == pytest.approx(mu, rel=1e-9)
+    assert again.plan_.hit_rate is None
     stated = again.guarantee_.requested[0]
     assert 1.0 < again.guarantee_.epsilon(1e-6) <= stated < 1.01 * again.guarantee_.epsilon(1e-6)
     drawn = classifier(mechanism="ellipsoid", ledger=None).fit(X, Y).rashomon_set_

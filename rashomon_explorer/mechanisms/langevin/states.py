@@ -438,6 +438,16 @@ def released_states(
         yield theta if t >= due and (t - due) % details.thin == 0 else None
 
 
+def without_promise(plan: Plan) -> Plan:
+    """Plan of a path that was stopped or continued: its bound is of the planned length alone.
+
+    A stop that depends on the states may keep the worst ones; what remains is L times the diameter.
+    """
+    constants, domain = plan.request.constants, plan.request.domain
+    largest = constants.L * domain.diameter
+    return replace(plan, hit_rate=None, excess_bound=largest, comparison_excess=largest)
+
+
 def part_guarantee(plan: Plan, n_steps: int) -> Guarantee:
     """Guarantee of some steps of a plan's path; those of all parts add up to the plan's."""
     details: StatesDetails = plan.details
