@@ -103,8 +103,8 @@ class StatesDetails(Details):
     def facts(self, plan: Plan) -> list[Fact]:
         """List the steps, and how wide the states are expected to lie."""
         rows = f", each on about {self.batch_size(plan.n):,} rows" if self.rate < 1 else ""
-        kept = f"every {self.thin:,}th" if self.thin > 1 else "each"
-        steps = f"{self.n_steps:,} of size {self.step_size:.3g}{rows}; {kept} after the first "
+        interval = f"every {self.thin:,}th" if self.thin > 1 else "each"
+        steps = f"{self.n_steps:,} of size {self.step_size:.3g}{rows}; {interval} after the first "
         share = f"{self.expected_width(plan):.0%}"
         width = f"about {share} of that of uniform models of the set; no guarantee"
         return [
