@@ -56,7 +56,7 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
     rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
     if rounding == "nearest" and exact < 100:
         rounded = min(rounded, Decimal("99.9")) or Decimal(0)  # not −0
-    return f"{rounded:.0f}%" if rounded == 100 else f"{rounded}%"
+    return "100%" if rounded == 100 else f"{rounded}%".replace("-", "−")
 
 
 def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
@@ -68,8 +68,8 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     if rounded and not 1e-3 <= abs(rounded) < 1e6:
         mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{mantissa}e{int(power)}"
-    return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
+        return f"{mantissa.replace('-', '−')}e{int(power)}"
+    return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".").replace("-", "−")
 
 
 def duration_text(seconds: float) -> str:

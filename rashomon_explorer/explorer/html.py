@@ -8,7 +8,7 @@ import pandas as pd
 
 from rashomon_explorer.measures.multiplicity.table import MEASURES, TERMS
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import rounded_bounds
+from rashomon_explorer.plots.text import plural, rounded_bounds
 
 
 @dataclass(frozen=True)
@@ -174,14 +174,17 @@ def code_block(lines: Iterable[str]) -> str:
 
 
 def table_html(frame: pd.DataFrame, caption: str) -> str:
-    note = f"{len(frame):,} rows"
+    note = plural(len(frame), "row")
     if len(frame) > _MOST_ROWS:
         note = f"first {_MOST_ROWS} of {note}"
     # pandas puts the name of the index into its own row, and that of the columns into the corner.
     table = rounded_bounds(frame.head(_MOST_ROWS))
     table.columns.name, table.index.name = frame.index.name, None
     body = table.to_html(
-        border=0, float_format=lambda value: f"{value:.4g}", classes="rx-table", escape=True
+        border=0,
+        float_format=lambda value: f"{value:.4g}".replace("-", "−"),
+        classes="rx-table",
+        escape=True,
     )
     for heading in map(str, table.columns):
         heading_cell = f"<th>{escape(heading, quote=False)}</th>"

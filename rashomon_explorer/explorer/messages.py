@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 from collections.abc import Callable, Mapping
 from io import TextIOWrapper
 from pathlib import Path
@@ -12,7 +13,7 @@ from rashomon_explorer._utils.files import private_opener
 from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.plots.text import cost_text, number
+from rashomon_explorer.plots.text import cost_text, number, sentence
 
 
 def receipt(result: str, adds: float, account: Account) -> str:
@@ -76,10 +77,25 @@ _EXPLAINED = (
     exceptions.CuratorOnlyError,
     exceptions.DataError,
     exceptions.LedgerError,
+    exceptions.MissingAnswerError,
     exceptions.SamplerError,
 )
 _WITHOUT_ROWS = (exceptions.CuratorOnlyError, exceptions.FitError, exceptions.LedgerError)
 _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
+
+
+_NOT_DRAWN = "This could not be drawn."
+_MOST_WORDS = 20
+_CODE = re.compile(r"[\[\]{}_'\"`]|[a-z][A-Z]|\w[(=]\w")
+
+
+def headline(error: BaseException) -> str:
+    """State an error in at most 20 words without names of code; its full text is elsewhere."""
+    if isinstance(error, exceptions.CuratorOnlyError):
+        return "This was computed from private rows and is not part of a release."
+    clause = re.split(r"[:;\n]|\. ", str(error))[0].strip()
+    is_plain = 0 < len(clause.split()) <= _MOST_WORDS and not _CODE.search(clause)
+    return sentence(clause) if is_plain and isinstance(error, _EXPLAINED) else _NOT_DRAWN
 
 
 class OfferChangedError(Exception):

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer import estimators
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.data import Numeric
 from rashomon_explorer.data.cells import cell_text
@@ -308,6 +308,7 @@ def taken(table: Any, positions: NDArray[np.intp]) -> Any:
 
 LARGE = 0.1  # coefficients of at least this share of a model's largest one count as large
 _MODEL_NUMBERS_MOST_ANSWERS = 50_000_000
+_MOST_SCORED = 100_000
 _BLOCK = 4_000_000
 _FEW_ROWS = 500
 
@@ -337,6 +338,26 @@ def _hits(models: Any, rows: Any, truth: Any) -> NDArray[np.int_]:
     labels = models.labels(rows)
     predictions = np.asarray(models.classes)[labels] if models.classes else labels
     return np.asarray((predictions == truth).sum(axis=1))
+
+
+def score_beside_constant(screen: ModelInputs) -> str:
+    """Compare the best model with one that gives every row the same answer (curator)."""
+    models, rows, data = screen.state.rashomon_set, screen.rows, screen.state.data
+    if models is None or rows is None or screen.targets is None or screen.state.view == "release":
+        return ""
+    positions = some(np.arange(len(rows)), _MOST_SCORED)
+    best = np.asarray(models.best_scores(taken(rows, positions)))
+    truth = np.asarray(taken(screen.targets, positions))
+    if models.task == "regression":
+        rmse, deviation = float(np.sqrt(np.mean((best - truth) ** 2))), float(truth.std())
+        share = number(1 - (rmse / deviation) ** 2, 2) if deviation else "unknown"
+        return f"R² {share} · RMSE {number(rmse)} · always the mean {number(deviation)}"
+    codes = likeliest(best[None])[0]
+    right = (np.asarray(models.classes)[codes] if models.classes else codes) == truth
+    labels, counts = np.unique(truth, return_counts=True)
+    label = labels[counts.argmax()]
+    label = data.classes[int(label)] if data is not None and screen._uses_codes else label
+    return f"best model {right.mean():.1%} · always {label} {counts.max() / len(truth):.1%}"
 
 
 def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:

@@ -215,7 +215,8 @@ class ExplorerState(traitlets.HasTraits):
         if self.unconfirmed:
             return self.unconfirmed
         if self.family == LINEAR and mechanism_traits(self.mechanism).curator_only:
-            return f"{self.mechanism} reads the rows without noise and is not private"
+            name = self.mechanism.replace("_", " ")
+            return f"{name} reads the rows without noise and is not private"
         return ""
 
     @property

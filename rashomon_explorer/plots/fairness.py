@@ -106,7 +106,7 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     gap = _words(str(first.name).removesuffix("_difference"))
     ends = [text.number(float(first[end]), 2) for end in ("low", "high")]
     figure = theme.new_figure(
-        f"Good models' {gap} gap goes from {ends[0]} to {ends[1]}",
+        f"The {gap} gap of good models is {' to '.join(dict.fromkeys(ends))}",
         f"{models} inside ψ = {text.number(audit.psi)} · ranges are inner bounds for the set",
     )
     hover = [
@@ -143,7 +143,7 @@ def _trade_off(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> s
         cost = text.number(fairest[by] - audit.best[by], 2)
         return f"Least unfair: {gaps}, for {_words(by)} {cost}"
     points = 100 * (audit.best[by] - fairest[by])
-    return f"Least unfair: {gaps}, for {points:.1f} points of accuracy".replace("-", "−")
+    return f"Least unfair: {gaps}, for {text.number(points, 2)} points of accuracy"
 
 
 def _dots(
@@ -367,7 +367,7 @@ FIGURES = (
         _GAPS,
         name="burden",
         title="Who bears the multiplicity?",
-        short="Who bears it",
+        short="By group",
         label="A measure of disagreement for each group of people",
         definition=(
             "<b>Ambiguity</b>: share of the group with a conflicting prediction by some model "

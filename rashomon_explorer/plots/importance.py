@@ -189,12 +189,19 @@ def importances(
         for part in parts
     ]
     values = np.array([part_table.to_numpy() for part_table in tables])
+    values = values / _unit(models)
     table_of_means = pd.DataFrame(values.mean(axis=0), tables[0].index, tables[0].columns)
     if len(parts) > 1:
         table_of_means.attrs["margin"] = _SURE * values.std(axis=0, ddof=1) / np.sqrt(_PARTS)
     read = f"{len(rows):,} of {len(table):,} rows read"
     table_of_means.attrs["rows"] = f"all {len(table):,} rows" if len(rows) == len(table) else read
     return table_of_means
+
+
+def _unit(models: Any) -> float:
+    """Squared loss of the targets for a loss of 1 of the set, whose targets are scaled to ±1."""
+    is_scaled = isinstance(models, RashomonSet) and models.task == "regression"
+    return float(np.diff(models.target_bounds)[0] / 2) ** 2 if is_scaled else 1.0
 
 
 def _with_best(models: Any) -> Any:
@@ -459,7 +466,8 @@ def model_importances(
 ) -> pd.DataFrame:
     """Return the importance of every feature to every model; permutations have a fixed seed."""
     options: dict[str, Any] = {"random_state": 0} if measure == "permutation" else {}
-    return importance_cloud(models, X, targets, measure=measure, features=features, **options)
+    cloud = importance_cloud(models, X, targets, measure=measure, features=features, **options)
+    return cloud if measure == "shap" else cloud / _unit(models)
 
 
 def _pair_finding(rank: float, first: str, second: str) -> str:
@@ -469,7 +477,7 @@ def _pair_finding(rank: float, first: str, second: str) -> str:
         return f"Models that rely less on {first} rely more on {second}"
     if rank >= _TOGETHER:
         return f"Models that rely more on {first} rely more on {second} too"
-    return f"Reliance on {first} is almost unrelated to reliance on {second}"
+    return f"Reliance on {first} is not clearly related to reliance on {second}"
 
 
 FIGURES = (

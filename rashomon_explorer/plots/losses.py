@@ -153,6 +153,7 @@ def plot_chains(chains: Sequence[ChainState], psi: float) -> go.Figure:
     figure.update_layout(
         xaxis={"title": "step", "range": [0, last.n_steps]},
         yaxis={"title": "excess loss", "type": "log" if log else "linear"},
+        yaxis_exponentformat="none",
         uirevision="chains",
     )
     return theme.curator_band(figure)

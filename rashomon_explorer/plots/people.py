@@ -47,7 +47,7 @@ class Multiplicity:
         return self.high - self.low
 
 
-def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
+def multiplicity(models: Any, X: ArrayLike) -> Multiplicity:
     """Compute the disagreement of the models of a set on some rows."""
     models, X = set_and_rows(models, X)
     inside = text.need_inside(models)

@@ -72,10 +72,10 @@ def plot_people_ranges(
     """
     if "best" not in table or table.empty:
         raise ValueError("table must be a non-empty result of measures.ranges.people_ranges")
-    what = answer or "answer"
+    kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
+    what = answer or "answer" if kinds is None else f"probability of {answer or 'the last class'}"
     figure = theme.new_figure(_finding(table, of), text.join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
-    kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
     for low, high, colour, width, name in (
         ("exact_low", "exact_high", theme.SKY, 2.5, "▬ exact range"),
         ("drawn_low", "drawn_high", theme.BLUE, 1.2, "∙∙∙ sampled range"),
@@ -92,7 +92,7 @@ def plot_people_ranges(
     if kinds is not None:
         figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
     figure.update_layout(
-        xaxis={"title": f"best model's {what}"}, yaxis={"title": f"{what}, over the set"}
+        xaxis={"title": f"{what}, best model"}, yaxis={"title": f"{what}, all good models"}
     )
     return theme.curator_band(figure, guaranteed=guaranteed)
 
@@ -159,7 +159,7 @@ def _people(
 
 
 def _hover_text(person: object, row: pd.Series, what: str) -> str:
-    parts = [f"<b>person {person}</b>", f"best model's {what}: {text.number(float(row['best']))}"]
+    parts = [f"<b>person {person}</b>", f"{what}, best model: {text.number(float(row['best']))}"]
     for low, high, name in (
         ("exact_low", "exact_high", "▬ exact"),
         ("drawn_low", "drawn_high", "∙∙∙ sampled"),

@@ -182,6 +182,7 @@ class FigureCall:
     subtitle: str = ""
     before: tuple[str, ...] = ()  # Python lines before the figure's
     is_message: bool = False
+    reason: str = ""  # full text of an error behind a message
     cache: MeasureCache = field(default_factory=MeasureCache)
 
     def figure(self) -> go.Figure:

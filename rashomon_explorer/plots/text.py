@@ -159,8 +159,7 @@ def need_inside(models: Any) -> Any:
 def empty_set_figure(title: str, models: Any) -> go.Figure:
     """Figure of a set without models inside ψ: a message, and no values."""
     text = (
-        f"{empty_set_message(models)},<br>so there is nothing to show.<br>Raise <b>ε</b> or "
-        "<b>ψ</b>, draw <b>fewer models</b>,<br>or use more rows."
+        f"{empty_set_message(models)}.<br>Raise <b>ε</b> or <b>ψ</b>, or draw <b>fewer models</b>."
     )
     return models_band(empty_figure(title, text), models)
 

@@ -36,7 +36,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree"},
-        yaxis={"title": "trees", "type": "log"},
+        yaxis={"title": "trees", "type": "log", "exponentformat": "power"},
         legend={"title": {"text": "leaves"}},
         showlegend=True,
     )

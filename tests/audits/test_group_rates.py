@@ -175,7 +175,7 @@ def test_groups_whom_every_good_model_accepts_have_no_gap():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(-0.0026, "-0.3%"), (-0.0001, "0%"), (0.0187, "2%"), (-0.2, "-20%")]
+    ("share", "text"), [(-0.0026, "−0.3%"), (-0.0001, "0%"), (0.0187, "2%"), (-0.2, "−20%")]
 )
 def test_percentages_of_small_gaps_have_a_size(share, text):
     assert percent(share) == text

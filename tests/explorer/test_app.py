@@ -118,7 +118,8 @@ def test_a_figure_that_fails_says_so_in_its_place(loans, monkeypatch, caplog):
         patch.setattr(type(card), "build", lambda *_: 1 / 0)
         card.redraw()
     (words,) = card.view.figure["layout"]["annotations"]
-    assert words["text"] == "This figure could not be drawn:<br>division by zero"
+    assert words["text"] == "This could not be drawn."
+    assert "division by zero" in card._definition_html()
     assert caplog.records
     card.redraw()
 

@@ -134,7 +134,7 @@ def test_a_mechanism_that_cannot_be_had_is_refused_and_has_no_button(cancer_page
 def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, cancer_page):
     cancer_page.state.mechanism = "hit_and_run"
     assert "nothing is charged" in explorer.draw_panel.price.value
-    reason = "hit_and_run reads the rows without noise and is not private"
+    reason = "hit and run reads the rows without noise and is not private"
     assert reason in explorer.plan_panel.facts.value
     explorer.draw()
     assert explorer.state.alert is None and not explorer.guarantee.holds

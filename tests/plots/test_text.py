@@ -67,7 +67,7 @@ def test_signs_infinities_and_hairs():
     curve = tradeoff_table(pure(800.0))["misses at least"]  # a cost past the range of doubles
     assert curve.iloc[0] == 1.0 and (curve.iloc[1:] == 0.0).all()
     ends = [text.number(-1.2345, rounding=side) for side in ("down", "up")]
-    assert ends == ["-1.24", "-1.23"]
+    assert ends == ["−1.24", "−1.23"]
     assert text.cost_text(math.inf) == "ε = ∞"
     assert text.number(math.nan) == text.percent(math.nan) == "unknown"
     assert formatting.left_text(8.0 - 7.3) == "0.7" and text.cost_text(0.1 + 0.2) == "ε = 0.3001"

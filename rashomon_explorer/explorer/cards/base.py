@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -75,7 +74,7 @@ NEEDS: Mapping[str, Need] = {
         ("chains", "view", "psi"),
         _unless(
             lambda session: session.state.chains,
-            "No chain has run.<br>Langevin mechanisms, hit_and_run and noisy_sgd have chains.",
+            "No chain has run.<br>Choose a mechanism with chains, and press <b>Draw</b>.",
         ),
     ),
     "path": Need(
@@ -463,7 +462,9 @@ class FigureCard:
 
     def _definition_html(self) -> str:
         definition, terms = self.spec.definition, html.figure_terms(self.spec)
-        text = f'<p class="rx-note">{definition}</p>' if definition else ""
+        reason = escape(self.call.reason) if self.state.view == "curator" else ""
+        parts = (f'<p class="rx-note">{part}</p>' for part in (reason, definition) if part)
+        text = "".join(parts)
         return text + (html.definitions_html(terms) if terms else "")
 
     def offer(self, label: str, options: Sequence[Any], default: Any = None) -> Any:
@@ -519,13 +520,10 @@ def _ignore_result(task: "asyncio.Future[go.Figure]") -> None:
 
 
 def _failed(title: str, error: Exception) -> registry.FigureCall:
-    words = "<br>".join(textwrap.wrap(escape(str(error) or type(error).__name__), 48)[:6])
-    if isinstance(error, CuratorOnlyError):  # not a failure: private results are hidden
-        return message(title, f"Not part of a release:<br>{words}")
-    if isinstance(error, DataError):  # its message states what to do
-        return message(title, words)
-    messages.LOGGER.error("%s could not be drawn", title, exc_info=error)
-    return message(title, f"This figure could not be drawn:<br>{words}")
+    if not isinstance(error, CuratorOnlyError | DataError):
+        messages.LOGGER.error("%s could not be drawn", title, exc_info=error)
+    reason = str(error) or type(error).__name__
+    return replace(message(title, messages.headline(error)), reason=reason)
 
 
 Inputs = Callable[[FigureCard], registry.FigureCall | str]

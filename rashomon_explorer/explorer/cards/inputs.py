@@ -196,6 +196,9 @@ def cloud(card: FigureCard) -> FigureCall:
     return card.build({**axes_by_name, "inside_only": card.state.inside_only})
 
 
+_PRIVATE_IMPORTANCE = (
+    "Importance reads private rows.<br>Show <b>coefficients</b>, or switch to <b>Curator</b>."
+)
 IMPORTANCE = (("importance", "importance"), ("coefficients", "coef"))
 """What the figure of importance shows."""
 
@@ -215,7 +218,7 @@ def coefficients_instead(card: FigureCard) -> FigureCall | None:
         table = spec.table if released or models.hit_rate > 0 else None
         return card.build(plot=plot, tabulate=table, measure=None, code=None, of_people=False)
     if released:
-        return card.message(CURATOR_FIGURE + "<br>Or show <b>coefficients</b>." * (not trees))
+        return card.message(CURATOR_FIGURE if trees else _PRIVATE_IMPORTANCE)
     return None
 
 
@@ -366,8 +369,8 @@ def bounds(card: FigureCard) -> FigureCall | str:
         return "These models were not drawn privately:<br>no bound is guaranteed."
     if not planned.has_gibbs_law:
         return (
-            "This bound holds for exact draws only;<br>see <b>Plan</b> for this mechanism's "
-            "guarantee."
+            "This bound holds for exact draws only.<br>The guarantee of this mechanism is under "
+            "<b>Plan</b>."
         )
     plot: Plot = guarantees.plot_guarantee
     source = plan
@@ -434,6 +437,8 @@ def plan(card: FigureCard) -> FigureCall:
     planned = card.state.plan
     if planned is None:
         return card.message(NO_DATA if card.state.data is None else NO_PLAN, HEIGHT)
+    if mechanism_traits(planned.mechanism).curator_only:
+        return card.message("A free look costs nothing and guarantees nothing.", HEIGHT)
     return card.build({"planned": Argument.known(planned, "explorer.plan")})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from rashomon_explorer.explorer.cards.base import NEEDS, FigureCard, Inputs
 from rashomon_explorer.explorer.family import trees_in, with_class_labels, with_readable_names
 from rashomon_explorer.explorer.widgets import controls as ui
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots.person import plot_what_if, what_if_table
 from rashomon_explorer.plots.registry import Argument, FigureCall
 from rashomon_explorer.plots.text import plural
@@ -144,6 +145,7 @@ def burden(card: FigureCard) -> FigureCall:
 
 
 _OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs draws made here."
+_FREE_LOOKS = "Not for free looks: their models depend on each other."
 
 
 def decomposition(card: FigureCard) -> FigureCall | str:
@@ -152,6 +154,8 @@ def decomposition(card: FigureCard) -> FigureCall | str:
     imported = isinstance(models, PredictorSet) and not models.independent
     if imported or card.state.audit is not None:
         return _OTHER_DRAWS
+    if mechanism_traits(getattr(models, "mechanism", "")).curator_only:
+        return _FREE_LOOKS
     return card.build({})
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
-from rashomon_explorer.explorer.messages import error_boundary
+from rashomon_explorer.explorer.messages import error_boundary, headline
 from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.selection import group_labels
 from rashomon_explorer.explorer.session import Session
@@ -86,9 +86,11 @@ class PeopleHeadline:
     def find(self) -> str:
         state, session = self.state, self.session
         models = state.rashomon_set
-        if state.view == "release" or session.rows is None or (models or state.audit) is None:
+        if state.view == "release" or session.rows is None:
             return ""
-        parts = [_tree_flip_share(session), _ambiguity(session), escape(session.picked.words)]
+        parts = [_tree_flip_share(session)]
+        if (models or state.audit) is not None:
+            parts += [_ambiguity(session), escape(session.picked.words)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
             trees = trees_in(models) is not None  # without a decomposition
             parts += [_enough(session)] if trees else [_width(session), _enough(session)]
@@ -96,7 +98,7 @@ class PeopleHeadline:
 
     def _show(self, result: Any) -> None:
         if isinstance(result, Exception):
-            result = f"<li>{escape(str(result))}</li>"
+            result = f"<li>{escape(headline(result))}</li>"
         empty = _NOTHING_YET
         if self.state.view == "release":
             empty = '<p class="rx-note">This is computed from private rows.</p>'
@@ -104,7 +106,7 @@ class PeopleHeadline:
 
 
 def _tree_flip_share(session: Any) -> str:
-    if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
+    if session.tree_answers.why_not:
         return ""
     flips = session.tree_answers.flips()["psi"].to_numpy()
     psi, everyone = float(session.state.psi), f"all {len(flips):,} people"
@@ -156,8 +158,8 @@ def _width(session: Any) -> str:
         return "The decomposition needs at least two draws within ψ."
     try:
         decomposition: DisagreementDecomposition = disagreement_decomposition(models, people.rows)
-    except ValueError as error:
-        return f"No decomposition: {escape(str(error).split(':')[0])}."
+    except ValueError:  # the card of the decomposition says why
+        return ""
     return f"{marks_html(SAMPLED)} {escape(decomposition_text(decomposition))}"
 
 
@@ -174,8 +176,8 @@ def _enough(session: Any) -> str:
         result = enough_draws(
             "disagreement", labels, half_width=_HALF_WIDTH, mechanism=models.mechanism
         )
-    except (ValueError, ImportError) as error:
-        return f"The precision of the disagreement is unknown: {escape(str(error).split(':')[0])}."
+    except (ValueError, ImportError):  # of chains that were too short to show their dependence
+        return ""
     ends = f"{percent(max(result.low, 0.0), 'down')} to {percent(min(result.high, 1.0), 'up')}"
     # Disjoint pairs: pairs that share a model are not independent.
     answer = "are enough" if result.enough else "are <b>not enough</b>"
@@ -310,7 +312,7 @@ class PeopleTable(Panel):
 
 def _why_not(result: Any, state: Any) -> str:
     if isinstance(result, Exception):
-        return f"<p>People cannot be shown: {escape(str(result))}</p>"
+        return f"<p>{escape(headline(result))}</p>"
     words = "Press <b>Draw</b>, or show a model with its rows."
     if state.view == "release":
         words = "This table reads private rows and is not part of the release."

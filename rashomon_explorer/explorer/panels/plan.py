@@ -20,6 +20,7 @@ from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.planner import explain, improvement_messages
 from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.simulation.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
@@ -185,6 +186,8 @@ class PlanPanel(Panel):
 
 def _lead(plan: Plan) -> str:
     rows = f"for any {plan.n:,} rows"
+    if mechanism_traits(plan.mechanism).curator_only:
+        return fact("Draws within ψ", "all", "a free look at the rows: not private", kind="rx-lead")
     if plan.hit_rate is not None:
         share = f"share of draws within ψ, {rows}"
         return fact("Guaranteed hit rate", text.guaranteed_hits(plan), share, kind="rx-lead")
@@ -198,8 +201,9 @@ def excess_fact(plan: Plan) -> tuple[str, str]:
 
 def _law(plan: Plan) -> list[str]:
     """Inverse temperature if there is one, and the excess loss if it is not shown first."""
-    around = plan.centre_excess is not None
-    cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta, 4)]
+    if mechanism_traits(plan.mechanism).curator_only:
+        return []
+    cold = [text.number(plan.beta, 4)] if math.isfinite(plan.beta) else []
     facts = [fact("Inverse temperature β", beta) for beta in cold]
     return [*facts, fact(*excess_fact(plan))] if plan.hit_rate is not None else facts
 

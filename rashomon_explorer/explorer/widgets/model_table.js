@@ -169,7 +169,8 @@ function render({ model, el }) {
     if (Number.isNaN(number)) return "…";
     if (column.kind === "share") return `${(100 * number).toFixed(1)}%`;
     if (column.kind === "count") return number.toLocaleString("en");
-    return number === 0 ? "0" : Math.abs(number) < 1e-3 ? number.toExponential(1) : String(Number(number.toPrecision(3)));
+    const text = Math.abs(number) < 1e-3 && number !== 0 ? number.toExponential(1) : String(Number(number.toPrecision(3)));
+    return text.replace(/^-/, "−");
   }
 
   function spacer(height) {

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.measures import ambiguity, coefficient_spread
+from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.multiplicity.measure import EXACT
 from rashomon_explorer.measures.multiplicity.table import MEASURES, TERMS
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.plots import text
+from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report import blocks, kinds
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
@@ -179,7 +180,7 @@ _INPUTS = {"X": "X", "y": "y", "groups": "groups=groups", "problem": "problem=pr
 
 
 _HEIGHT = 235  # so that three figures, the facts and the sentences are on one printed page
-_MOST_ROWS, _LETTERS = 20_000, 16
+_LETTERS = 16
 
 
 def summary_curator(material: Curator) -> list[blocks.Block]:
@@ -294,23 +295,19 @@ def _conflicts(material: Curator) -> str:
     members = material.members
     if material.X is None or not members.n_draws:
         return "Without rows or models within ψ, nothing is known of how they differ for people."
-    people = material.people.X[:_MOST_ROWS]
+    measured = multiplicity(members, material.people.X)  # as in the figure
     if members.task != "classification":
-        scores = np.asarray(members.scores(people))
-        width = float(np.median(np.ptp(scores, axis=0)))
-        return f"For half of the people their predictions differ by more than {text.number(width)}."
-    best = members.best_scores(people)
-    best_codes = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
-    share = float(ambiguity(np.asarray(members.labels(people)), best_codes))
+        width = text.number(float(np.median(measured.width)))
+        return f"For half of the people their predictions differ by more than {width}."
     return (
-        f"For {text.percent(share)} of {len(best_codes):,} people, some of the models within ψ "
-        "predict another class than the best model."
+        f"For {text.percent(measured.ambiguity)} of {len(measured.rows):,} people, some of the "
+        "models within ψ predict another class than the best model."
     )
 
 
 def _widest(material: Any) -> str:
     """State the coefficient that varies most, or the most common question of trees."""
-    models = material.models
+    models = getattr(material, "members", material.models)
     if not models.n_draws:
         return "There is no model to describe."
     if isinstance(getattr(models, "models", None), DecisionTrees):

@@ -133,7 +133,7 @@ def _losses(models: AnySet) -> Rows:
         return [*facts, ("Losses", "not known", "so that the models in the set are unknown")]
     gap = getattr(getattr(models, "minimum", None), "gap", None)
     source = "the least of the source's models" if gap is None else f"certified to {gap:.1g}"
-    facts.append(("Least loss", number(models.least, 6), source))
+    facts.append(("Least loss", number(models.least, 4), source))
     if models.n_draws:
         facts.append(("Models within ψ", percent(models.hit_rate), _interval(models)))
     return facts
