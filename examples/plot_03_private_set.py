@@ -20,9 +20,9 @@ model.fit(data.frame, data.frame["repaid"])
 print(model.guarantee_)
 
 # %%
-from rashomon_explorer.plots import plot_coefficients
+from rashomon_explorer.plots import plot_map
 
-plot_coefficients(model.rashomon_set_)
+plot_map(model.rashomon_set_)
 
 # %%
 # How many people get different labels from different models of the set?

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from rashomon_explorer import trees
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import family
+from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, group_labels, taken
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.table_rows import table_rows, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
+from rashomon_explorer.measures.ranges.exact import set_outline
+from rashomon_explorer.plots.map import Outline, map_plane
 from rashomon_explorer.plots.registry import MeasureCache
 from rashomon_explorer.plots.text import empty_set_message, models_within_psi
 from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -63,6 +65,24 @@ class ExactAnswers:
         return self._find(
             ("coefficients", self.psi), lambda: exact_coefficient_ranges(self.problem, self.psi)
         )
+
+    def outline(self, x: str | None = None, y: str | None = None) -> Outline | None:
+        """Outline of the set in the plane of the map; None for several scores and other rows."""
+        models, names = self.state.rashomon_set, self.state.rashomon_set.parameter_names
+        if models.outputs > 1 or self._screen.chunks is not None:
+            return None
+        plane = map_plane(models.coef, names, x, y)
+
+        def find() -> Outline | None:
+            try:
+                problem = self.problem
+                edge = set_outline(problem, self.psi, plane)
+            except ValueError as error:  # the draws were made from other rows
+                messages.LOGGER.info("no exact outline for these rows", exc_info=error)
+                return None
+            return Outline(plane, edge, problem.minimum.theta, names, self.psi)
+
+        return self._find(("outline", self.psi, plane.tobytes()), find)
 
     def people(self, positions: NDArray[np.intp]) -> pd.DataFrame:
         """Ranges and flips of the people at these positions, exact and of the selected draws."""

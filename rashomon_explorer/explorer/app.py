@@ -346,13 +346,13 @@ class Explorer(SessionView):
         display(self.widget)
 
     def _show_run(self) -> None:
-        """Show what runs, a path or chains, and the losses when it has ended."""
+        """Show what runs, a path on the map or chains, and the losses when chains have ended."""
         runs = ""
         if self.state.spent:
-            runs = "path" if self.drawing.follows_path else "chains" if self.state.chains else ""
+            runs = "map" if self.drawing.follows_path else "chains" if self.state.chains else ""
         if runs != self._runs and self.state.page == "set":
             self._runs = runs
-            self.show(runs or "losses")
+            self.show(runs or ("map" if self.drawing.follows_path else "losses"))
 
     def draw(self) -> None:
         """Do what the Draw button does.

@@ -137,8 +137,8 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Set",
         "How wide is the set?",
         (
-            ("losses", "path", "chains"),
-            ("models panel", "coefficients", "trees", "rules", "witness", "pair", "sets"),
+            ("map", "losses", "chains"),
+            ("models panel", "trees", "rules", "witness", "pair", "sets"),
             ("ranges", "bounds", "exact", "tree_sizes"),
         ),
         strips=("numbers panel",),

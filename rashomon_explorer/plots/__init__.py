@@ -8,11 +8,7 @@ from rashomon_explorer._utils.imports import missing_package
 
 try:
     from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff
-    from rashomon_explorer.plots.coefficients import (
-        plot_coefficient_spread,
-        plot_coefficients,
-        plot_released,
-    )
+    from rashomon_explorer.plots.coefficients import plot_coefficient_spread, plot_released
     from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
     from rashomon_explorer.plots.decomposition import plot_decomposition
     from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
@@ -24,6 +20,7 @@ try:
         plot_importance_pair,
     )
     from rashomon_explorer.plots.losses import plot_losses
+    from rashomon_explorer.plots.map import plot_map
     from rashomon_explorer.plots.people import plot_people
     from rashomon_explorer.plots.person import plot_people_ranges, plot_person, plot_what_if
     from rashomon_explorer.plots.prices import plot_costs
@@ -44,7 +41,6 @@ __all__ = [
     "plot_burden",
     "plot_class_reliance",
     "plot_coefficient_spread",
-    "plot_coefficients",
     "plot_costs",
     "plot_decomposition",
     "plot_exact_ranges",
@@ -55,6 +51,7 @@ __all__ = [
     "plot_importance_distribution",
     "plot_importance_pair",
     "plot_losses",
+    "plot_map",
     "plot_pair",
     "plot_people",
     "plot_people_ranges",

@@ -1,6 +1,5 @@
 """Figures of coefficients and of released aggregates."""
 
-import math
 from collections.abc import Sequence
 from html import escape
 
@@ -8,137 +7,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-
-
-def plot_coefficients(
-    models: RashomonSet | ReleasedSet,
-    x: str | None = None,
-    y: str | None = None,
-    *,
-    highlight: Sequence[int] = (),
-    inside_only: bool = False,
-) -> go.Figure:
-    """Plot two coefficients of every draw; for the curator coloured by excess loss.
-
-    Parameters
-    ----------
-    models : RashomonSet or ReleasedSet
-        Draws: the curator's, or released ones, whose figure can be released too.
-    x, y : str, optional
-        Parameters on the axes (``parameter_names``); by default the two features whose
-        coefficients vary most between draws.
-    highlight : sequence of int
-        Row numbers of draws to mark with rings; the others fade.
-    inside_only : bool, default=False
-        Whether to hide the draws outside ψ; the figure states their number. Only the curator's
-        draws are known to lie inside or outside.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One dot per draw; for the curator the best model is the vermillion ×.
-
-    Raises
-    ------
-    TypeError
-        If given models without coefficients.
-    ValueError
-        If the set has no such feature.
-    """
-    models = text.need_linear(models, "plot_coefficients")
-    axes = zip((x, y), default_axes(models), strict=True)
-    first, second = (feature_index(models.parameter_names, name or usual) for name, usual in axes)
-    inside = None if isinstance(models, ReleasedSet) else _inside(models)
-    draws, note = text.subsample_points(models.n_draws)
-    draws = draws[inside[draws]] if inside_only and inside is not None else draws
-    selected = text.selection_mask(draws, highlight)
-    about = text.release_scope(models) if inside is None else _note(inside, hidden=inside_only)
-    names = [text.short_name(name) for name in models.parameter_names]
-    count = text.plural(models.n_draws, "draw")
-    figure = theme.new_figure(
-        "Two coefficients, one dot per model",
-        text.join_notes(count, about, note, text.selection_count_text(selected)),
-    )
-    figure.update_layout(
-        xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
-        yaxis={"title": f"coefficient of {names[second]}", "zeroline": True},
-        showlegend=False,
-        uirevision=f"{first},{second}",
-    )
-    if len(draws) or inside is None or not inside_only:
-        figure.add_trace(_dots(models, draws, (first, second), selected, inside))
-    else:
-        figure.add_annotation(
-            text=f"{text.none_phrase(models.n_draws)} inside ψ = {text.number(models.psi)}.<br>"
-            "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
-            font={"size": 12.5},
-            **{"x": 0.5, "y": 0.9, "xref": "paper", "yref": "paper", "showarrow": False},
-        )
-    if inside is not None:
-        x_best, y_best = [models.best[first]], [models.best[second]]
-        line = {"line": {"color": "white", "width": 1}}
-        marks.mark_best(figure, x_best, y_best, "<br>%{x:.3f}, %{y:.3f}", 13, marker=line)
-    return text.models_band(figure, models)
-
-
-def feature_index(names: Sequence[str], name: str) -> int:
-    """Index of a feature by name; the error message lists the known features."""
-    try:
-        return list(names).index(name)
-    except ValueError:
-        listed = ", ".join(names)
-        raise ValueError(f"no feature is called {name!r}; the set has {listed}") from None
-
-
-def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
-    """Names of the two features whose coefficients vary most between draws."""
-    names, width = models.parameter_names, len(models.feature_names)
-    spread = np.ptp(models.coef, axis=0) if models.n_draws else np.zeros(len(names))
-    spread[width - 1 :: width] = -1.0  # the intercepts
-    order = np.argsort(-spread, kind="stable")
-    return names[order[0]], names[order[min(1, len(names) - 1)]]
-
-
-def _inside(models: RashomonSet) -> Mask:
-    """Mask of the draws inside ψ; imported models of unknown loss all count."""
-    if models.n_draws and math.isnan(models.least):
-        return np.ones(models.n_draws, dtype=bool)
-    return np.asarray(models.losses <= models.least + models.psi)
-
-
-def _note(inside: Mask, *, hidden: bool) -> str:
-    n_outside, strays = int((~inside).sum()), ""
-    if n_outside:
-        strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
-    return text.join_notes(strays, "colour and × read private rows")
-
-
-def _dots(
-    models: RashomonSet | ReleasedSet,
-    draws: np.ndarray,
-    axes: tuple[int, int],
-    selected: Mask,
-    inside: Mask | None,
-) -> go.Scatter | go.Scattergl:
-    """One dot for each draw; a curator's show their excess loss, and diamonds lie outside ψ."""
-    coef = np.asarray(models.coef, dtype=np.float32)[draws]
-    x, y = (coef[:, axis].copy() for axis in axes)
-    many, hover = len(draws) > marks.MANY, "%{x:.3f}, %{y:.3f}"
-    marker = text.selection_look(selected, 5 if many else 9)
-    if inside is not None:
-        excess = np.asarray(models.excess, dtype=np.float32)
-        top = max(float(excess.max(initial=0.0)), models.psi)
-        symbol = np.where(inside[draws], "circle", "diamond")
-        return marks.excess_dots(x, y, draws, excess[draws], top, hover, symbol=symbol, **marker)
-    return marks.dots(x, y, draws, f"<br>{hover}", {"color": theme.BLUE, **marker})
-
 
 _TITLE = "Range of each coefficient"
 
@@ -298,19 +172,6 @@ SPREAD = registry.FigureSpec(
     marks=("sampled",),
 )
 FIGURES = (
-    registry.FigureSpec(
-        name="coefficients",
-        title="Two coefficients, one dot per model",
-        short="Two coefficients",
-        label="Scatter plot of two coefficients of the drawn models",
-        terms=("coefficient", "excess loss"),
-        plot=plot_coefficients,
-        table=coefficients_table,
-        audience=registry.BOTH,
-        families=registry.LINEAR,
-        needs=("models", "selection", "inside only"),
-        selects="models",
-    ),
     SPREAD,
     registry.FigureSpec(
         name="aggregates",

@@ -19,9 +19,10 @@ from rashomon_explorer.plots import (
     tree_answers,
     trees,
 )
+from rashomon_explorer.plots import map as model_map
 from rashomon_explorer.plots.registry import FigureSpec
 
-_SETS = (losses, path, coefficients, people, guarantees, prices, budget, ranges)
+_SETS = (losses, model_map, path, coefficients, people, guarantees, prices, budget, ranges)
 _MEASURES = (importance, profile, person, fairness, decomposition, comparison)
 _MODULES = (*_SETS, *_MEASURES, trees, rules, tree_answers)
 FIGURES: dict[str, FigureSpec] = {spec.name: spec for module in _MODULES for spec in module.FIGURES}

@@ -206,7 +206,7 @@ def need_curator(models: object, plot: str) -> RashomonSet:
         return cast(RashomonSet, models)
     raise TypeError(
         f"{plot} shows values computed from private rows and needs a RashomonSet, got "
-        f"{type(models).__name__}; a ReleasedSet goes to plot_coefficients or "
+        f"{type(models).__name__}; a ReleasedSet goes to plot_map or "
         "plot_coefficient_spread, and released trees to plot_trees, plot_rules or plot_tree_use"
     )
 

@@ -10,7 +10,7 @@ from rashomon_explorer.plots.figures import FIGURES as SPECS
 
 FIGURES = {
     "losses": "set",
-    "coefficients": "set",
+    "map": "set",
     "importance": "features",
     "people": "people",
     "bounds": "set",

@@ -10,7 +10,7 @@ from tests.browser.pages import Page
 pytestmark = pytest.mark.browser
 
 _DOTS = """
-const gd = document.querySelector(`.rx-plot-area[data-figure="path"]`);
+const gd = document.querySelector(`.rx-plot-area[data-figure="map"]`);
 const trace = gd?._fullData?.find((one) => one.name === 'draw');
 return gd?.offsetWidth && trace?.x ? trace.x.length : 0;
 """
@@ -45,4 +45,4 @@ def test_a_path_is_seen_walking_and_stopped(browser, dashboard):
     page.wait(lambda: "Stopped after" in page.status, "the end of the path")
     assert "of one path" in titles[-1] and "spent" in titles[-1]
     assert counts == sorted(counts)
-    page.wait(lambda: page.traces("losses"), "the curator's figures, after the end")
+    page.wait(lambda: "best model" in (page.traces("map") or {}), "the best model, after the end")

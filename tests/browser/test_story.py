@@ -43,7 +43,7 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page):
     assert page.run("location.hash") == "#plan"
     assert "lending: 50,000 rows" in page.status
     assert "needs ridge > 0" in _promises(page)
-    for figure in ("losses", "coefficients", "importance", "people"):
+    for figure in ("losses", "map", "importance", "people"):
         page.wait(lambda name=figure: "Press Draw" in page.words(name), f"words in {figure}")
     assert page.alert == ""
     assert page.button("Draw 20 models").is_enabled()
@@ -129,7 +129,7 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page, dashboard):
     page.draw()
     receipt = page.drawn()
     page.wait(lambda: page.traces("losses").get("draw") == 20, "20 losses")
-    page.wait(lambda: 0 < page.traces("coefficients").get("draw", 0) <= 20, "dots inside")
+    page.wait(lambda: 0 < page.traces("map").get("draw", 0) <= 20, "dots inside")
     page.wait(lambda: page.traces("importance").get("best model") == 10, "10 features")
     page.wait(lambda: page.traces("people").get("group A", 0) > 0, "two groups")
     page.wait(lambda: page.traces("bounds").get("measured") == 2, "what was measured")
@@ -140,7 +140,7 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page, dashboard):
     assert spent == pytest.approx(4.0)
     assert page.text(".rx-spent-value") == "4"
     assert "for ε = 4. Remaining: ε = 4" in receipt
-    for figure in ("losses", "coefficients", "importance", "people", "bounds"):
+    for figure in ("losses", "map", "importance", "people", "bounds"):
         assert "curator view: not private" in page.words(figure)
     assert page.alert == ""
     if os.environ.get("RASHOMON_SCREENSHOT"):  # the picture in the documentation
@@ -186,9 +186,9 @@ def test_every_figure_has_its_table_and_its_python(page):
 
 
 def test_clicking_a_draw_selects_it(page):
-    page.see("coefficients")
+    page.see("map")
     page.run(
-        "document.querySelector('[data-figure=coefficients]').emit('plotly_click',"
+        "document.querySelector('[data-figure=map]').emit('plotly_click',"
         "{points: [{curveNumber: 0, pointNumber: 3, customdata: 3, x: 0, y: 0}]})"
     )
     page.wait(lambda: page.text(".rx-chip-words") == "1 of 20 models", "the selected model")

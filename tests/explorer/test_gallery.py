@@ -11,7 +11,7 @@ import pytest
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.views import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
-from rashomon_explorer.plots import plot_coefficients
+from rashomon_explorer.plots import plot_map
 
 OPENS_ON_PLAN = True
 
@@ -77,7 +77,7 @@ def test_a_brush_measures_nothing_again(loans, monkeypatch):
         for card in cards:
             card.redraw()
             assert card.lines, card.spec.name
-        dots = plot_coefficients(loans.rashomon_set, highlight=selection).data[0]
+        dots = plot_map(loans.rashomon_set, highlight=selection).data[0]
         assert np.flatnonzero(np.asarray(dots.marker.line.color)).tolist() == list(selection)
     assert not measured and loans.people_table.table.rows == rows
     loans.state.groups = (("sex", "f"),)

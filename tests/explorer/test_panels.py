@@ -73,7 +73,7 @@ def test_sliders_and_state_are_one(cancer_page):
 
 
 def test_single_models_add_up_and_models_that_do_not_exist_are_left_out(cancer_page):
-    state, view = cancer_page.state, cancer_page.cards["coefficients"].view
+    state, view = cancer_page.state, cancer_page.cards["map"].view
     cancer_page.draw()
     for at, draw in enumerate((3, 5)):
         view.clicked = {"id": draw, "at": at}

@@ -7,10 +7,10 @@ import pytest
 
 from rashomon_explorer.mechanisms import MECHANISMS
 from rashomon_explorer.mechanisms.langevin.states import plan_states
+from rashomon_explorer.plots.map import plane
 from rashomon_explorer.plots.path import (
     PathView,
     path_table,
-    plane,
     plot_path,
     plot_share_and_width,
     share_table,
@@ -34,6 +34,8 @@ def test_the_plane_is_of_released_states_and_keeps_its_sides():
     assert "30 of 40 models of one path" in title and "ε = 0.3 of ε = 0.5 spent" in title
     assert figure.layout.meta["view"] == "release"
     assert "mostly a" in figure.layout.xaxis.title.text
+    assert [note.text for note in figure.layout.annotations] == ["start", "newest"]
+    assert plot_path(view_of(states), "b", "a").layout.xaxis.title.text == "coefficient of b"
     assert path_table(view_of(states)).shape == (30, 3)
     for few in (0, 1, 2):
         assert len(plot_path(view_of(states[:few])).data) >= 2
@@ -58,7 +60,7 @@ def test_a_path_is_shown_as_it_walks_and_no_figure_of_rows_is(page):
 
     async def run():
         page.draw()
-        await page.drawing.wait_until_idle()
+        await page.wait_until_idle()
 
     asyncio.run(run())
     state = page.state
@@ -68,7 +70,13 @@ def test_a_path_is_shown_as_it_walks_and_no_figure_of_rows_is(page):
     assert len(state.path.states) == 40 and state.path.step == state.path.n_steps
     np.testing.assert_array_equal(state.path.states, state.rashomon_set.coef)
     assert state.account.spent - before == pytest.approx(1.0, abs=0.02)
-    assert page.cards["path"].view.figure["data"]
+    names = [trace["name"] for trace in page.cards["map"].view.figure["data"]]
+    assert names == ["exact outline", "path", "draw", "best model"]
+    page.state.view = "release"  # the same states, and nothing that was read off the rows
+    shown = page.cards["map"].view.figure
+    assert [trace["name"] for trace in shown["data"]] == ["path", "draw"]
+    assert [note["text"] for note in shown["layout"]["annotations"]] == ["start"]
+    assert "excess loss" not in str(shown)
 
 
 def test_stop_ends_a_path_and_charges_the_parts_that_began(page, monkeypatch):

@@ -149,7 +149,7 @@ def test_learnt_bounds_remove_the_guarantee_everywhere(explorer, learnt, tmp_pat
     assert "No guarantee" in explorer.state.message
     with pytest.raises(exceptions.CuratorOnlyError):
         explorer.rashomon_set.release()
-    for name in ("losses", "coefficients", "importance", "people", "bounds"):
+    for name in ("losses", "map", "importance", "people", "bounds"):
         shapes = explorer.cards[name].view.figure["layout"]["shapes"]
         assert any("no privacy guarantee" in str(shape.get("label")) for shape in shapes)
 

@@ -44,10 +44,10 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     assert page.ledger.spent() == spent
     assert now.release().psi == 0.6 and now.guarantee == models.guarantee
     page.state.inside_only = False
-    assert len(numbers_of(_dots(page, "coefficients")["x"])) == 12
+    assert len(numbers_of(_dots(page, "map")["x"])) == 12
     best = int(np.argmin(models.excess))
     page.state.selection = (best,)
-    for name in ("coefficients", "losses"):  # what is not selected fades
+    for name in ("map", "losses"):  # what is not selected fades
         dots = _dots(page, name)
         seen = np.array(numbers_of(dots["marker"]["opacity"])) > 0.5
         assert np.array(numbers_of(dots["customdata"]))[seen].tolist() == [best]

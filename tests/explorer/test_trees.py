@@ -62,7 +62,7 @@ def _chosen(page, view):
     return [slot.names[slot.choice.value] for slot in page.shell.views[view].slots]
 
 
-LINEAR = {"coefficients", "exact_ranges", "ranges", "bounds", "pair"}
+LINEAR = {"map", "exact_ranges", "ranges", "bounds", "pair"}
 TREES = {"trees", "rules", "witness", "tree_sizes", "tree_flips", "tree_questions", "tree_use"}
 TREES |= {"tree_parity"}
 

@@ -67,7 +67,7 @@ WITH_TARGETS = lambda f, who, X: f(who, X, Y)  # noqa: E731
 SPECIAL = {
     **dict.fromkeys(TREES_ONLY, ALONE),
     **dict.fromkeys(["coefficient_spread", "plot_bounds", "plot_losses", "set_width"], ALONE),
-    **dict.fromkeys(["plot_coefficients", "plot_coefficient_spread"], ALONE),
+    **dict.fromkeys(["plot_map", "plot_coefficient_spread"], ALONE),
     **dict.fromkeys(["importance_cloud", "model_reliance"], WITH_TARGETS),
     "plot_importance": WITH_TARGETS,
     "draws_in_range": lambda f, who, X: f(who, EXACT_RANGES),

@@ -42,7 +42,7 @@ OF_A_SET = {
 CURATOR = {
     **OF_A_SET,
     "losses": lambda m, rows: plots.plot_losses(m),
-    "coefficients": lambda m, rows: plots.plot_coefficients(m),
+    "coefficients": lambda m, rows: plots.plot_map(m),
     "person": lambda m, rows: plots.plot_person(m, rows.X, 0),
     "profile": lambda m, rows: plots.plot_profile(m, rows.X, "age"),
     "bounds": lambda m, rows: plots.plot_bounds(m),
@@ -53,7 +53,7 @@ CURATOR = {
         disagreement_decomposition(m, rows.X)
     ),
 }
-RELEASED = {"coefficients": plots.plot_coefficients, "spread": plots.plot_coefficient_spread}
+RELEASED = {"coefficients": plots.plot_map, "spread": plots.plot_coefficient_spread}
 TABLES = {
     "people": lambda m, rows: people_table(m, rows.X, rows.groups),
     "importance": lambda m, rows: importance_table(m, rows.X, rows.y),
@@ -87,7 +87,7 @@ def test_a_figure_of_rows_says_whose_it_is_and_refuses_a_release(name, models, r
     ("call", "message"),
     [
         (lambda m: plots.plot_losses(m.release()), "needs a RashomonSet, got ReleasedSet"),
-        (lambda m: plots.plot_coefficients(0), "RashomonSet or a ReleasedSet, got int"),
+        (lambda m: plots.plot_map(0), "RashomonSet or a ReleasedSet, got int"),
         (lambda m: plots.plot_frontier(m.release()), "needs a FairnessAudit, got ReleasedSet"),
         (lambda m: plots.plot_fairness_range(m), "needs a FairnessAudit, got RashomonSet"),
         (lambda m: plots.plot_decomposition(m), r"disagreement_decomposition\(models, X\), got"),
@@ -167,7 +167,7 @@ def test_models_of_unknown_loss_all_count_and_a_selection_is_not_called_all_draw
 
 def test_names_in_a_figure_are_no_markup(models):
     renamed = replace(models, feature_names=("<b>age</b>", *models.feature_names[1:]))
-    figure = plots.plot_coefficients(renamed, "<b>age</b>", "debt")
+    figure = plots.plot_map(renamed, "<b>age</b>", "debt")
     assert "<b>" not in figure.layout.xaxis.title.text
     names = plots.plot_coefficient_spread(renamed).layout.yaxis.ticktext
     assert not any("<b>" in name for name in names)

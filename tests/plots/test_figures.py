@@ -1,9 +1,11 @@
 """What figures show: marks stand where the measures say, and titles state the finding."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from scipy.stats import binomtest
 from sklearn.compose import make_column_transformer
@@ -12,9 +14,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import measures, plots
+from rashomon_explorer.measures.ranges.exact import set_outline
 from rashomon_explorer.plots import importance, text
-from rashomon_explorer.plots.coefficients import default_axes
 from rashomon_explorer.plots.comparison import two_sets_table
+from rashomon_explorer.plots.map import Outline, lay_out, plane
 from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.problem.problem import Problem
@@ -42,23 +45,76 @@ def test_losses_stand_where_they_are_and_psi_is_an_edge_of_a_bin(models):
     assert trace_of(figure, "best model").x[0] == 0
 
 
-def test_two_coefficients_are_the_widest_or_those_named_and_diamonds_lie_outside(models):
-    figure = plots.plot_coefficients(models)
-    spread = measures.coefficient_spread(models).drop("intercept")
-    widest = (spread["max"] - spread["min"]).sort_values(ascending=False).index[:2]
+def test_the_map_has_the_main_directions_or_those_named_and_diamonds_lie_outside(models):
+    figure, directions = plots.plot_map(models), plane(models.coef)
+    variances = np.linalg.eigvalsh(np.cov(models.coef.T))
+    np.testing.assert_allclose(np.var(models.coef @ directions.T, axis=0, ddof=1), variances[:1:-1])
+    np.testing.assert_allclose(trace_of(figure, "draw").x, models.coef @ directions[0])
     titles = [figure.layout.xaxis.title.text, figure.layout.yaxis.title.text]
-    assert titles == [f"coefficient of {name}" for name in widest]
+    assert titles == ["mostly luck", "debt ↔ luck"]
+    assert directions.argmax(axis=1).tolist() == [2, 2] and directions[1].argmin() == 1
     strays = np.asarray(trace_of(figure, "draw").marker.symbol) == "diamond"
     np.testing.assert_array_equal(strays, models.excess > models.psi)
     assert f"◆ the {strays.sum()} outside ψ" in title_of(figure)
-    inside = trace_of(plots.plot_coefficients(models, inside_only=True), "draw")
+    inside = trace_of(plots.plot_map(models, inside_only=True), "draw")
     np.testing.assert_array_equal(inside.customdata, np.flatnonzero(~strays))
-    figure = plots.plot_coefficients(models, "luck", "intercept")
+    figure = plots.plot_map(models, "luck", "intercept")
     np.testing.assert_allclose(trace_of(figure, "draw").x, models.coef[:, 2], rtol=1e-6)
     best = trace_of(figure, "best model")
     assert (best.x[0], best.y[0]) == pytest.approx((models.best[2], models.best[3]))
     with pytest.raises(ValueError, match="no feature is called 'height'; the set has age, debt"):
-        plots.plot_coefficients(models, "height")
+        plots.plot_map(models, "height")
+
+
+def test_the_outline_of_squared_loss_is_its_ellipse(rows):
+    problem, psi = Problem(rows.X, rows.target, loss="squared", ridge=0.1, radius=50.0), 0.02
+    axes = np.random.default_rng(0).standard_normal((2, 4))
+    best, curvature = axes @ problem.minimum.theta, problem.hessian(problem.minimum.theta)
+    edge = set_outline(problem, psi, axes) - best
+    metric = np.linalg.inv(axes @ np.linalg.inv(curvature) @ axes.T)
+    # xᵀMx = 2ψ on the ellipse; the corners of 48 tangents lie 1/cos(3.75°) as far out.
+    levels = np.einsum("ij,jk,ik->i", edge, metric, edge) / (2 * psi)
+    np.testing.assert_allclose(levels, 1 / np.cos(np.pi / 48) ** 2, rtol=1e-3)
+    assert np.abs(levels - 1.0).min() > 3e-3  # negative control: the tolerance tells them apart
+    narrow = set_outline(problem, psi / 4, axes) - best
+    np.testing.assert_allclose(narrow, edge / 2, rtol=2e-3, atol=1e-4)
+
+
+def test_every_model_within_psi_lies_in_the_outline_and_a_release_has_none(models, rows):
+    axes, problem = plane(models.coef), Problem(rows.X, np.where(rows.y == 1, 1.0, -1.0))
+    edge = set_outline(problem, models.psi, axes)
+    turn = np.roll(edge, -1, axis=0) - edge  # to the left
+    outwards, steps = turn[:, ::-1] * [1, -1], (models.coef @ axes.T)[:, None] - edge
+    within = (np.einsum("nkj,kj->nk", steps, outwards) <= 1e-9).all(axis=1)
+    assert within[models.excess <= models.psi].all() and not within.all()
+    outline = Outline(axes, edge, models.best, models.parameter_names, models.psi)
+    figure = plots.plot_map(models, outline=outline)
+    assert {note.text for note in figure.layout.annotations} == {"best model", "ψ = 0.05, exact"}
+    np.testing.assert_allclose(trace_of(figure, "exact outline").x[:-1], edge[:, 0])
+    assert trace_of(plots.plot_map(None, outline=outline), "best model").x
+    released = plots.plot_map(models.release())
+    assert [trace.name for trace in released.data] == ["draw"] and not released.layout.annotations
+    with pytest.raises(TypeError, match="a release has none"):
+        plots.plot_map(models.release(), outline=outline)
+    with pytest.raises(ValueError, match="models or an outline"):
+        plots.plot_map(None)
+
+
+@pytest.mark.parametrize("size", [(510, 310), (270, 170)], ids=["600 × 480", "340 × 300"])
+def test_no_label_of_a_map_covers_another(models, size):
+    rng, names = np.random.default_rng(0), models.parameter_names
+    for spread in (0.0, 0.05, 1.0) * 5:
+        places, dots = rng.uniform(0, 1, (3, 1, 2)) * spread, rng.normal(0, 0.4, (60, 2))
+        labels = list(zip(["start", "best model", "ψ = 0.02, exact"], places, strict=True))
+        layout = lay_out(go.Figure(), np.eye(2, 4), names, labels, dots).layout
+        ends = np.array([layout.xaxis.range, layout.yaxis.range])
+        written = np.array([[note.ax, note.ay] for note in layout.annotations])
+        at = (written - ends[:, 0]) / np.ptp(ends, axis=1) * size
+        half = np.array([[3.2 * len(note.text), 8.0] for note in layout.annotations])
+        for first, second in combinations(range(3), 2):
+            apart = np.abs(at[first] - at[second]) >= half[first] + half[second]
+            assert apart.any()
+        assert (at - half >= 0).all() and (at + half <= size).all()
 
 
 def test_spread_bars_reach_from_the_least_to_the_largest_and_rings_are_of_draws_inside(models):
@@ -107,9 +163,8 @@ def test_people_of_a_regression_have_no_labels_and_of_pipelines_text(regression,
 def test_models_of_several_classes(several, rows):
     models = several.models
     names = models.parameter_names
-    assert not any("intercept" in axis for axis in default_axes(models))
     for shown in (models, models.release()):
-        dots = trace_of(plots.plot_coefficients(shown, "top: age", "mid: intercept"), "draw")
+        dots = trace_of(plots.plot_map(shown, "top: age", "mid: intercept"), "draw")
         np.testing.assert_allclose(dots.x, models.coef[:, 4], rtol=1e-6)
         np.testing.assert_allclose(dots.y, models.coef[:, 3], rtol=1e-6)
         assert set(plots.plot_coefficient_spread(shown).layout.yaxis.ticktext) == set(names)

@@ -17,9 +17,8 @@ from rashomon_explorer.plots.registry import FigureSpec
 INPUTS: Mapping[str, Inputs] = {
     "losses": inputs.losses,
     "chains": inputs.chains,
-    "path": inputs.path,
     "path_width": inputs.path_width,
-    "coefficients": inputs.cloud,
+    "map": inputs.model_map,
     "importance": inputs.importances,
     "importance_cloud": inputs.importance_cloud,
     "importance_distribution": inputs.distribution,
@@ -71,9 +70,9 @@ def _redrawing(kind: Any, css: str = "", **traits: Any) -> Control:
 
 CONTROLS: Mapping[str, Mapping[str, Control]] = {
     "losses": {"threshold": lambda card, label: ThresholdControl(card.state)},
-    "coefficients": {
-        "across": picker(),
-        "up": picker(),
+    "map": {
+        "across": picker(inputs.MAIN),
+        "up": picker(inputs.MAIN),
         "inside": lambda card, label: inside_only(card.state),
     },
     "importance": {"show": picker(*inputs.IMPORTANCE)},
@@ -96,7 +95,6 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
 """Controls of each figure by their labels."""
 
 PREPARE: Mapping[str, Prepare] = {
-    "coefficients": inputs.clear_axes,
     "importance": inputs.coefficients_instead,
     "sets": inputs.offer_sets,
 }

@@ -77,13 +77,7 @@ NEEDS: Mapping[str, Need] = {
             "No chain has run.<br>Choose a mechanism with chains, and press <b>Draw</b>.",
         ),
     ),
-    "path": Need(
-        ("path",),
-        _unless(
-            lambda session: session.state.path is not None,
-            "No path has run.<br>Choose <b>langevin</b>, and press <b>Draw</b>.",
-        ),
-    ),
+    "path": Need(("path", "phase")),
     "psi": Need(("psi",)),
     "data": Need(
         ("data", "view"), _unless(lambda session: session.state.data is not None, NO_DATA)
@@ -307,7 +301,8 @@ class FigureCard:
             return instead
         if "models" in spec.needs and self.is_without_models:
             return self.waiting()
-        if {"models", "drawn"} & set(spec.needs) and (why := self._other_family()):
+        of_models = {"models", "drawn"} & set(spec.needs) and not self.shows_run
+        if of_models and (why := self._other_family()):
             return self.message(why)
         if state.view == "release" and "release" not in spec.audience:
             return self.message(CURATOR_FIGURE)
@@ -335,9 +330,15 @@ class FigureCard:
     @property
     def is_without_models(self) -> bool:
         """Whether there is neither a draw nor, for figures of both, a model fitted elsewhere."""
-        models = self.state.rashomon_set
-        is_external = "fitted" in self.spec.needs and self.state.exact_audit is not None
-        return (models is None or not models.n_draws) and not is_external
+        models, needs = self.state.rashomon_set, self.spec.needs
+        is_external = "fitted" in needs and self.state.exact_audit is not None
+        has_draws = models is not None and models.n_draws
+        return not (has_draws or is_external or self.shows_run)
+
+    @property
+    def shows_run(self) -> bool:
+        """Whether the figure shows released states of a path that runs, and no model."""
+        return "path" in self.spec.needs and self.state.path is not None and self.state.busy
 
     def missing(self) -> str:
         return next(

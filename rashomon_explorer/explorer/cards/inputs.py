@@ -19,6 +19,7 @@ from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import coefficients, guarantees, importance, prices
 from rashomon_explorer.plots.budget import HEIGHT
+from rashomon_explorer.plots.path import path_table, plot_path
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall, Plot
 from rashomon_explorer.plots.text import number, plural
@@ -177,23 +178,26 @@ def chains(card: FigureCard) -> FigureCall:
     return card.build({"chains": looks, "psi": float(card.state.psi)})
 
 
-def path(card: FigureCard) -> FigureCall:
-    return card.build({"path": Argument.known(card.state.path, "explorer.state.path")})
+MAIN = "main direction"
 
 
-def clear_axes(card: FigureCard) -> None:
-    if card.is_without_models:
-        for label in ("across", "up"):
-            card.offer(label, ())
-
-
-def cloud(card: FigureCard) -> FigureCall:
-    models, axes = card.state.rashomon_set, {"x": "across", "y": "up"}
-    if tuple(card.controls["across"].options) != tuple(models.parameter_names):
-        for label, axis in zip(axes.values(), coefficients.default_axes(models), strict=True):
-            card.offer(label, models.parameter_names, axis)
-    axes_by_name = {name: card.controls[label].value for name, label in axes.items()}
-    return card.build({**axes_by_name, "inside_only": card.state.inside_only})
+def model_map(card: FigureCard) -> FigureCall:
+    """Map the models on screen, or the released states of a path that runs."""
+    state, exact = card.state, card.session.exact
+    runs = card.shows_run
+    models = state.path if runs else state.rashomon_set
+    names = models.names if runs else models.parameter_names
+    axes = [card.offer(label, (MAIN, *names), MAIN) for label in ("across", "up")]
+    x, y = (None if axis == MAIN else axis for axis in axes)
+    arguments: dict[str, Any] = {"x": x, "y": y, "inside_only": state.inside_only}
+    if runs:
+        arguments["path"] = Argument.known(models, "explorer.state.path")
+        return card.build(arguments, plot=plot_path, tabulate=path_table, marks=("paid",))
+    # The outline takes some passes over the rows, and needs two different directions.
+    if not (state.view == "release" or state.busy or exact.why_not or (x and x == y)):
+        line = f"explorer.exact.outline({x!r}, {y!r})"
+        arguments["outline"] = Argument(line, lambda: exact.outline(x, y))
+    return card.build(arguments)
 
 
 _PRIVATE_IMPORTANCE = (

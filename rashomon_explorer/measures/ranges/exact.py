@@ -351,6 +351,35 @@ def exact_group_gap(
     return _table(problem, psi, directions, index, tolerance, seconds=seconds)
 
 
+_TANGENTS = 24  # pairs of parallel ones
+_OUTLINE_TOLERANCE = 1e-4
+
+
+def set_outline(problem: ConvexProblem, psi: float, plane: FloatArray) -> FloatArray:
+    """Vertices (k, 2) of a polygon of tangents around the Rashomon set, seen in a plane (2, p).
+
+    No model of the set lies outside the polygon, and every edge touches the set. It is empty if the
+    set is unbounded in the plane. Curator: computed from private rows, not private.
+    """
+    check_problem(problem)
+    spread = plane @ np.linalg.pinv(problem.hessian(problem.minimum.theta)) @ plane.T
+    sizes, axes = np.linalg.eigh(spread)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # so that the vertices go round to the left
+    # Tangents at even distances on the ellipse that a quadratic loss would have.
+    angles = np.pi * np.arange(_TANGENTS) / _TANGENTS
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    normals = circle / np.sqrt(np.maximum(sizes, 1e-12 * sizes[-1])) @ axes.T
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    ends = exact_ranges(problem, psi, normals @ plane, tolerance=_OUTLINE_TOLERANCE)
+    distance = np.concatenate([ends["high_outer"], -ends["low_outer"]])
+    if not np.isfinite(distance).all():
+        return np.empty((0, 2))
+    sides = np.vstack([normals, -normals])
+    pairs = np.stack([sides, np.roll(sides, -1, axis=0)], axis=1)
+    levels = np.stack([distance, np.roll(distance, -1)], axis=1)
+    return np.asarray(np.linalg.solve(pairs, levels[..., None])[..., 0])
+
+
 def relative_psi(problem: ConvexProblem, slack: float) -> float:
     """Threshold ψ = slack·min L, for sets stated as L(θ) ≤ (1 + slack)·min L.
 

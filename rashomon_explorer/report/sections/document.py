@@ -193,7 +193,7 @@ def summary_curator(material: Curator) -> list[blocks.Block]:
         _widest(material),
     ]
     linear = isinstance(models, RashomonSet)
-    names = ("losses", "coefficients") if linear else ("tree_use", "trees")
+    names = ("losses", "map") if linear else ("tree_use", "trees")
     plots = [_small(material, name) for name in names]
     if rows and models.n_draws and material.members.n_draws:
         plots.insert(1, _small(material.people, "people"))
@@ -217,7 +217,7 @@ def summary_release(material: Release) -> list[blocks.Block]:
         _proved(models, planned),
         _widest(material),
     ]
-    plots = [_small(material, "coefficients" if linear else "tree_use")]
+    plots = [_small(material, "map" if linear else "tree_use")]
     if planned is not None:
         plots.append(_small(material, "plan", planned=planned, draws=(), clicked=False))
     plots.append(_small(material, "tradeoff", guarantee=models.guarantee, of="these models"))

@@ -182,7 +182,7 @@ def coefficients_curator(material: Curator) -> list[Block]:
         if models.hit_rate
         else Words(f"None of {models.n_draws} draws lies inside, so there is no range."),
         *(_in_units(material, models.inside()) if models.hit_rate else ()),
-        figure(material, "coefficients"),
+        figure(material, "map"),
     ]
     return [_exact(material, models), *blocks] if material.problem is not None else blocks
 
@@ -191,7 +191,7 @@ def coefficients_release(material: Release) -> list[Block]:
     if not material.models.n_draws:
         raise Skip("the release holds no models")
     in_units = _in_units(material, material.models)
-    return [figure(material, "coefficient_spread"), *in_units, figure(material, "coefficients")]
+    return [figure(material, "coefficient_spread"), *in_units, figure(material, "map")]
 
 
 _LEVELS = "Of a level, 1 is its presence and 0 its absence."
