@@ -44,7 +44,9 @@ from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.table_files import chunked_dataset, last_table, text_dataset
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
 from rashomon_explorer.explorer.widgets import controls as ui
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.plots.figures import FIGURES
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.dask import is_dask
 
@@ -53,6 +55,9 @@ _STYLE = "".join(
     (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "shell.css", "phone.css")
 )
 _SKIP = '<a class="rx-skip" href="#rx-draw">Skip to Draw</a>'
+
+
+_OFFERED = ("family", "rashomon_set", "audit", "view", "chains", "path", "plan")
 
 
 class Shell:
@@ -72,11 +77,11 @@ class Shell:
         self.views = {view.plan.name: view for view in views}
         self.tabs = ui.Tabs([(view.plan.name, view.plan.title) for view in views], label="Views")
         traitlets.link((state, "page"), (self.tabs, "value"))
+        self._offered: tuple[object, ...] = ()
+        state.observe(lambda _: self._offer(), [*_OFFERED])
+        self._offer()
         state.observe(lambda _: self._turn(), "page")
         self._turn()
-        self._offered: frozenset[str] = frozenset()
-        state.observe(lambda _: self._offer(), ["family", "rashomon_set", "audit"])
-        self._offer()
         links = row([self.tabs, chip], "rx-links")
         main = column([links, *above, *(view.widget for view in views)], "rx-main")
         body = styled(ui.Box([rail, main]), "rx-body")
@@ -89,11 +94,26 @@ class Shell:
             view.show(on_screen=name == self.state.page)
 
     def _offer(self) -> None:
-        families = family.families_on_screen(self.state)
-        if families != self._offered:
-            self._offered = families
+        state, plan = self.state, self.state.plan
+        families = family.families_on_screen(state)
+        has_models = state.rashomon_set is not None and not state.has_no_guarantee
+        is_path = plan is not None and isinstance(getattr(plan, "details", None), StatesDetails)
+        there = {"models": has_models, "drawn": has_models, "chains": bool(state.chains)}
+        there["path"] = state.path is not None
+        planned = {"path_width": is_path, "promise": not is_path, "bounds": not is_path}
+
+        def offered(part: ViewPart | FigureSpec) -> bool:
+            """Whether a card has something to show; another takes its place if not."""
+            if not isinstance(part, FigureSpec):
+                return has_models == getattr(part, "of_models", has_models)
+            shown = state.view in part.audience and part.suits(families)
+            missing = not all(there.get(name, True) for name in part.needs)
+            return shown and not missing and planned.get(part.name, True)
+
+        if self._offered != (families, there, is_path, state.view):
+            self._offered = families, there, is_path, state.view
             for view in self.views.values():
-                view.offer(families)
+                view.offer(offered)
 
     def bring(self, name: str) -> None:
         for page, view in self.views.items():
@@ -296,6 +316,7 @@ class Explorer(SessionView):
         self.take_panel = TakePanel(self.aggregates)
         self.take_panel.draws = self.basket_panel.checked_draws
         self.ledger_panel = budget.LedgerPanel(self.session)
+        self.start_panel = draw.StartPanel(self.draw_panel)
         self.goal_panel = draw.GoalPanel(self.single, self.draw_panel)
         self.single.shown = partial(self.show, "one model panel")
         self.one_model_panel = draw.OneModelPanel(self.state)

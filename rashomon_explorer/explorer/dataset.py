@@ -17,7 +17,7 @@ from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
-from rashomon_explorer.explorer.family import check_enumerable, draws_trees, tree_estimator
+from rashomon_explorer.explorer.family import DRAWS, check_enumerable, draws_trees, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
 from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, WhatIf
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
@@ -34,13 +34,13 @@ from rashomon_explorer.problem.constants import Constants
 T = TypeVar("T")
 
 _MANY: Mapping[str, dict[str, Any]] = {
-    "classification": {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": AUTO},
-    "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "mechanism": AUTO},
+    "classification": {"radius": 4.0, "ridge": 0.0, "n_draws": DRAWS[LINEAR], "mechanism": AUTO},
+    "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": DRAWS[LINEAR], "mechanism": AUTO},
 }
 
 
 def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
-    """Choose the ball for 20 draws: a fixed one if their hit rate or excess is good enough."""
+    """Choose the ball for a set: a fixed one if their hit rate or excess is good enough."""
     fixed = _MANY[task]
     choices = (fixed, {**fixed, "radius": AUTO, "ridge": AUTO})
     excess = []
@@ -180,8 +180,7 @@ class DatasetController(ModelInputs):
         if not state.unconfirmed:  # otherwise the number of features may be data-dependent
             size, kind = f"{size}, {plural(columns, 'feature')}", "public "
         self.set_status(
-            f"{size}. Encoded by its {kind}schema. No draw has read it, and moving a slider costs "
-            "no privacy."
+            f"{size}. Encoded by its {kind}schema. Moving a slider reads no row and costs nothing."
         )
         release_freed_memory()
         if is_chunked and not data.bounds_learnt:

@@ -25,7 +25,8 @@ from rashomon_explorer.trees.tree_class import allowed_memory
 Models = TypeVar("Models")
 
 TREE_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "max_depth", "leaf_penalty")
-_DRAWS = 20  # used for automatic n_draws, which is defined only for linear models
+DRAWS = {LINEAR: 400, TREES: 20}
+"""Number of models that the page draws first, by family."""
 
 
 def draws_trees(state: ExplorerState) -> bool:
@@ -45,7 +46,7 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
     data = state.data
     trees = RashomonTreeClassifier(
         **{name: getattr(state, name) for name in TREE_SETTINGS},
-        n_draws=_DRAWS if state.n_draws == AUTO else state.n_draws,
+        n_draws=DRAWS[TREES] if state.n_draws == AUTO else state.n_draws,
         schema=feature_schema(data.schema),
         classes=tuple(range(len(data.classes))),
         ledger=None if ledger is None else str(ledger),

@@ -23,7 +23,7 @@ def receipt(result: str, adds: float, account: Account) -> str:
 def stale(state: ExplorerState) -> str:
     """Describe the settings that changed since the draws on screen."""
     drawn, now = state.drawn_settings, state.draw_settings()
-    moved = [name for name in drawn if name in now and drawn[name] != now[name]]
+    moved = [name for name in drawn if name in now and drawn[name] != now[name] and name != "psi"]
     if state.rashomon_set is None or not moved:
         return ""
 

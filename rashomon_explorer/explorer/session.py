@@ -1,5 +1,6 @@
 """The session of one user: the table, the set on screen, and imported sets. No widgets here."""
 
+import math
 import os
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,7 +20,7 @@ from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import ChunkedRows, Step
-from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets import CuratorSet, RashomonSet
 
 
 def default_home() -> Path:
@@ -43,6 +44,12 @@ class Session(SavedSets):
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
         state.observe(lambda _: self._follow_psi(), "psi")
+        state.observe(self._follow_family, "family")
+
+    def _follow_family(self, change: Any) -> None:
+        """Draw as many models as the family begins with, unless another number was chosen."""
+        if self.state.n_draws == family.DRAWS.get(change["old"]):
+            self.state.n_draws = family.DRAWS[change["new"]]
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -70,8 +77,8 @@ class Session(SavedSets):
         self.estimator = estimator
         classes = {"n_classes": len(last.classes_)} if hasattr(last, "classes_") else {}
         self._drawn = dataset.public_constants(last, last.plan_.n, last.n_features_in_, **classes)
+        state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
         with state.hold_trait_notifications():
-            state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
             for name in set(SETTINGS) & set(settings):
                 setattr(state, name, settings[name])
             state.in_view = 0
@@ -152,8 +159,11 @@ class Session(SavedSets):
         return audit.models.with_groups(self._encoder.feature_groups_)
 
     def _follow_psi(self) -> None:
-        """Keep the draws of an audited model that lie within the slider's ψ."""
-        audit = self.state.exact_audit
+        """Move the threshold of the models on screen to the slider's ψ."""
+        audit, drawn = self.state.exact_audit, self.state.rashomon_set
+        if self.state.audit is None and isinstance(drawn, CuratorSet) and not self.state.busy:
+            if math.isfinite(drawn.least) and drawn.psi != self.state.psi:
+                self.state.rashomon_set = drawn.rethreshold(self.state.psi)
         if audit is not None:
             self.state.audit_psi = self.state.psi
         if audit is not None and self.state.rashomon_set is not None:

@@ -56,7 +56,7 @@ PHASES = ("empty", "planning", SIMULATING, "reserved", "drawing", "done", "stopp
 """No data; settings can change; test on simulated rows; draw charged; sampler running; and the
 three outcomes of a draw."""
 
-PAGES = ("data", "plan", "set", "features", "people", "release")
+PAGES = ("set", "features", "people", "data", "plan", "release")
 """Names of the views in the page's address."""
 
 SPENT = ("reserved", "drawing")
@@ -119,9 +119,9 @@ class ExplorerState(traitlets.HasTraits):
     psi = traitlets.Float(0.02)
     radius = _or_auto(traitlets.Float(4.0))
     ridge = _or_auto(traitlets.Float(0.0))
-    epsilon = traitlets.Float(4.0)
+    epsilon = traitlets.Float(1.0)
     delta = traitlets.Float(1e-6)
-    n_draws = _or_auto(traitlets.Int(20))
+    n_draws = _or_auto(traitlets.Int(400))
     mechanism = traitlets.Enum((AUTO, *SET_MECHANISMS), AUTO)
     budget_epsilon = traitlets.Float(8.0)
     budget_delta = traitlets.Float(1e-6)
@@ -154,7 +154,7 @@ class ExplorerState(traitlets.HasTraits):
     favourites = traitlets.Instance(Favourites, ())
     inside_only = traitlets.Bool(True)
     view = traitlets.Enum(("curator", "release"), "curator")
-    page = traitlets.Enum(PAGES, "plan")
+    page = traitlets.Enum(PAGES, "set")
     alert = traitlets.Instance(Alert, allow_none=True)
     message = traitlets.Unicode("")
     detail = traitlets.Unicode("")

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import controls as ui
-from rashomon_explorer.plots.registry import TREES, FigureSpec
+from rashomon_explorer.plots.registry import FigureSpec
 
 FRAMES_A_SECOND = 12
 
@@ -124,31 +124,26 @@ class ViewPlan:
 
 
 VIEWS: tuple[ViewPlan, ...] = (
-    ViewPlan("data", "Data", "What is known about the table?", (("data panel", "columns"),)),
-    ViewPlan(
-        "plan",
-        "Plan",
-        "What does a privacy budget guarantee?",
-        (("plan",), ("plan panel",), ("promise", "path_width"), ("budget panel",)),
-        strips=("introduction",),
-    ),
     ViewPlan(
         "set",
-        "Set",
-        "How wide is the set?",
+        "Models",
+        "How many models are as good as the best?",
         (
-            ("map", "losses", "chains"),
-            ("models panel", "trees", "rules", "witness", "pair", "sets"),
-            ("ranges", "bounds", "exact", "tree_sizes"),
+            (
+                *("trees", "map", "losses", "chains", "models panel", "rules"),
+                *("tree_sizes", "witness", "pair", "sets", "start panel"),
+            ),
+            ("exact", "ranges", "tree_use", "bounds"),
+            ("tree_flips",),
         ),
-        strips=("numbers panel",),
+        strips=("introduction", "numbers panel"),
     ),
     ViewPlan(
         "features",
         "Features",
         "What do the models rely on?",
         (
-            ("importance", "class_reliance", "exact_ranges", "tree_questions", "tree_use"),
+            ("importance", "class_reliance", "exact_ranges", "tree_questions"),
             ("profile", "importance_cloud", "importance_distribution"),
         ),
     ),
@@ -157,10 +152,17 @@ VIEWS: tuple[ViewPlan, ...] = (
         "People & groups",
         "Who is affected?",
         (
-            ("people_ranges", "people table", "people", "tree_flips"),
+            ("people_ranges", "people table", "people"),
             ("person", "gaps", "frontier", "burden", "decomposition", "tree_parity"),
         ),
         strips=("people headline",),
+    ),
+    ViewPlan("data", "Data", "What is known about the table?", (("data panel", "columns"),)),
+    ViewPlan(
+        "plan",
+        "Privacy",
+        "What does a privacy budget guarantee?",
+        (("plan",), ("plan panel",), ("promise", "path_width"), ("budget panel",)),
     ),
     ViewPlan(
         "release",
@@ -211,7 +213,7 @@ class Slot:
         parts_here = [self._parts[name] for name in names]
         titles = [getattr(part, "short", "") or getattr(part, "title", "") for part in parts_here]
         self._titles = [(title, position) for position, title in enumerate(titles)]
-        self.choice = ui.Dropdown(description="Figure shown here", options=self._titles, value=0)
+        self.choice = ui.ToggleButtons(options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
         self.choice.observe(
@@ -226,28 +228,21 @@ class Slot:
             self.widget.add_class("rx-folds")
         self.show(on_screen=False)
 
-    def offer(self, families: Collection[str]) -> None:
+    def offer(self, offered: Callable[[ViewPart | FigureSpec], bool]) -> None:
+        """Offer the parts that can be shown; the first one, where the last choice cannot be."""
         before = [k for _, k in self.choice.options]
-        suits = {
-            name: not isinstance(part, FigureSpec) or part.suits(families)
-            for name, part in self._parts.items()
-        }
-        offered = [option for option in self._titles if suits[self.names[option[1]]]]
-        positions = [k for _, k in offered]
+        titles = [title for title in self._titles if offered(self._parts[self.names[title[1]]])]
+        positions = [k for _, k in titles]
+        ui.display(self.widget, bool(positions))
         if positions == before or not positions:
             return
-        new = [k for k in positions if k not in before]
-        tree_figures = [
-            k for k in new if getattr(self._parts[self.names[k]], "families", 0) == TREES
-        ]
+        ahead = [k for k in positions if k not in before and k < self.choice.value]
         current = self.choice.value if self.choice.value in positions else positions[0]
-        if tree_figures and self.names[current] in self._cards:
-            current = tree_figures[0]
         self._offering = True
-        self.choice.options, self.choice.value = offered, current
+        self.choice.options, self.choice.value = titles, ahead[0] if ahead else current
         self._offering = False
         if len(self.names) > 1:
-            ui.display(self.choice, len(offered) > 1)
+            ui.display(self.choice, len(titles) > 1)
         self.show(on_screen=self._seen)
 
     def show(self, *, on_screen: bool) -> None:
@@ -302,9 +297,9 @@ class View:
         for slot in self.slots:
             slot.show(on_screen=on_screen)
 
-    def offer(self, families: Collection[str]) -> None:
+    def offer(self, offered: Callable[[ViewPart | FigureSpec], bool]) -> None:
         for slot in self.slots:
-            slot.offer(families)
+            slot.offer(offered)
 
     def bring(self, name: str) -> bool:
         for slot, names in zip(self.slots, self.names, strict=True):

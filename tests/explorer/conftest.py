@@ -17,7 +17,6 @@ from rashomon_explorer.data import (
 from rashomon_explorer.data.bunch import make_bunch
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer import dataset as opening
-from rashomon_explorer.explorer.panels.settings import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 
 
@@ -84,7 +83,6 @@ def explorer(page_of_the_module, tmp_path):
     page.drawing._infeasible.clear()
     page.state.phase = "empty"
     page.session.forget()
-    page.model_panel.loss.options = losses_for("classification")
     with page.session.together(), page.state.hold_trait_notifications():
         for name, trait in page.state.traits().items():
             if name not in ("data", "table_number", "set_number"):
@@ -186,6 +184,8 @@ def opens_with_exact_draws(request, monkeypatch):
 
     def exactly(task, planned):
         many = opening._MANY[task]
-        return {**many, "mechanism": "exact"}
+        return {**many, "mechanism": "exact", "n_draws": 20}
 
     monkeypatch.setattr("rashomon_explorer.explorer.dataset.default_settings", exactly)
+    monkeypatch.setattr(ExplorerState.epsilon, "default_value", 4.0)
+    monkeypatch.setitem(ExplorerState._static_immutable_initial_values, "epsilon", 4.0)

@@ -76,12 +76,11 @@ def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
     asyncio.run(scenario())
 
 
-def test_a_newcomer_has_only_to_press_and_may_put_the_data_away(tmp_path, monkeypatch):
-    monkeypatch.setattr(app, "FIRST_DATA", "lending")
+def test_a_newcomer_has_only_to_press_and_may_put_the_data_away(as_it_opens, tmp_path):
     explorer = Explorer(home=tmp_path)
     name = explorer.data_panel.name
     assert explorer.data.name == name.value == "lending"
-    assert explorer.plan.hit_rate_bound > 0.6 and not explorer.draw_panel.button.disabled
+    assert explorer.plan.hit_rate_bound >= 0.5 and not explorer.draw_panel.button.disabled
     for choice in ("", OWN_FILE):
         name.value = "lending"
         name.value = choice
@@ -92,7 +91,7 @@ def test_a_newcomer_has_only_to_press_and_may_put_the_data_away(tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
     name.value = "lending"
     explorer.draw()
-    assert explorer.rashomon_set.n_draws == 20
+    assert explorer.rashomon_set.n_draws == 400
 
 
 def test_an_unexpected_error_is_words_on_the_page_and_a_trace_in_the_log(monkeypatch, tmp_path):

@@ -22,6 +22,8 @@ def page(cancer, tmp_path_factory):
 
 
 def test_a_view_makes_what_stands_in_it_and_keeps_it(page):
+    assert not page.cards._made  # the way to a draw stands first
+    page.state.page = "plan"
     assert set(page.cards._made) == {"plan", "promise"}
     assert len(page.cards) > 20 and "gaps" in page.cards and "no such" not in page.cards
     with pytest.raises(KeyError):

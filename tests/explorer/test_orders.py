@@ -87,8 +87,7 @@ class Visit:
                     await task
 
     def move_threshold(self):
-        dial = self.page.cards["losses"].controls["threshold"].dial
-        dial.value = (dial.low + dial.high) / 2
+        self.set(psi=self.page.state.psi / 2)
 
     def one_model(self):
         self.set(goal="one")

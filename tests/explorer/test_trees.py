@@ -55,7 +55,8 @@ def page(drawn):
 
 def _offered(page):
     slots = [slot for view in page.shell.views.values() for slot in view.slots]
-    return {slot.names[place] for slot in slots for _, place in slot.choice.options}
+    shown = [slot for slot in slots if slot.widget.layout.display != "none"]
+    return {slot.names[place] for slot in shown for _, place in slot.choice.options}
 
 
 def _chosen(page, view):
@@ -72,7 +73,9 @@ def test_figures_are_offered_that_have_something_to_show(page, tmp_path):
     page.state.family = "linear"  # the set on screen is of trees still
     assert _offered(page) >= TREES | LINEAR
     linear = Explorer(load_dataset("breast_cancer"), home=tmp_path)
-    assert _offered(linear) >= LINEAR and not _offered(linear) & TREES
+    assert not _offered(linear) & TREES and "start panel" in _offered(linear)
+    press(linear.draw_panel)
+    assert _offered(linear) >= LINEAR and not _offered(linear) & (TREES | {"start panel"})
 
 
 def test_draws_are_paid_trees_of_the_tables_own_columns(page):

@@ -8,7 +8,7 @@ import ipywidgets
 from rashomon_explorer.explorer.cards import inputs, people
 from rashomon_explorer.explorer.cards.base import Control, FigureCard, Inputs, Prepare, picker
 from rashomon_explorer.explorer.panels.card import styled
-from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
+from rashomon_explorer.explorer.panels.models import inside_only
 from rashomon_explorer.explorer.panels.people import PersonForm
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import controls as ui
@@ -69,7 +69,6 @@ def _redrawing(kind: Any, css: str = "", **traits: Any) -> Control:
 
 
 CONTROLS: Mapping[str, Mapping[str, Control]] = {
-    "losses": {"threshold": lambda card, label: ThresholdControl(card.state)},
     "map": {
         "across": picker(inputs.MAIN),
         "up": picker(inputs.MAIN),

@@ -154,7 +154,7 @@ class FigureCard:
         self.requested = False
         self.call = registry.FigureCall(go.Figure, is_message=True)
         self.cache = registry.MeasureCache()
-        self._shown_for = self.epoch
+        self._shown_for = self._entered = self.epoch
         self._offering = False
         self.menu = ui.CardMenu(spec.title, self._menu_entries())
         self._enable_entries()
@@ -172,7 +172,7 @@ class FigureCard:
         }
         if spec.selects:
             _link_selection(self)
-        self.state.observe(self._leave, [*EPOCH])
+        self.state.observe(lambda _: self._leave(), [*EPOCH])
 
     @cached_property
     def facts(self) -> ipywidgets.HTML:
@@ -200,15 +200,21 @@ class FigureCard:
         epoch, of_models = self.state.epoch, {"models", "drawn", "fitted", "aggregates"}
         return epoch if of_models & set(self.spec.needs) else epoch._replace(models=0)
 
-    def _leave(self, change: Any) -> None:
-        """Take a figure of another view, table or set from the screen, before any other is made."""
-        if change["name"] == "view":  # which people a curator clicked is not for a release
+    def _leave(self) -> None:
+        """Take a figure of another view, table or set from the screen, before any other is made.
+
+        Whatever comes first calls it: an observer of the state that redraws, or its own.
+        """
+        left, self._entered = self._entered, self.epoch
+        if left == self._entered:
+            return
+        if left.view != self.state.view:  # which people a curator clicked is not for a release
             with self.silent():
                 self.view.selected, self.view.clicked, self.view.hovered = [], {}, {}
-        if self._shown_for == self.epoch:
-            return
-        if change["name"] != "set_number":
+        if left[:2] != self._entered[:2]:
             self._reset_controls()
+        if self._shown_for == self._entered:
+            return
         if self.state.view == "release":
             self._withdraw()
         else:
@@ -385,6 +391,7 @@ class FigureCard:
             self._finish(call, task.result, epoch)
 
     def _attempt(self) -> registry.FigureCall | None:
+        self._leave()
         try:
             return self.next_call()
         except Exception as error:

@@ -201,6 +201,7 @@ class PaidPanel(card.Panel):
         return brief, f"{spends}. {quote.promise}"
 
 
+_LOOK = "Look for free (not private)"
 _FREE = "Draws without noise, for your eyes only: nothing is charged, nothing can be released"
 
 
@@ -220,6 +221,7 @@ class DrawPanel(PaidPanel):
         self.suggestions = SuggestionButtons(action.state, dials or {})
         look = messages.error_boundary(action.state, "Drawing without a charge", self._look)
         self.look = ui.OfferButton(look, tooltip=_FREE, kind="rx-quiet")
+        self.first_look = ui.OfferButton(look, description=_LOOK, tooltip=_FREE)
         super().__init__(
             action,
             between=[self.suggestions.widget, self.look],
@@ -241,8 +243,9 @@ class DrawPanel(PaidPanel):
         super().refresh()
         state = self.state
         free = self._looks_for_free()
-        self.look.description = "Back to private draws" if free else "Look for free (not private)"
-        self.look.offer = self._look_offer()
+        self.look.description = "Back to private draws" if free else _LOOK
+        self.look.offer = self.first_look.offer = self._look_offer()
+        self.first_look.disabled = state.busy or state.data is None
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
         ui.display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
@@ -288,6 +291,34 @@ class DrawPanel(PaidPanel):
         self.status.html = self.phone_status.value = escape(
             f"{self.state.message} {detail}".strip()
         )
+
+
+_EXACT = (
+    "<h3>Look</h3><p>Good models without noise, for your eyes only. Nothing is charged, and "
+    "nothing can be released.</p>"
+)
+
+
+class StartPanel(card.Panel):
+    """Before there are models: look for free, or draw private ones; two equal ways."""
+
+    title, short = "See the good models", "Start"
+    of_models = False
+    needs = (*PaidPanel.needs, "family", "n_draws", "psi", "epsilon")
+
+    def __init__(self, draw: DrawPanel) -> None:
+        self.draw, self.private = draw, ui.HTML()
+        self.free = card.column([ui.HTML(_EXACT), draw.first_look], "rx-way")
+        ways = [self.free, card.column([self.private, draw.button], "rx-way")]
+        super().__init__(draw.state, card.row(ways, "rx-both-ways"))
+
+    def refresh(self) -> None:
+        state, quote = self.state, self.draw.action.quote()
+        ui.display(self.free, state.family == LINEAR and state.view == "curator")
+        words = f"Private models, which may be shown to others. {self.draw.price_texts(quote)[1]}"
+        needed = [str(each) for each in next_improvements(state.plan)] if quote.weakness else []
+        more = "".join(f"<p>{escape(text)}</p>" for text in needed)
+        self.private.value = f"<h3>Release</h3><p>{words}</p>{more}"
 
 
 _GOALS = [("The set", "set"), ("One model", "one")]

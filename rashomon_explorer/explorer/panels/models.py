@@ -1,4 +1,4 @@
-"""Table of models, and the threshold over stored draws."""
+"""Table of models, one row each."""
 
 import math
 import time
@@ -12,53 +12,14 @@ import traitlets
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import family, html, messages, selection
+from rashomon_explorer.explorer import family, html, selection
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.panels.card import Panel, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, Epoch, ExplorerState, Favourites
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.sets import CuratorSet, RashomonSet
-
-_STEPS = 400
-_ROOM = 1.25
-
-
-class ThresholdControl:
-    """Slider of ψ over the stored draws."""
-
-    def __init__(self, state: ExplorerState) -> None:
-        self.state = state
-        self.dial = styled(ui.Slider(label="ψ"), "rx-dial-line")
-        self._updating = False
-        self.dial.observe(messages.error_boundary(state, "Moving ψ", self._moved), "value")
-        self.widget = row([self.dial], "rx-threshold")
-        state.observe(lambda _: self.update(), ["rashomon_set", "view", "phase"])
-        self.update()
-
-    def update(self) -> None:
-        state, models = self.state, self.state.rashomon_set
-        usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
-        hidden = state.view == "release" or not usable
-        ui.display(self.widget, not hidden)
-        if hidden and state.view != "release":
-            return
-        # Hidden sliders are sent too: in the release, neither scale nor value depends on a loss.
-        psi = 0.0 if hidden else models.psi
-        end = 1.0 if hidden else _end(models)
-        self._updating = True
-        with self.dial.hold_trait_notifications():
-            self.dial.high = max(end, psi)
-            self.dial.step = self.dial.high / _STEPS
-            self.dial.value = psi
-        self._updating = False
-        self.dial.disabled = state.busy
-
-    def _moved(self, _change: object) -> None:
-        models = self.state.rashomon_set
-        if not self._updating and models is not None and self.dial.value != models.psi:
-            self.state.rashomon_set = models.rethreshold(self.dial.value)
+from rashomon_explorer.sets import RashomonSet
 
 
 def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
@@ -74,16 +35,6 @@ def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
     return styled(tick, "rx-tick")
 
 
-def _end(models: CuratorSet) -> float:
-    """Upper end of the slider: above the worst draw, rounded to two digits, independent of ψ."""
-    planned = getattr(getattr(models, "plan", None), "psi", models.psi)
-    if getattr(models, "complete", False):
-        return float(models.excess.max(initial=planned))
-    far = _ROOM * max(float(models.excess.max(initial=0.0)), planned, 1e-6)
-    power = 10.0 ** (math.floor(math.log10(far)) - 1)
-    return math.ceil(far / power) * power
-
-
 _OFTEN = 1.0  # seconds between updates of the table during a draw
 _LARGE = "coefficients of at least a tenth of the model's largest, without intercepts"
 _BAND = '<span class="rx-band rx-curator">curator: not private</span>'
@@ -92,7 +43,8 @@ _BAND = '<span class="rx-band rx-curator">curator: not private</span>'
 class ModelsPanel(Panel):
     """Table of the models on screen, one row per model; ticked rows are the selection."""
 
-    title = "Models, a row each"
+    title, short = "Models, a row each", "Table"
+    of_models = True
     needs = ("rashomon_set", "view", "phase", "page", "data")
 
     def __init__(self, session: Session) -> None:

@@ -36,16 +36,21 @@ _HUGE = 700.0  # ε at which a pair proves nothing, and e^ε overflows
 _attack_power = lru_cache(maxsize=64)(best_attack)
 
 
-def risk_fact(state: ExplorerState) -> str:
+def attack_text(state: ExplorerState) -> str:
+    """Bound on the best attack of the planned models; empty where nothing is guaranteed."""
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""
     power = text.percent(_attack_power(plan.guarantee, FALSE_ALARMS), "up")
-    accepted = text.percent(FALSE_ALARMS)
-    note = (
-        f"at a false-positive rate of {accepted}, the best attack finds at most {power} of "
-        f"members; guessing finds {accepted}"
-    )
+    return f"{text.percent(FALSE_ALARMS)} false alarms finds at most {power} of members"
+
+
+def risk_fact(state: ExplorerState) -> str:
+    plan, attack = state.plan, attack_text(state)
+    if not attack:
+        return ""
+    power = text.percent(_attack_power(plan.guarantee, FALSE_ALARMS), "up")
+    note = f"an attack with {attack}; guessing finds {text.percent(FALSE_ALARMS)}"
     cost = draw_cost(state)
     if cost is not None and not state.spent and cost.account.spent > 0:
         success = attack_on_all(cost.account, plan.guarantee)
@@ -258,11 +263,8 @@ class NumbersPanel(Panel):
     def refresh(self) -> None:
         models, text = self.state.rashomon_set, messages.stale(self.state)
         self.stale.value = f'<p class="rx-band rx-curator">{escape(text)}</p>' if text else ""
+        ui.display(self.widget, models is not None and bool(models.n_draws))
         if models is None or not models.n_draws:
-            self.facts.value = (
-                '<p class="rx-note">Every dot is a model that fits the data almost as well '
-                "as the best one. Choose data, check the guarantee under Plan, press Draw.</p>"
-            )
             return
         rows = [self._price()]
         if not self.state.has_no_guarantee:

@@ -1,5 +1,6 @@
-"""The sidebar, and the panel of the settings of a draw."""
+"""The sidebar: the estimator, three dials, and the other settings of a draw."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -13,15 +14,15 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, draws_trees
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.draw import GoalPanel
-from rashomon_explorer.explorer.panels.plan import excess_fact
+from rashomon_explorer.explorer.panels.plan import attack_text, excess_fact
 from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.table_rows import table_shape
 from rashomon_explorer.explorer.widgets import controls as ui
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.plots import text
-from rashomon_explorer.problem.losses import get_loss
 
 
 class AutoSlider:
@@ -74,9 +75,6 @@ def dials() -> dict[str, ui.Slider]:
     leaves = "Trees with at most this many leaves are counted; public."
     depth = "Splits on a path; the right end is as deep as the leaves allow."
     penalty = "In shares of the rows; costs no privacy."
-    good = "A model is good if its loss is at most ψ above the best."
-    cost = "Of this draw alone; the button shows what it adds to the ledger."
-    shared = "All draws share one privacy cost."
     bound = "Bound on the norm of the coefficients; public."
     shrinks = "Shrinks the coefficients; costs no privacy."
     fails = "Probability that the ε bound fails; 0 is pure differential privacy."
@@ -85,9 +83,9 @@ def dials() -> dict[str, ui.Slider]:
         "max_leaves": make("Leaves", "at most", leaves, (1, MOST_LEAVES), 4, "integer"),
         "max_depth": make("Depth", "at most", depth, (1, deepest), deepest, "integer"),
         "leaf_penalty": make("Leaf penalty", small, penalty, (1e-4, 0.1), 0.005, "log", "zero"),
-        "psi": make("Threshold ψ", "loss", good, (0.001, 1.0), 0.02, "log"),
-        "epsilon": make("Privacy cost ε", "in total", cost, (0.01, 100.0), 4.0, "log"),
-        "n_draws": make("Draws", "models", shared, (1, 500), 20, "log", "integer"),
+        "psi": make("How good?", "ψ", "", (0.001, 1.0), 0.02, "log"),
+        "epsilon": make("How private?", "ε", "", (0.01, 100.0), 1.0, "log"),
+        "n_draws": make("How many?", "models", "", (1, 2000), 400, "log", "integer"),
         "radius": make("Radius", "of the ball of models", bound, (0.25, 32.0), 4.0, "log"),
         "ridge": make("Ridge", small, shrinks, (1e-6, 1.0), 0.0, "log", "zero"),
         "delta": make("Privacy δ", "in total", fails, (1e-12, 1e-3), 1e-6, "log", "zero"),
@@ -244,12 +242,28 @@ def _listed(numbers: Sequence[float]) -> str:
 
 _MAIN = ("psi", "epsilon", "n_draws")
 _MORE = ("radius", "ridge", "delta")
-_FITTED = ("logistic", "squared")
-_FAMILIES = {"linear models": LINEAR, "sparse trees": TREES}
+_ESTIMATORS = {
+    "classification": (("Logistic regression", LINEAR), ("Sparse trees", TREES)),
+    "regression": (("Ridge (least squares)", LINEAR),),
+}
+_LOSSES = {"classification": "logistic", "regression": "squared"}
 
 
-def losses_for(task: str) -> tuple[str, ...]:
-    return tuple(name for name in _FITTED if get_loss(name).task == task)
+def meanings(state: ExplorerState) -> dict[str, str]:
+    """Say what each of the three dials means for the table on screen."""
+    psi, plan = text.number(state.psi), state.plan
+    good = f"a loss of at most {psi} above the best"
+    if state.family == TREES:
+        good = f"at most {text.number(100 * state.psi)} more errors in 100 rows than the best"
+    elif state.loss == "logistic" and state.data is not None and not state.unconfirmed_reason:
+        guess = math.log(max(2, len(state.data.classes or ())))
+        good = f"{good}; a guess has {text.number(guess)}"
+    attack = "" if state.unconfirmed_reason else attack_text(state)
+    private = f"an attacker with {attack}" if attack else "the cost of this draw alone"
+    many = "all share one cost"
+    if not state.unconfirmed_reason and isinstance(getattr(plan, "details", None), StatesDetails):
+        many = "one path: more cost nothing more"
+    return {"psi": good, "epsilon": private, "n_draws": many}
 
 
 def linear_lines(state: ExplorerState) -> tuple[str, ...]:
@@ -283,42 +297,33 @@ LINES: Mapping[str, Callable[[ExplorerState], tuple[str, ...]]] = {
 
 
 class ModelPanel(card.Panel):
-    """Model family, threshold and privacy cost of the draws."""
+    """Settings of the draws; the estimator and the three dials stand apart, in the rail."""
 
-    title = "Model"
-    needs = ("family", "data", "phase", *SETTINGS)
+    title = "More settings"
+    needs = ("family", "data", "phase", "plan", *SETTINGS)
 
     def __init__(self, state: ExplorerState) -> None:
         self.dials = dials()
-        self.loss = ui.Dropdown(description="Loss", options=losses_for("classification"))
-        self.more = card.quiet_button("More settings", "Radius, ridge and δ", toggles=True)
         self.mechanism = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
-        self.family = ui.Dropdown(description="Models", options=[*_FAMILIES.items()])
+        self.family = ui.Dropdown(description="Estimator", options=_ESTIMATORS["classification"])
         for name, dial in self.dials.items():
             if name not in OPEN:
                 follow(dial, state, name)
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         widgets = {**self.dials, **{name: slider.widget for name, slider in self.open.items()}}
-        self._extra = ui.VBox([widgets[name] for name in _MORE])
-        self.more.observe(lambda _: ui.display(self._extra, self.more.value), "value")
-        ui.display(self._extra, False)
-        traitlets.link((self.loss, "value"), (state, "loss"))
+        self.main = card.column([widgets[name] for name in _MAIN], "rx-card", "rx-dials")
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
-            LINEAR: (self.loss, self.mechanism.widget, *(widgets[name] for name in LINEAR_ALONE)),
+            LINEAR: (self.mechanism.widget, *(widgets[name] for name in LINEAR_ALONE)),
             TREES: (self.questions.widget, *(widgets[name] for name in TREES_ALONE)),
         }
         super().__init__(
             state,
-            self.family,
-            self.loss,
             self.mechanism.widget,
             *(widgets[name] for name in TREES_ALONE),
             self.questions.widget,
-            *(widgets[name] for name in _MAIN),
-            self.more,
-            self._extra,
+            *(widgets[name] for name in _MORE),
         )
 
     def lines(self) -> tuple[str, ...]:
@@ -329,85 +334,61 @@ class ModelPanel(card.Panel):
         for family, controls in self._of.items():
             for control in controls:
                 ui.display(control, family == self.state.family)
-        if data is not None and tuple(self.loss.options) != losses_for(data.task):
-            self.loss.options = losses_for(data.task)
+        if data is not None:
+            self.state.loss = _LOSSES[data.task]
+            if tuple(self.family.options) != _ESTIMATORS[data.task]:
+                self.family.options = _ESTIMATORS[data.task]
+        for name, meaning in meanings(self.state).items():
+            self.dials[name].help = meaning
         ticks = [slider.auto for slider in self.open.values()]
-        for control in (*self.dials.values(), *ticks, self.mechanism.choice, self.loss):
+        for control in (*self.dials.values(), *ticks, self.mechanism.choice, self.family):
             control.disabled = busy
-        self.family.disabled = busy or (data is not None and data.task == "regression")
 
 
 class Rail:
-    """Summary of data, model and plan; each line unfolds or opens its view."""
+    """The estimator, the three dials, the button, and what else can be set, folded."""
 
     def __init__(self, state: ExplorerState, model: ModelPanel, draw: GoalPanel) -> None:
         self.state = state
-        self.data = ui.Step(title="Data", opens=False)
-        self.model = ui.Step(title="Model")
-        self.plan = ui.Step(title="Plan", opens=False)
-        self.data.observe(lambda _: setattr(state, "page", "data"), "pressed")
-        self.plan.observe(lambda _: setattr(state, "page", "plan"), "pressed")
-        self._settings = model.widget
-        self.model.observe(lambda _: self._open(), "unfolded")
-        self._open()
-        steps = card.column([self.data, self.model, self._settings, self.plan], "rx-steps")
+        self.data = ui.HTML()
+        self.more = ui.Step(title="More")
+        self.more.observe(lambda _: ui.display(model.widget, self.more.unfolded), "unfolded")
+        ui.display(model.widget, self.more.unfolded)
+        estimator = card.column([model.family, self.data], "rx-card", "rx-estimator")
+        steps = card.column([estimator, model.main, self.more, model.widget], "rx-steps")
         self.widget = card.column([steps, draw.widget], "rx-rail")
         state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
 
-    def _open(self) -> None:
-        ui.display(self._settings, self.model.unfolded)
-
     def refresh(self) -> None:
-        self.data.summary = _data_line(self.state)
-        self.model.summary = _model_line(self.state)
-        self.plan.summary = _plan_line(self.state)
+        self.data.value = _data_line(self.state)
+        self.more.summary = _more_line(self.state)
 
 
 def _data_line(state: ExplorerState) -> str:
     data = state.data
     if data is None:
-        return "Choose a data set."
+        return '<p class="rx-note">Choose a data set.</p>'
     n, columns = table_shape(data)
     if state.unconfirmed_reason:
-        return escape(text.plural(n, "row"))
-    facts = [text.plural(n, "row"), text.plural(columns, "feature")]
-    facts.append(f"predicts {predicted(data)}")
-    if len(data.sensitive.columns):
-        facts.append(f"sensitive: {', '.join(map(str, data.sensitive.columns))}")
-    return escape(" · ".join(facts))
+        return f'<p class="rx-note">{text.plural(n, "row")}</p>'
+    size = f"{n:,} rows × {text.plural(columns, 'feature')}"
+    return f'<p class="rx-note">predicts {escape(predicted(data))} · {size}</p>'
 
 
-def _model_line(state: ExplorerState) -> str:
-    draws = [
-        f"ψ = {text.number(state.psi)}",
-        text.cost_text(state.epsilon),
-        text.plural(state.requested_draws, "draw"),
-    ]
+def _more_line(state: ExplorerState) -> str:
+    delta = f"δ = {text.number(state.delta, rounding='up')}"
     if state.family == TREES:
         leaves = "leaf" if state.max_leaves == 1 else "leaves"
-        return escape(" · ".join([f"trees of at most {state.max_leaves} {leaves}", *draws]))
+        return escape(f"trees of at most {state.max_leaves} {leaves} · {delta}")
     values = {name: getattr(state, name) for name in ("radius", "ridge")}
     regularised = [
         f"{name} {value if value == AUTO else text.number(value)}"
         for name, value in values.items()
         if value != 0.0
     ]
-    mechanism = state.mechanism.replace("_", " ")
-    return escape(" · ".join([state.loss, mechanism, *draws, *regularised]))
-
-
-def _plan_line(state: ExplorerState) -> str:
-    if state.unconfirmed_reason:
-        return "not shown in the release"
-    if state.no_plan:
-        return escape(f"Unavailable: {state.no_plan}")
-    if state.plan is None:
-        return "Needs a data set."
-    if state.uncharged:
-        return "nothing is charged, nothing can be released"
-    mechanism = (state.plan.mechanism or state.mechanism).replace("_", " ")
-    if state.plan.hit_rate is None:
-        excess = text.at_most(state.plan.stated_excess)
-        return f"{escape(mechanism)} · excess loss <b>{escape(excess)}</b>"
-    return f"{escape(mechanism)} · hit rate <b>{escape(text.guaranteed_hits(state.plan))}</b>"
+    mechanism = state.mechanism
+    if mechanism == AUTO and state.plan is not None and not state.unconfirmed_reason:
+        mechanism = state.plan.mechanism
+    mechanism = {"langevin": "one path"}.get(mechanism, mechanism.replace("_", " "))
+    return escape(" · ".join([mechanism, *regularised, delta]))

@@ -13,7 +13,7 @@ const TEXT = `
 <li><b>Explore</b> where they disagree, and <b>release</b>.</li></ol>`;
 
 const STOPS = [
-  [".rx-view-plan .rx-figure", "<b>Plan.</b> The curve says what a privacy cost ε buys. Drag the dot: nothing is read or spent."],
+  [".rx-dials", "<b>Plan.</b> Three dials: how good, how private, how many. Moving one reads no row and spends nothing."],
   [".rx-draw-card .rx-draw", "<b>Draw.</b> The blue button names its cost. The ledger keeps every charge, so the budget cannot be exceeded by mistake."],
   [".rx-tabs nav", "<b>Explore.</b> Each view answers one question. Select models or people in a figure, and all views follow. ⋯ has table, Python and definition."],
   [".rx-view-switch", "<b>Release.</b> Curator shows everything and is not private. Release shows only what may be shown to others; Save exports it."],
@@ -69,6 +69,7 @@ function render({ el }) {
   function stop(number) {
     target?.classList.remove("rx-tour-stop");
     const app = el.closest(".rx-app");
+    if (bubble.parentNode !== app) app.append(bubble); // not hidden with the view
     target = [...app.querySelectorAll(STOPS[number][0])].find((node) => node.checkVisibility());
     if (!target) return number < STOPS.length - 1 ? stop(number + 1) : leave();
     target.classList.add("rx-tour-stop");
@@ -91,12 +92,12 @@ function render({ el }) {
     seen.set(shown ? "seen" : "hidden");
   };
   const begin = () => {
-    document.querySelector(".rx-tabs a[href='#plan']")?.click();
+    document.querySelector(".rx-tabs a[href='#set']")?.click();
     requestAnimationFrame(() => stop(0));
   };
   buttons.append(button("Tour", "A tour of four stops", begin), button("✕", "Hide this introduction", () => show(false)));
   buttons.lastChild.setAttribute("aria-label", "Hide this introduction");
-  el.append(buttons, bubble);
+  el.append(buttons);
   el.hidden = seen.get() === "hidden";
 
   const help = button("?", "What is this? Introduction and tour", () => {
@@ -113,7 +114,7 @@ function render({ el }) {
     const app = el.closest(".rx-app");
     if (app && !help.isConnected) app.querySelector(".rx-theme")?.prepend(help);
     const wanted = seen.get() === null && innerWidth > WIDE && document.body.dataset.voila === "voila";
-    if (wanted && !app?.querySelector(`${STOPS[0][0]} .main-svg`)) setTimeout(settle, 200);
+    if (wanted && !app?.querySelector(STOPS[0][0])) setTimeout(settle, 200);
     else if (wanted) stop(0);
     else if (!help.isConnected) requestAnimationFrame(settle);
   }
@@ -124,6 +125,7 @@ function render({ el }) {
     gone = true;
     leave();
     help.remove();
+    bubble.remove();
     document.removeEventListener("keydown", escape);
   };
 }
