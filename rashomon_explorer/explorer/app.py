@@ -107,8 +107,9 @@ class Shell:
             if not isinstance(part, FigureSpec):
                 return has_models == getattr(part, "of_models", has_models)
             shown = state.view in part.audience and part.suits(families)
-            missing = not all(there.get(name, True) for name in part.needs)
-            return shown and not missing and planned.get(part.name, True)
+            walks = "path" in part.needs and there["path"]  # it is shown while it is made
+            ready = walks or all(there.get(name, True) for name in part.needs if name != "path")
+            return shown and ready and planned.get(part.name, True)
 
         if self._offered != (families, there, is_path, state.view):
             self._offered = families, there, is_path, state.view

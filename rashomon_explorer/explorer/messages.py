@@ -93,6 +93,8 @@ def headline(error: BaseException) -> str:
     """State an error in at most 20 words without names of code; its full text is elsewhere."""
     if isinstance(error, exceptions.CuratorOnlyError):
         return "This was computed from private rows and is not part of a release."
+    if isinstance(error, exceptions.RowsChangedError):
+        return "The rows have changed since they were first read."
     clause = re.split(r"[:;\n]|\. ", str(error))[0].strip()
     is_plain = 0 < len(clause.split()) <= _MOST_WORDS and not _CODE.search(clause)
     return sentence(clause) if is_plain and isinstance(error, _EXPLAINED) else _NOT_DRAWN

@@ -126,8 +126,7 @@ class StoredSet:
 
     @property
     def label(self) -> str:
-        models = plural(self.n_draws, "model")
-        return f"Draw {self.number} · {models} · {self.cost} · {self.at:%d %b %H:%M}"
+        return f"Draw {self.number} · {plural(self.n_draws, 'model')} · {self.cost}"
 
 
 class SetStore:

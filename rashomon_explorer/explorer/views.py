@@ -215,7 +215,7 @@ class Slot:
         self._titles = [(title, position) for position, title in enumerate(titles)]
         self.choice = ui.ToggleButtons(options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
-        self._seen = self._offering = False
+        self._seen = self._offering = self._empty = False
         self.choice.observe(
             lambda _: None if self._offering else self.show(on_screen=self._seen), "value"
         )
@@ -233,8 +233,9 @@ class Slot:
         before = [k for _, k in self.choice.options]
         titles = [title for title in self._titles if offered(self._parts[self.names[title[1]]])]
         positions = [k for _, k in titles]
+        was_empty, self._empty = self._empty, not positions
         ui.display(self.widget, bool(positions))
-        if positions == before or not positions:
+        if self._empty or (positions == before and not was_empty):
             return
         ahead = [k for k in positions if k not in before and k < self.choice.value]
         current = self.choice.value if self.choice.value in positions else positions[0]
@@ -248,6 +249,7 @@ class Slot:
     def show(self, *, on_screen: bool) -> None:
         self._seen = on_screen
         current = self.names[self.choice.value]
+        on_screen = on_screen and not self._empty
         if on_screen and current not in self._here:
             self._here[current] = self._cards.placed(current)
             self.widget.children = (*self.widget.children, self._here[current].widget)

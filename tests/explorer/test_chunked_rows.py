@@ -119,7 +119,7 @@ def test_what_is_exact_is_that_of_the_table_held(page, held):
     assert "this section shows a fixed random sample" not in text  # all are people
 
 
-SUMS = {"exact_ranges", "ranges"}
+SUMS = {"exact_ranges", "map", "ranges"}
 """Figures of all rows."""
 
 

@@ -232,6 +232,6 @@ def test_a_set_and_its_note_of_an_older_version_are_read(sets):
     note["settings"] = {"psi": 0.1}
     (sets.folder / "0003.json").write_text(json.dumps(note, indent=1))
     (found,) = sets.all()
-    assert found.label == "Draw 3 · 5 models · ε = 1.9 · 22 Nov 23:41"
+    assert found.label == "Draw 3 · 5 models · ε = 1.9"
     assert found.settings == {"psi": 0.1} and sets.open(3).n_draws == 5
     assert sets.keep(MODELS, {}).number == 4

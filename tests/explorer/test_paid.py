@@ -224,7 +224,7 @@ def test_button_plan_receipt_list_and_bundle_show_the_one_price_of_a_set(cancer_
         assert f"Spent</abbr></dt><dd>{price}</dd>" in page.numbers_panel.facts.value
         assert f"4 models: <b>{price}</b>" in page.take_panel.receipt.value
         assert f"Models: {price}." in readme(page.aggregates.contents())
-        assert f"Draw {number} · 4 models · {price} ·" in page.bar.sets.choice.label
+        assert f"Draw {number} · 4 models · {price}" in page.bar.sets.choice.label
         again = Explorer(data=page.data, home=page.session.home)
         assert f"Spent</abbr></dt><dd>{price}</dd>" in again.numbers_panel.facts.value
         for note in page.session.set_store.folder.glob("*.json"):  # of an older version
