@@ -48,15 +48,11 @@ return gd?._fullData && gd.offsetWidth
 
 _LINK = "document.querySelector(`.rx-tabs a[href='#${arguments[0]}']`)"
 
-# Chooses a figure or panel that shares its place with others, by what the list calls it.
+# Chooses a figure or panel that shares its place with others, by what its tab says.
 _PICK = """(() => {
-  const called = (option) => option.text.replaceAll('\u00a0', ' ') === arguments[1];
-  for (const list of document.querySelectorAll(`.rx-view-${arguments[0]} .rx-slot-choice select`)) {
-    const place = [...list.options].findIndex(called);
-    if (place < 0) continue;
-    list.selectedIndex = place;
-    list.dispatchEvent(new Event('change', {bubbles: true}));
-  }
+  const tabs = document.querySelectorAll(`.rx-view-${arguments[0]} .rx-slot-choice button`);
+  for (const tab of tabs)
+    if (tab.textContent.replaceAll('\u00a0', ' ').trim() === arguments[1]) tab.click();
 })()"""
 
 # On a phone some places have a line that opens them.
@@ -98,7 +94,7 @@ class Page:
         self.browser = browser
         browser.get("about:blank")  # an address that differs by its # alone is no new visit
         browser.get(dashboard.at(query) if query else dashboard.url)
-        self.wait(lambda: self.traces("plan"), "the first view")
+        self.wait(lambda: self.shown(".rx-draw"), "the first view")
 
     def go(self, view):
         """Turn to a view by its link."""
@@ -111,13 +107,13 @@ class Page:
         filled = "document.querySelector(`.rx-view-${arguments[0]} .rx-slot > *`)"
         self.wait(lambda: self.run(f"Boolean({filled})", view), f"what stands in {view}")
 
-    def open(self, step):
-        """Open a line of the rail."""
+    def open(self, step, unfolded="true"):
+        """Open a line of the rail, or close it."""
         lines = ".rx-step-line button"
         button = self.wait(
             lambda: next((b for b in self.shown(lines) if b.text == step), None), f"the line {step}"
         )
-        if button.get_attribute("aria-expanded") == "false":
+        if button.get_attribute("aria-expanded") != unfolded:
             button.click()
 
     def wait(self, condition, what):
@@ -196,8 +192,8 @@ class Page:
     def slider(self, label):
         if label.startswith("Budget"):
             self.go("plan")
-        else:
-            self.open("Model")
+        elif not label.startswith("How "):
+            self.open("More")
         place = f"input[type=range][aria-label^='{label}']"
         self.wait(lambda: len(self.shown(place)) == 1, f"one slider called {label!r}")
         return self.shown(place)[0]
@@ -213,6 +209,15 @@ class Page:
             "return arguments[0].parentElement.querySelector('input[type=text]')", slider
         )
         self.replace(box, number)
+
+    def exact(self, epsilon="4", draws="20"):
+        """Ask for exact draws, each with its price, instead of a path."""
+        self.open("More")
+        self.choose("Mechanism", "exact")
+        self.type_number("How private?", epsilon)
+        self.type_number("How many?", draws)
+        self.open("More", "false")
+        self.readable(f"Draw {draws} models (ε = {epsilon})")
 
     def replace(self, box, text):
         """Type over what a box holds."""
@@ -294,12 +299,9 @@ class Page:
         """Draw from a data set so that some draws are in the set and every figure has something."""
         self.data(data)  # a budget is set once, so that each test draws from its own
         # Settings at which about half of the draws of so few rows are in the set.
-        for label, number in {
-            "Threshold ψ": "0.1",
-            "Budget ε": "100",
-            "Privacy cost": "50",
-        }.items():
-            self.type_number(label, number)
+        self.type_number("How good?", "0.1")
+        self.type_number("Budget ε", "100")
+        self.exact("50")
         self.draw()
         self.drawn()
         self.wait(lambda: self.traces("people").get("best model", 0) > 0, "the figures")

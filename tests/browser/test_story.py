@@ -38,15 +38,14 @@ def page(browser, dashboard):
 
 
 def test_first_visit_shows_the_story_and_asks_nobody_else(page):
-    steps = [element.text for element in page.shown(".rx-step-line button, .rx-rail h2")]
-    assert steps == ["Data", "Model", "Plan", "Draw"]
-    assert page.run("location.hash") == "#plan"
+    rail = [one.text for one in page.shown(".rx-rail :is(label, h2, .rx-step-line button)")]
+    dials = ["How good? ψ", "How private? ε", "How many? models"]
+    assert rail == ["Estimator", *dials, "More", "Draw"]
+    assert page.run("location.hash") == "#set"
     assert "lending: 50,000 rows" in page.status
-    assert "needs ridge > 0" in _promises(page)
-    for figure in ("losses", "map", "importance", "people"):
-        page.wait(lambda name=figure: "Press Draw" in page.words(name), f"words in {figure}")
+    assert [way.text for way in page.shown(".rx-way h3")] == ["Look", "Release"]
     assert page.alert == ""
-    assert page.button("Draw 20 models").is_enabled()
+    assert page.button("Draw 400 models").is_enabled()
     assert page.run(_NAMELESS) == []
     loaded = "performance.getEntriesByType('resource').map((r) => r.name)"
     files = [name.rpartition("/")[2] for name in page.run(loaded)]
@@ -59,11 +58,13 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page):
 
 
 def test_plan_moves_with_the_keyboard(page):
-    slider = page.slider("Privacy cost")
+    page.exact()
+    assert "needs ridge > 0" in _promises(page)
+    slider = page.slider("How private?")
     before = page.text(".rx-lead dd")
     page.press(slider, Keys.ARROW_RIGHT, 4)
     page.wait(lambda: page.text(".rx-lead dd") != before, "the plan to follow")
-    assert slider.get_attribute("aria-valuetext") == "5 in total"
+    assert slider.get_attribute("aria-valuetext") == "5 ε"
     page.wait(lambda: "72%" in page.text(".rx-lead dd"), "the plan of the last key")
     page.wait(
         lambda: "Draws within ψsharp for convex losses: theory §2≥ 72%" in _promises(page),
@@ -83,7 +84,7 @@ def test_the_plan_is_dragged_and_settings_and_promise_follow(page):
     before = page.text(".rx-lead dd")
 
     def settings():
-        sliders = (page.slider(label) for label in ("Privacy cost", "Draws"))
+        sliders = (page.slider(label) for label in ("How private?", "How many?"))
         price, draws = (one.get_attribute("aria-valuetext").split()[0] for one in sliders)
         return float(price), int(draws)
 
@@ -101,8 +102,8 @@ def test_the_plan_is_dragged_and_settings_and_promise_follow(page):
     page.wait(lambda: settings()[1] < draws, "the curve above")
     page.wait(agree, "sliders and figure to agree")
     page.wait(lambda: page.run(_APART) < 3, "the handle to lie on the plan's own dot")
-    page.type_number("Privacy cost", "4")
-    page.type_number("Draws", "20")
+    page.type_number("How private?", "4")
+    page.type_number("How many?", "20")
     page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
 
 
