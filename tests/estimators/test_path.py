@@ -293,3 +293,18 @@ def test_rows_whose_bounds_were_learnt_show_no_state(tmp_path):
     learnt = PublicBoundsScaler("learn").fit_transform(X)
     with pytest.raises(CuratorOnlyError, match="no state of a path of these rows"):
         classifier().draw_path(learnt, Y)
+
+
+def test_auto_takes_a_path_where_its_states_are_expected_in_the_set():
+    """Nothing is guaranteed at this ε; the set of the other rule lies outside ψ altogether."""
+    rows = RNG.normal(size=(10_000, 10)) / 4.0
+    rows /= np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]
+    labels = (RNG.random(10_000) < 1 / (1 + np.exp(-6 * rows @ np.eye(10)[0]))).astype(int)
+    settings = {"epsilon": 0.25, "n_draws": 200, "classes": [0, 1], "random_state": 0}
+    chosen = RashomonClassifier(**settings).fit(rows, labels)
+    assert chosen.plan_.mechanism == "langevin" and chosen.plan_.hit_rate_bound == 0
+    assert "3 to 5 times smaller" in chosen.plan_.reason and chosen.plan_.weakness
+    other = RashomonClassifier(**settings, mechanism="ellipsoid").fit(rows, labels)
+    assert chosen.rashomon_set_.hit_rate > 0.4 > other.rashomon_set_.hit_rate + 0.3
+    few = RashomonClassifier(**settings).plan(1_000, 10)
+    assert few.mechanism != "langevin"
