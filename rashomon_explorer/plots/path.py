@@ -73,7 +73,7 @@ def plot_share_and_width(planned: Plan) -> go.Figure:
     figure = theme.new_figure(
         f"At least {text.percent(planned.hit_rate_bound)} of the states in the set, "
         f"{text.percent(planned.details.expected_width(planned))} as wide as it",
-        "a smaller share= is warmer and wider; the width is expected, the share guaranteed",
+        "a smaller share is warmer and wider; the width is only expected",
     )
     look = {"mode": "lines+markers", "line": {"color": theme.BLUE, "width": 2}}
     shares = [text.percent(share) for share in table["share"]]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms.costs import draws_guarantee as priced
 from rashomon_explorer.mechanisms.exact import hit_rate_at
+from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.mechanisms.registry import MECHANISMS, TREES
 from rashomon_explorer.mechanisms.request import Request
@@ -30,7 +31,8 @@ _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
 def guarantee_curves(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """Privacy costs and guarantees for several costs and numbers of draws."""
+    """Privacy costs and guarantees for several costs and numbers of draws; one for all of a path."""
+    draws = () if _is_a_path(planned) else draws
     counts = sorted({*draws, planned.n_draws})
     curves = [
         _closed(planned, count) if _has_closed_form(planned) else _one_by_one(planned, count)
@@ -139,7 +141,8 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
         if alike and last:
             _label(figure, curve, f"same for {counts[0]} to {plural(count, 'draw')}", last=True)
         elif not alike and count in labelled:
-            _label(figure, curve, plural(count, "draw") if last else str(count), last=last)
+            words = "any number of models" if _is_a_path(planned) else plural(count, "draw")
+            _label(figure, curve, words if last else str(count), last=last)
     figure.add_scatter(
         x=[planned.epsilon],
         y=[_promise(planned, by_hits=planned.hit_rate is not None)],
@@ -180,6 +183,10 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) ->
         yshift=6,
         font={"size": 11.5},
     )
+
+
+def _is_a_path(planned: Plan) -> bool:
+    return planned.n_draws > 1 and isinstance(planned.details, StatesDetails)
 
 
 def _has_closed_form(planned: Plan) -> bool:
@@ -223,7 +230,7 @@ def _worded(planned: Plan, promise: float) -> str:
 
 
 def _finding(planned: Plan) -> str:
-    cost = f"{cost_text(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
+    cost = f"{cost_text(planned.cost[0])} for {plural(planned.n_draws, 'draw')}"
     if planned.hit_rate is not None:
         return f"{cost}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
     return f"{cost}, excess loss {_worded(planned, planned.stated_excess)} on average"

@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from rashomon_explorer.explorer.panels.budget import gauge_html
 from rashomon_explorer.mechanisms import MECHANISMS
 from rashomon_explorer.mechanisms.langevin.states import plan_states
 from rashomon_explorer.plots.map import plane
@@ -49,11 +50,12 @@ def page(tmp_path):
 
 
 def test_a_path_is_shown_as_it_walks_and_no_figure_of_rows_is(page):
-    seen = []
+    seen, meter = [], []
 
     def look(_change):
         state = page.state
         seen.append((len(state.path.states), state.rashomon_set, state.chains, state.path.spent))
+        meter.append(gauge_html(state, short=True))
 
     page.state.observe(look, "path")
     before = page.state.account.spent
@@ -67,6 +69,10 @@ def test_a_path_is_shown_as_it_walks_and_no_figure_of_rows_is(page):
     assert state.phase == "done" and state.n_drawn == 40
     assert seen and all(models is None and chains == () for _, models, chains, _ in seen)
     assert [spent for *_, spent in seen] == sorted(spent for *_, spent in seen)
+    assert all("so far about" in shown and "reserved <b" in shown for shown in meter)
+    filled = [float(shown.split('rx-spent" style="width:')[1].split("%")[0]) for shown in meter]
+    assert filled == sorted(filled) and filled[-1] == pytest.approx(100 / 8, abs=0.3)
+    assert "spent <b" in gauge_html(page.state)
     assert len(state.path.states) == 40 and state.path.step == state.path.n_steps
     np.testing.assert_array_equal(state.path.states, state.rashomon_set.coef)
     assert state.account.spent - before == pytest.approx(1.0, abs=0.02)

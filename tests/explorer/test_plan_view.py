@@ -56,13 +56,14 @@ def test_what_epsilon_risks_is_told_and_true(page):
 @pytest.mark.parametrize("curve", [1, 5, None])
 def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     card = page.cards["plan"]
+    set_state(page, n_draws=20, mechanism="exact")
     card.redraw()
     draws = card.view.figure["layout"]["meta"]["draws"]
     card.view.clicked = {"trace": 1, "point": 3, "x": 3.4567, "y": 0.5, "at": 1}
     assert (page.state.n_draws, page.state.epsilon) == (draws[1], 3.46)
     card.view.clicked = {"trace": len(draws), "point": 0, "x": 9.0, "y": 0.5, "at": 2}
     assert page.state.epsilon == 3.46  # the plan's own dot
-    set_state(page, n_draws=20, mechanism="exact")
+    set_state(page, n_draws=20)
     card.view.dragged = {"x": 2.3456, "y": 0.5, "curve": curve, "at": 1}
     wanted = prices.draws_at(page.plan, 2.3456, 0.5) if curve is None else curve
     assert (page.state.epsilon, page.state.n_draws) == (2.35, wanted)

@@ -193,6 +193,15 @@ def test_the_curves_hold_the_same_guarantees_and_the_plan_stands_on_its_own(plan
     assert point.x[0] == planned.epsilon and point.y[0] == planned.hit_rate_bound
 
 
+def test_a_path_has_one_curve_and_the_cost_that_is_charged():
+    path = RashomonClassifier(mechanism="langevin", epsilon=4.0, n_draws=400).plan(50_000, 10)
+    assert path.cost[0] < 2.0
+    figure = plots.plot_costs(path)
+    assert [curve.name for curve in figure.data] == ["400 draws", "this plan"]
+    assert [note.text for note in figure.layout.annotations] == ["any number of models"]
+    assert "ε = 4" not in figure.layout.title.text
+
+
 @pytest.mark.parametrize(("epsilon", "promise"), [(4.0, 0.5), (20.0, 0.9)])
 def test_as_many_draws_as_have_a_guarantee_and_no_more(planned, epsilon, promise):
     found = draws_at(planned, epsilon, promise)

@@ -76,10 +76,17 @@ def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
     after = spent if free or plan is None else account.after(plan.guarantee)
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
+    walks = state.spent and state.path is not None
+    if walks:  # the whole path is reserved; the bar fills as it goes
+        planned = min(used, max(0.0, state.path.epsilon - state.path.spent) / budget)
+        used -= planned
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
     left, spent_text = left_text(budget - spent), epsilon_text(spent)
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
     fits = "planned, over the budget" if over and not short else "planned"
+    counted = "reserved" if walks else "spent"
+    if walks:
+        fits, more = "so far about", epsilon_text(state.path.spent)
     summary = f"ε = {spent_text} of {all_told} spent, {left} remaining"
     in_all = f'<p class="rx-note">ε of {all_told} in all, at δ = {number(account.delta)}</p>'
     total_note = "" if short else in_all
@@ -90,7 +97,7 @@ def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
         f'<span class="rx-spent" style="width:{100 * used:.2f}%"></span>'
         f'<span class="rx-planned" style="width:{100 * planned:.2f}%"></span></div>'
         '<div class="rx-legend">'
-        f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{spent_text}</b></span>'
+        f'<span><i class="rx-spent"></i>{counted} <b class="rx-spent-value">{spent_text}</b></span>'
         f'<span><i class="rx-planned"></i>{fits} <b>{more}</b></span>'
         f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
         f"</span></div>{total_note}"
@@ -198,7 +205,8 @@ class TopBar:
         menu = ui.Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
         parts = [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
         self.widget = card.row(parts, "rx-topbar")
-        state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "mechanism"])
+        follows = ["data", "account", "plan", "phase", "mechanism", "path"]
+        state.observe(lambda _: self.refresh(), follows)
         self.refresh()
 
     def refresh(self) -> None:
