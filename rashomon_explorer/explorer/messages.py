@@ -96,6 +96,7 @@ def headline(error: BaseException) -> str:
     if isinstance(error, exceptions.RowsChangedError):
         return "The rows have changed since they were first read."
     clause = re.split(r"[:;\n]|\. ", str(error))[0].strip()
+    clause = re.sub(r"['\"`]([^'\"`]+)['\"`]", r"“\1”", clause).replace("_", " ")
     is_plain = 0 < len(clause.split()) <= _MOST_WORDS and not _CODE.search(clause)
     return sentence(clause) if is_plain and isinstance(error, _EXPLAINED) else _NOT_DRAWN
 

@@ -23,9 +23,11 @@ from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.schema import data_dependent
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.explorer import family, table_rows
-from rashomon_explorer.explorer.state import NOT_IN_RELEASE, ExplorerState
-from rashomon_explorer.plots.text import number, plural, sample_rows
+from rashomon_explorer.explorer.state import NOT_IN_RELEASE, WAITS, ExplorerState
+from rashomon_explorer.measures.ranges import people_ranges
+from rashomon_explorer.plots.text import models_within_psi, number, plural, sample_rows
 from rashomon_explorer.rows import ChunkedRows
+from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.scores import EncodedRows
 
 
@@ -67,6 +69,7 @@ class ModelInputs:
     _chunk_encoder: Any
     _encoded: Any
     _audited: tuple[Any, Any] = (None, None)
+    _ranked: tuple[Any, tuple[str, ...]] = (None, ())
 
     @property
     def encoder(self) -> Any:
@@ -114,6 +117,16 @@ class ModelInputs:
         return table.encoded(encoder, labels=not self._uses_codes)
 
     @property
+    def ranked_features(self) -> tuple[str, ...]:
+        """Features, the one first whose shuffled values change the best model's answers most."""
+        state, key = self.state, (id(self.rows), self.state.set_number)
+        if state.view == "release" or state.busy or state.rashomon_set is None:
+            return ()
+        if self._ranked[0] != key:
+            self._ranked = key, _ranked(state.rashomon_set, self.rows, self.encoder)
+        return self._ranked[1]
+
+    @property
     def is_chunked(self) -> bool:
         return bool(table_rows.table_rows(self.state.data).is_chunked)
 
@@ -154,6 +167,22 @@ _MOST_ANSWERS = 2_000_000
 _FEW_OF_BLOCKS, _ROWS_ASKED = 20, 400_000_000
 """Chunked rows: each exact result reads all rows. At least the first number of people is shown, and
 at most so many that people times rows stays below the second number."""
+
+
+def _ranked(models: Any, rows: Any, encoder: Any) -> tuple[str, ...]:
+    table = taken(rows, some(np.arange(len(rows)), _FEW_ROWS))
+    table = table if isinstance(table, pd.DataFrame) else pd.DataFrame(np.asarray(table))
+    groups = {} if encoder is None else dict(encoder.feature_groups_)
+    grouped = {column for columns in groups.values() for column in columns}
+    groups |= {str(name): (name,) for name in table.columns if name not in grouped}
+    order, before = np.random.default_rng(0).permutation(len(table)), models.best_scores(table)
+    changes = {}
+    for name, columns in groups.items():
+        shuffled = table.copy()
+        for column in columns:
+            shuffled[column] = table[column].iloc[order].set_axis(table.index)
+        changes[name] = float(np.abs(models.best_scores(shuffled) - before).mean())
+    return tuple(sorted(changes, key=lambda name: -changes[name]))
 
 
 class CurrentSelection:
@@ -396,6 +425,17 @@ def answers(models: Any, rows: Any) -> FloatArray:
     return np.asarray(models.labels(X), dtype=float)
 
 
+def most_different_models(screen: ModelInputs) -> list[int]:
+    """Two distant models, of those within ψ where the curator sees only these."""
+    models, state = screen.state.rashomon_set, screen.state
+    among = np.arange(models.n_draws)
+    if state.view == "curator" and state.inside_only and not np.isnan(models.least):
+        inside = np.flatnonzero(models.losses <= models.least + models.psi)
+        among = inside if len(inside) else among
+    linear = isinstance(models, RashomonSet)
+    return most_different(models.coef if linear else answers(models, screen.rows), among)
+
+
 def most_different(coef: FloatArray, among: NDArray[np.intp]) -> list[int]:
     """Return two distant models: the farthest from the mean, and the farthest from that one."""
     if len(among) < 2:
@@ -419,12 +459,16 @@ class Field:
     high: float = np.inf
 
 
+_WIDE = 0.75
+
+
 class WhatIf:
     """The selected person, in a release one made up from the schema, and with other features."""
 
     def __init__(self, screen: ModelInputs) -> None:
         self._screen = screen
         self.state = screen.state
+        self._conflicting: tuple[Any, bytes, NDArray[np.intp]] = (None, b"", np.zeros(0, np.intp))
         self.state.observe(lambda _: self.reset(), ["people", "data", "view", "rashomon_set"])
 
     @property
@@ -437,14 +481,33 @@ class WhatIf:
             schema = self._schema
             hidden = state.unconfirmed or (schema is not None and data_dependent(schema))
             return f"{NOT_IN_RELEASE[0].upper()}{NOT_IN_RELEASE[1:]}." if hidden else ""
-        if not state.people:
-            return "Click a person in the table<br>or in the figure of all people."
-        return ""
+        return WAITS if state.busy else ""
+
+    @property
+    def conflicting(self) -> NDArray[np.intp]:
+        """People whose label differs between the draws, the widest range first (curator)."""
+        models, rows = self.state.rashomon_set, self._screen.rows
+        if self.state.view == "release" or self.state.busy or models is None or rows is None:
+            return np.zeros(0, np.intp)
+        people = CurrentSelection(self._screen).few
+        if self._conflicting[0] is not models or self._conflicting[1] != people.tobytes():
+            widest = people[:0]
+            if not models_within_psi(models).is_empty:
+                table = people_ranges(models, taken(rows, people))
+                width = (table["drawn_high"] - table["drawn_low"]).to_numpy()
+                wide = width >= np.quantile(width, _WIDE)  # predicted numbers have no labels
+                conflicts = np.asarray(table["drawn_flips"] > 0 if "drawn_flips" in table else wide)
+                order = np.argsort(-width, kind="stable")
+                widest = people[order][conflicts[order]]
+            self._conflicting = models, people.tobytes(), widest
+        return self._conflicting[2]
 
     @property
     def person(self) -> int | None:
-        people = self.state.people
-        return int(people[-1]) if people and self.state.view != "release" else None
+        if self.state.view == "release":
+            return None
+        people = self.state.people or self.conflicting[:1]
+        return int(people[-1]) if len(people) else 0
 
     @property
     def fields(self) -> tuple[Field, ...]:

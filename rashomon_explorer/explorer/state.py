@@ -49,6 +49,7 @@ NOT_IN_RELEASE = (
     "the schema has unconfirmed data-dependent values, so the release view hides all results "
     "that depend on them: switch to Curator and confirm them under Data"
 )
+WAITS = "Models are being drawn.<br>This waits until they are complete."
 UNPAID = "Not part of a release: these models have no guarantee."
 
 SIMULATING = "simulating"

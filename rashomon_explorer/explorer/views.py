@@ -152,8 +152,8 @@ VIEWS: tuple[ViewPlan, ...] = (
         "People & groups",
         "Who is affected?",
         (
-            ("people_ranges", "people table", "people"),
-            ("person", "gaps", "frontier", "burden", "decomposition", "tree_parity"),
+            ("burden", "people_ranges", "people table", "people"),
+            ("person", "gaps", "frontier", "decomposition", "tree_parity"),
         ),
         strips=("people headline",),
     ),

@@ -40,7 +40,10 @@ def _title(card):
 
 
 def test_the_features_of_a_person_are_those_of_the_table_in_its_units(page):
-    assert _fields(page) == {}
+    table = page.exact.people(page.selected.few)
+    width = (table["drawn_high"] - table["drawn_low"]).where(table["drawn_flips"] > 0)
+    assert page.session.what_if.person == width.idxmax()  # nobody is selected
+    assert f"Person {width.idxmax()}: " in _title(page.cards["person"])
     page.state.people = (7,)
     fields, row = _fields(page), page.data.frame.iloc[7]
     assert list(fields) == ["age", "debt", "home", "region"][: len(fields)]

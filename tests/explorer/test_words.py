@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import permutation_importance
@@ -12,7 +13,7 @@ from rashomon_explorer.data import load_dataset
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.messages import headline
-from rashomon_explorer.explorer.selection import score_beside_constant
+from rashomon_explorer.explorer.selection import most_different_models, score_beside_constant
 from tests.explorer.pages import set_state
 
 FREE = {"mechanism": "hit_and_run", "n_draws": 5}
@@ -99,3 +100,17 @@ def test_a_score_stands_beside_that_of_the_constant_model(loans, tmp_path):
     shuffled = permutation_importance(model, page.rows, page.targets, random_state=0)
     mse = shuffled.importances_mean[2] * page.targets.var()
     assert losses["bmi"].to_numpy()[-1] == pytest.approx(mse / 2 / 175**2, rel=0.2)
+
+
+def test_something_is_chosen_where_nobody_chose(loans):
+    coef, rows = loans.rashomon_set.coef, loans.rows
+    assert set(loans.session.ranked_features[:2]) == {"age", "debt"}
+    for card, view in ((loans.cards["pair"], "curator"), (loans.cards["pair"], "release")):
+        loans.state.view = view
+        card.redraw()
+        assert "two most different" in card.view.figure["layout"]["title"]["text"] or not card.lines
+    loans.state.view = "curator"
+    first, second = most_different_models(loans.session)
+    assert np.linalg.norm(coef[first] - coef[second]) > np.linalg.norm(coef.std(axis=0))
+    loans.session.rows = rows.assign(age=0.3)  # a constant column is never the most important
+    assert loans.session.ranked_features[-1] == "age"

@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.panels.card import column, region, row
 from rashomon_explorer.explorer.selection import group_labels, taken
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import EPOCH, UNPAID, Epoch
+from rashomon_explorer.explorer.state import EPOCH, UNPAID, WAITS, Epoch
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import registry
@@ -34,7 +34,6 @@ CURATOR_FIGURE = (
     "Switch to <b>Curator</b> to see it."
 )
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
-_LATER = "Computed after the draws."
 _LOOKING = "Sampling the first model…<br>Press <b>Stop</b> to cancel."
 _NOT_LINEAR = "These models have no common coefficients<br>to compare."
 _INSTEAD = (
@@ -315,7 +314,7 @@ class FigureCard:
         if state.has_no_guarantee and {"models", "drawn", "fitted"} & set(spec.needs):
             return self.message(UNPAID)
         if spec.slow and state.busy and _AFTER_DRAWS & set(spec.needs):
-            return None if self.lines else self.message(_LATER)
+            return None if self.lines else self.message(WAITS)
         if why := self.missing():
             return self.message(why)
         is_empty = (

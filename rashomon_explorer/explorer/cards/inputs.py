@@ -11,7 +11,7 @@ from rashomon_explorer.audits import Audit
 from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PLAN, FigureCard
-from rashomon_explorer.explorer.selection import taken
+from rashomon_explorer.explorer.selection import most_different_models, taken
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.langevin.states import StatesDetails
@@ -155,16 +155,19 @@ def distribution(card: FigureCard) -> FigureCall | str:
 
 
 def pair(card: FigureCard) -> FigureCall | str:
-    models, draws = card.state.rashomon_set, card.state.selection[:2]
-    released = card.state.view == "release"
-    if not draws or max(draws) >= models.n_draws or (released and len(draws) < 2):
-        if released:
-            return "Select two models:<br>the release has no best model to compare with."
-        return "Select one or two models:<br>tick them in the table, or click their dots."
+    models, draws = card.state.rashomon_set, list(card.state.selection[:2])
+    released, chosen = card.state.view == "release", ""
+    if not draws or max(draws) >= models.n_draws:
+        draws, chosen = most_different_models(card.session), "the two most different models"
+    elif released and len(draws) < 2:  # a release has no best model
+        away = np.linalg.norm(models.coef - models.coef[draws[0]], axis=1)
+        draws, chosen = [draws[0], int(away.argmax())], "and the most different model"
+    if not draws or (released and draws[0] == draws[-1]):
+        return "Two models are needed:<br>draw more of them."
     arguments: dict[str, Any] = {"first": draws[0], "second": draws[1] if len(draws) > 1 else None}
     if not released:
         arguments["y"] = Argument("explorer.targets", lambda: card.session.targets)
-    return card.build(arguments)
+    return card.build(arguments, subtitle=chosen)
 
 
 def losses(card: FigureCard) -> FigureCall | str:
@@ -262,7 +265,8 @@ def importance_cloud(card: FigureCard) -> FigureCall:
 def feature_profile(card: FigureCard) -> FigureCall:
     selection, encoder = card.session.picked, card.session.encoder
     table = selection.table
-    feature = card.offer("feature", selection.features)
+    most_important = next(iter(card.session.ranked_features), None)
+    feature = card.offer("feature", selection.features, most_important)
     key = (card.session.rows, selection.people.tobytes())
     arguments: dict[str, Any] = {
         "X": Argument("explorer.selected.table", lambda: table, key),

@@ -169,20 +169,15 @@ class ModelsPanel(Panel):
     def menu_entries(self) -> ui.MenuEntries:
         different = "Select two models that are far apart"
         compare = "The first two selected models, or one and the best"
+
+        def select() -> None:
+            self.state.selection = tuple(selection.most_different_models(self.session))
+
         return {
-            "Most different": (different, self.on("Selecting models", self._select_most_different)),
+            "Most different": (different, self.on("Selecting models", select)),
             "Side by side": (compare, lambda: self.compare()),
             **super().menu_entries(),
         }
-
-    def _select_most_different(self) -> None:
-        models, state = self.state.rashomon_set, self.state
-        among = np.arange(models.n_draws)
-        if state.view == "curator" and state.inside_only and not math.isnan(models.least):
-            among = np.flatnonzero(models.losses <= models.least + models.psi)
-        linear = isinstance(models, RashomonSet)
-        points = models.coef if linear else selection.answers(models, self.session.rows)
-        state.selection = tuple(selection.most_different(points, among))
 
     def _on_selection(self, _change: object) -> None:
         if self.table.picked != sorted(self.state.selection):
