@@ -419,30 +419,26 @@ def predicted(data: Any) -> str:
     return f"{name}, {len(data.classes)} classes"
 
 
-def answers(models: Any, rows: Any) -> FloatArray:
-    """Predict labels of a fixed sample of rows by every model (curator)."""
-    X = np.asarray(taken(rows, some(np.arange(len(rows)), _FEW_ROWS)), dtype=float)
-    return np.asarray(models.labels(X), dtype=float)
-
-
 def most_different_models(screen: ModelInputs) -> list[int]:
-    """Two distant models, of those within ψ where the curator sees only these."""
+    """Two distant models: the farthest from the mean, and the farthest from that one.
+
+    Of linear models by their coefficients, of others by their labels (curator); within ψ where the
+    curator sees only these.
+    """
     models, state = screen.state.rashomon_set, screen.state
     among = np.arange(models.n_draws)
     if state.view == "curator" and state.inside_only and not np.isnan(models.least):
         inside = np.flatnonzero(models.losses <= models.least + models.psi)
         among = inside if len(inside) else among
-    linear = isinstance(models, RashomonSet)
-    return most_different(models.coef if linear else answers(models, screen.rows), among)
-
-
-def most_different(coef: FloatArray, among: NDArray[np.intp]) -> list[int]:
-    """Return two distant models: the farthest from the mean, and the farthest from that one."""
+    if isinstance(models, RashomonSet):
+        points = models.coef[among]
+    else:
+        rows = taken(screen.rows, some(np.arange(len(screen.rows)), _FEW_ROWS))
+        points = np.asarray(models.labels(rows), dtype=float)[among]
     if len(among) < 2:
         return [int(draw) for draw in among]
-    here = coef[among]
-    first = int(np.argmax(np.linalg.norm(here - here.mean(axis=0), axis=1)))
-    second = int(np.argmax(np.linalg.norm(here - here[first], axis=1)))
+    first = int(np.argmax(np.linalg.norm(points - points.mean(axis=0), axis=1)))
+    second = int(np.argmax(np.linalg.norm(points - points[first], axis=1)))
     return sorted(int(among[position]) for position in (first, second))
 
 

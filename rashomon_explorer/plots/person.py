@@ -7,14 +7,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
-from plotly.subplots import make_subplots
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups, set_and_rows
 from rashomon_explorer.plots import marks, registry, text, theme
-from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.base import CuratorSet
 
 _FADED = 0.3
@@ -173,7 +171,6 @@ def _hover_text(person: object, row: pd.Series, what: str) -> str:
     return "<br>".join(parts)
 
 
-_MOST_FEATURES = 8
 _MOST_BACKGROUND = 1_000
 
 
@@ -187,14 +184,14 @@ def plot_person(
     answer: str = "",
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the prediction of every good model for one individual, and its contributions.
+    """Plot the prediction of every good model for one individual, on one line.
 
     Parameters
     ----------
     models : RashomonSet or PredictorSet
         Models; only those inside the set count (curator only).
     X : array-like of shape (n_rows, n_features)
-        Rows of all individuals, as the models require; contributions are relative to their mean.
+        Rows of all individuals, as the models require.
     person : int
         Index of the individual.
     exact : (float, float), optional
@@ -209,9 +206,9 @@ def plot_person(
     Returns
     -------
     plotly.graph_objects.Figure
-        Left, one dot per model; right, for linear models, the spread of the contribution of each
-        feature. The title states how the models vote; the line below states whether to decide or
-        to abstain, and at which ψ the label flips.
+        One dot per model, × for the best, and a line at ½ between two classes. The title states
+        how the models vote; the line below states whether to decide or to abstain, and at which ψ
+        the label flips.
 
     Raises
     ------
@@ -233,21 +230,18 @@ def plot_person(
         f"Person {person}: {_vote(models, scores, best)}",
         text.join_notes(_decision(models, scores), _flips(flip, models), counts.words),
     )
-    is_linear = isinstance(models, RashomonSet)
-    if is_linear:
-        sizes: Any = {"column_widths": [0.4, 0.6], "horizontal_spacing": 0.36}
-        figure = make_subplots(rows=1, cols=2, figure=figure, **sizes)
-    answers, best_answer = _last(scores, 2)[:, 0], float(_last(best, 1)[0])
+    if exact is not None:
+        look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
+        marks.add_marks(figure, list(exact), [0, 0], "▬ exact range", "exact: %{x:.3f}", **look)
+    # Fixed vertical jitter, because dots on one line would hide their number.
+    y = np.random.default_rng(0).uniform(-0.3, 0.3, len(scores)).astype(np.float32)
     ringed = np.isin(counts.indices, list(highlight))
-    _answers(figure, answers, best_answer, exact, ringed, counts.indices)
-    if is_linear:
-        _contributions(figure, contributions(counts.models, X, person))
-    figure.update_layout(
-        yaxis={"title": answer or "answer"},
-        xaxis={"visible": False, "range": [-1, 1]},
-        barmode="overlay",
-        uirevision=str(person),
-    )
+    marker = {"color": theme.BLUE, **text.selection_look(ringed, 8)}
+    x, hover = _last(scores, 2)[:, 0].astype(np.float32), "draw %{customdata}: %{x:.3f}"
+    marks.add_marks(figure, x, y, "∙∙∙ draw", hover, customdata=counts.indices, marker=marker)
+    marks.mark_best(figure, [float(_last(best, 1)[0])], [0], ": %{x:.3f}")
+    _axes(figure, models, answer)
+    figure.update_layout(uirevision=str(person))
     return text.models_band(figure, models)
 
 
@@ -304,18 +298,13 @@ def plot_what_if(
         (changes, theme.ORANGE, "other answer"),
     ):
         if mask.any():
-            x = np.add.outer(jitter[mask], np.arange(len(ends)))
-            _slopes(figure, x, table.loc[mask, ends], highlight, colour, words)
+            rows = np.subtract.outer(jitter[mask], np.arange(len(ends)))
+            _slopes(figure, rows, table.loc[mask, ends], highlight, colour, words)
     if isinstance(models, CuratorSet):
         best = _last(np.asarray(models.best_scores(_both(before, after))), 1)
         line = {"mode": "lines+markers", "line": {"color": theme.BEST_MODEL}}
-        marks.mark_best(figure, np.arange(len(ends)), best[: len(ends)], ": %{y:.3f}", **line)
-    if models.task == "classification" and models.n_classes == 2:
-        figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
-    ticks = {"tickvals": [0, 1][: len(ends)], "ticktext": ["as is", "changed"][: len(ends)]}
-    figure.update_layout(
-        yaxis={"title": answer or "answer"}, xaxis={**ticks, "range": [-0.3, len(ends) - 0.7]}
-    )
+        marks.mark_best(figure, best[: len(ends)], -np.arange(len(ends)), ": %{x:.3f}", **line)
+    _axes(figure, models, answer, ["as is", "changed"][: len(ends)])
     return text.models_band(figure, models)
 
 
@@ -358,20 +347,33 @@ def _changed(table: pd.DataFrame, *, same: bool) -> str:
     return f", changed: predictions change by {ends}"
 
 
+def _axes(figure: go.Figure, models: Any, answer: str, rows: Sequence[str] = ("",)) -> None:
+    """Answers across, with a line at ½ between two classes; rows of dots down."""
+    xaxis: dict[str, Any] = {"title": answer or "answer"}
+    if models.task == "classification":
+        xaxis = {"title": f"probability of {answer or 'the last class'}", "range": [-0.02, 1.02]}
+    if models.n_classes == 2:
+        line = {"color": theme.GREY, "width": 1.5, "dash": "dot"}
+        figure.add_vline(x=0.5, line=line, annotation_text="½", annotation_position="top right")
+    ticks = {"tickvals": [-k for k in range(len(rows))], "ticktext": rows, "zeroline": False}
+    figure.update_layout(xaxis=xaxis, yaxis={**ticks, "range": [0.5 - len(rows), 0.5]})
+
+
 def _slopes(
     figure: go.Figure,
-    x: FloatArray,
+    rows: FloatArray,
     table: pd.DataFrame,
     highlight: Sequence[int],
     colour: str,
     name: str,
 ) -> None:
     """One line per model from its answer before to that after, in one trace."""
-    draws, gap = np.repeat(table.index.to_numpy(), x.shape[1] + 1), np.full((len(table), 1), np.nan)
+    n_ends, gap = rows.shape[1] + 1, np.full((len(table), 1), np.nan)
+    draws = np.repeat(table.index.to_numpy(), n_ends)
     marker = {"color": colour, **text.selection_look(np.isin(draws, list(highlight)), 7)}
     look: Any = {"mode": "lines+markers", "line": {"color": colour, "width": 1.2}}
-    across, up = (np.hstack([values, gap]).ravel().astype(np.float32) for values in (x, table))
-    hover = f"draw %{{customdata}}: %{{y:.3f}}, {name}"
+    across, up = (np.hstack([values, gap]).ravel().astype(np.float32) for values in (table, rows))
+    hover = f"draw %{{customdata}}: %{{x:.3f}}, {name}"
     marks.add_marks(figure, across, up, name, hover, customdata=draws, marker=marker, **look)
 
 
@@ -401,10 +403,11 @@ def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
         return f"good models predict {text.number(float(ends[0]))} to {text.number(float(ends[1]))}"
     both = np.concatenate([scores, best[None]])[:, 0]
     labels = both.argmax(axis=-1) if both.ndim == 2 else both > 0.5
-    agree = float((labels[:-1] == labels[-1]).mean())
-    if agree == 1:
+    others = int((labels[:-1] != labels[-1]).sum())
+    if not others:
         return "every draw agrees with the best model"
-    return f"{text.percent(1 - agree)} of the draws contradict the best model"
+    verb = "contradicts" if others == 1 else "contradict"
+    return f"{others:,} of {text.plural(len(scores), 'draw')} {verb} the best model"
 
 
 def _decision(models: Any, scores: FloatArray) -> str:
@@ -421,44 +424,6 @@ def _flips(flip: tuple[float, float] | None, models: Any) -> str:
     within = "within" if flip[1] <= models.psi else "beyond"
     flip_psi = text.number(flip[1], 2, "up")
     return f"▬ flips from ψ = {flip_psi} on, {within} the set's {text.number(models.psi)}"
-
-
-def _answers(
-    figure: go.Figure,
-    answers: FloatArray,
-    best: float,
-    exact: tuple[float, float] | None,
-    ringed: Mask,
-    draws: np.ndarray,
-) -> None:
-    if exact is not None:
-        look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
-        marks.add_marks(figure, [0, 0], list(exact), "▬ exact range", "exact: %{y:.3f}", **look)
-    # Fixed horizontal jitter, because dots on one line would hide their number.
-    jitter = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
-    marker = {"color": theme.BLUE, **text.selection_look(ringed, 6)}
-    x, y = jitter.astype(np.float32), answers.astype(np.float32)
-    look = {"marker": marker, "customdata": draws}
-    marks.add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
-    marks.mark_best(figure, [0], [best], ": %{y:.3f}")
-
-
-def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
-    figure_rows = table.head(_MOST_FEATURES).iloc[::-1]
-    rows = np.arange(len(figure_rows))
-    hover = [
-        f"{name}: {text.number(float(row['low']))} to {text.number(float(row['high']))}"
-        for name, row in figure_rows.iterrows()
-    ]
-    look = {"width": 0.45, "marker": {"color": theme.SKY}, "name": "contribution over draws"}
-    marks.add_bars(figure, figure_rows["low"], figure_rows["high"], hover, row=1, col=2, **look)
-    median, marker = figure_rows["median"].to_numpy(np.float32), {"symbol": "diamond", "size": 7}
-    marker["color"] = theme.GREY
-    marks.add_marks(figure, median, rows, "median", marker=marker, row=1, col=2)
-    figure.update_layout(
-        xaxis2={"title": "contribution to the score", "zeroline": True, "nticks": 5},
-        yaxis2=marks.row_axis(text.short_names(figure_rows.index, 16)),
-    )
 
 
 FIGURES = (
@@ -484,14 +449,14 @@ FIGURES = (
     registry.on_demand_figure(
         name="person",
         title="One person",
-        label="Answers of the models to one person, and the spread of each feature's contribution",
+        label="Answers of the models to one person, on one line",
         definition=(
-            "Left: one dot per model within ψ; the bar is the exact range over all of them. "
-            "Right: what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over "
-            "the draws: the widest drives the disagreement. <b>Abstain</b>: the first class leads "
+            "One dot per model within ψ; the bar is the exact range over all of them. The table: "
+            "what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean). "
+            "<b>Abstain</b>: the first class leads "
             "by less than two standard deviations over the draws (Ganesh, Thakurta and Upadhyay "
             "2023). <b>Flips from ψ</b>: least excess loss at which a model predicts another "
-            "class, certified to 1 %. <b>Change a feature</b> below: each line is a model, orange "
+            "class, certified to 1 %. <b>What if?</b> Each line is a model, orange "
             "if its label changes. In a release, the person is made up: the middle of every "
             "declared range."
         ),
