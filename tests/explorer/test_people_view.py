@@ -50,7 +50,7 @@ def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
     state.clear_selection()
     assert loans.people_headline.group.value == "everyone" and table.picked == []
     state.rashomon_set = loans.rashomon_set[[int(np.argmin(loans.rashomon_set.excess))]]
-    assert "needs at least two draws within ψ" in loans.people_headline.find()
+    assert "Too few draws lie within ψ" in loans.people_headline.find()
 
 
 def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):

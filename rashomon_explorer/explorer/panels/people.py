@@ -15,9 +15,7 @@ from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.selection import group_labels
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import controls as ui
-from rashomon_explorer.measures import disagreement_decomposition, enough_draws
-from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.decomposition import decomposition_text
+from rashomon_explorer.measures import enough_draws
 from rashomon_explorer.plots.person import flip_kinds, sample_share
 from rashomon_explorer.plots.text import models_within_psi, number, percent, plural
 from rashomon_explorer.sets import RashomonSet
@@ -92,8 +90,7 @@ class PeopleHeadline:
         if (models or state.audit) is not None:
             parts += [_ambiguity(session), escape(session.picked.words)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
-            trees = trees_in(models) is not None  # without a decomposition
-            parts += [_enough(session)] if trees else [_width(session), _enough(session)]
+            parts.append(_enough(session))
         return "".join(f"<li>{part}</li>" for part in parts if part)
 
     def _show(self, result: Any) -> None:
@@ -142,31 +139,12 @@ def _ambiguity(session: Any) -> str:
     return f"{words}; {marks_html(SAMPLED)} the draws show {share}" if share else words
 
 
-_NO_SAMPLE = (
-    "Selected models are no sample: clear the selection for the decomposition of the disagreement "
-    "and whether the draws suffice."
-)
-
-
-def _width(session: Any) -> str:
-    models, people = session.state.rashomon_set, session.picked.everyone
-    if session.state.selection:
-        return _NO_SAMPLE
-    if session.state.audit is not None:  # neither a mechanism nor noise
-        return ""
-    if models_within_psi(models).models.n_draws < 2:
-        return "The decomposition needs at least two draws within ψ."
-    try:
-        decomposition: DisagreementDecomposition = disagreement_decomposition(models, people.rows)
-    except ValueError:  # the card of the decomposition says why
-        return ""
-    return f"{marks_html(SAMPLED)} {escape(decomposition_text(decomposition))}"
-
-
 def _enough(session: Any) -> str:
     models = session.state.rashomon_set
     if session.state.selection:
-        return ""
+        return (
+            "Selected models are no sample: clear the selection to see whether the draws suffice."
+        )
     inside = models_within_psi(models).models
     drawn = isinstance(models, RashomonSet) or models.independent
     if not drawn or inside.n_draws < 2:
