@@ -168,7 +168,9 @@ class _LossDistribution:
 
     @classmethod
     def from_parts(cls, parts: tuple[Part, ...], grid: float | None) -> "_LossDistribution":
-        tops = [_largest_loss(curve, count) for curve, count in parts]
+        # Largest loss under either order of the neighbours, because a grid has two ends.
+        orders = [({curve, curve.inverse()}, count) for curve, count in parts]
+        tops = [max(_top(one_way, count) for one_way in both) for both, count in orders]
         # δ(0) is a distance between distributions: 0.4 times the spread for a Gaussian loss.
         narrowest = min(float(curve.delta(0.0)) for curve, _ in parts)
         spacing = grid or max(min(_COARSEST, narrowest / 4), max(tops) / _MOST)
@@ -180,9 +182,11 @@ class _LossDistribution:
             profile = np.minimum.accumulate(np.asarray(curve.delta(epsilon)))
             step = connect_dots(profile, spacing)
             steps = step if count == 1 else step.self_compose(count, _TAIL)
-            error += _power_rounding(masses(step)[0], len(masses(steps)[0]), count)
+            error += power_rounding(masses(step)[0], len(masses(steps)[0]), count)
             if total is not None:
-                error += _product_rounding(masses(total)[0], masses(steps)[0])
+                both = masses(total)[0], masses(steps)[0]
+                size, heights = sum(map(len, both)), math.prod(map(np.linalg.norm, both))
+                error += 3 * _UNIT * math.log2(size) * size * float(heights)  # of a convolution
                 steps = total.compose(steps, _TAIL)
             total = steps
         probs, first, infinite = masses(total)
@@ -267,13 +271,6 @@ def _flatten(parts: Iterable[curves.TradeOff | Part]) -> Iterable[Part]:
             yield curve, count
 
 
-def _largest_loss(curve: curves.TradeOff, count: int) -> float:
-    """Largest loss under either order of the neighbours, because a grid has two ends."""
-    swapped = curve.inverse()
-    top = _top(curve, count)
-    return top if swapped is curve else max(top, _top(swapped, count))
-
-
 def _top(curve: curves.TradeOff, count: int) -> float:
     """Loss beyond which the finite mass of a part is negligible; the rest counts as infinite."""
     enough = float(curve.delta(_LARGEST)) + _TAIL / count
@@ -283,7 +280,7 @@ def _top(curve: curves.TradeOff, count: int) -> float:
     return bisect(lambda loss: bool(curve.delta(loss) <= enough), top, low, halvings=20)
 
 
-def _power_rounding(probs: FloatArray, size: int, count: int) -> float:
+def power_rounding(probs: FloatArray, size: int, count: int) -> float:
     """Bound on the sum of errors of a k-fold convolution by FFT."""
     if count == 1:
         return 0.0
@@ -291,10 +288,3 @@ def _power_rounding(probs: FloatArray, size: int, count: int) -> float:
     stage = _UNIT * math.log2(size)
     transform = np.minimum(np.abs(np.fft.fft(probs, size)) + stage, 1.0)
     return stage * (2 * count + 1) * float(np.sum(transform ** (count - 1)))
-
-
-def _product_rounding(first: FloatArray, second: FloatArray) -> float:
-    """Bound on the sum of errors of one convolution by FFT."""
-    size = len(first) + len(second)
-    heights = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return 3 * _UNIT * math.log2(size) * size * heights

@@ -33,6 +33,7 @@ NUMERIC = [
     tradeoff.Composition(((tradeoff.Subsampled(Gaussian(1.0), 0.01), 30),)),
     tradeoff.PoissonSampled(1.0, 0.1),
     tradeoff.PoissonSampled(2.0, 0.05, 20),
+    tradeoff.AllocatedBatches(1.0, 8),
     tradeoff.GaussianObjectivePerturbation(0.2, 0.01, monotone=True),
     tradeoff.GaussianObjectivePerturbation(0.2, 0.01, monotone=False, outputs=3, draws=2, mu=0.1),
 ]
@@ -167,6 +168,8 @@ POISSON = {"sigma": 1.0, "rate": 0.1}
         (lambda: tradeoff.PoissonSampled(**{**POISSON, "sigma": 0.0}), "sigma must be finite and"),
         (lambda: tradeoff.PoissonSampled(**POISSON, steps=0), "steps must be a whole number"),
         (lambda: tradeoff.PoissonSampled(**POISSON, relation="zero_out"), "relation must be one"),
+        (lambda: tradeoff.AllocatedBatches(0.0, 3), "sigma must be finite and"),
+        (lambda: tradeoff.AllocatedBatches(1.0, 0), "batches must be a whole number"),
         (lambda: tradeoff.RepeatedBoundedRange(0.5, True), "count must be a whole number"),
         (lambda: tradeoff.RepeatedBoundedRange(math.nan, 2), "eta must be >= 0, got nan"),
         (lambda: tradeoff.Composition(()), "at least one"),
