@@ -17,6 +17,7 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative,
     check_nonnegative_or_infinite,
     check_positive,
+    check_share,
 )
 from rashomon_explorer.mechanisms.noisy_descent import least_shift
 from rashomon_explorer.privacy import Guarantee, gdp, zcdp
@@ -53,7 +54,7 @@ def last_batch_state_guarantee(
     check_nonnegative(shift=shift)
     check_nonnegative_or_infinite(diameter=diameter)
     check_count(n_batches=n_batches, n_steps=n_steps)
-    _check_expansion(contraction)
+    check_share(contraction=contraction)
     visits = math.ceil(n_steps / n_batches)
     contracted = shift**2 * _earlier_epochs(contraction, n_batches, visits)
     earlier = min(contracted, least_shift(diameter, shift, visits - 1, n_batches))
@@ -62,11 +63,6 @@ def last_batch_state_guarantee(
         theorem=f"last of {n_steps} noisy gradient steps over {n_batches} batches in turn (Bok, Su "
         "and Altschuler 2024)",
     )
-
-
-def _check_expansion(contraction: float) -> None:
-    if not 0 <= contraction <= 1:
-        raise ValueError(f"contraction must be in [0, 1], got {contraction!r}")
 
 
 def last_batch_state_renyi(
@@ -107,7 +103,7 @@ def last_sampled_state_guarantee(
     check_positive(rate=rate)
     check_nonnegative(shift=shift)
     check_nonnegative_or_infinite(diameter=diameter)
-    _check_expansion(contraction)
+    check_share(contraction=contraction)
     _, parts, start = min(_split_steps(shift, rate, n_steps, contraction, diameter))
     steps = f"{n_steps} noisy steps on batches drawn anew"
     theorem = f"last of {steps} (shifted interpolation, own constants; docs/theory.md §12)"

@@ -97,8 +97,7 @@ class FullDrift(Drift):
         """2/(βM'), with M' = M + L²/s the smoothness of the energy, and M for the hard one."""
         if not np.isfinite(self.target.problem.M):
             return np.inf
-        width = self._width
-        bend = self.target.problem.L**2 / width if width else 0.0
+        bend = self.target.problem.L**2 / self.width if self.width else 0.0
         return 2 / (self.beta * (self.target.problem.M + bend))
 
     def sensitivity(self, n_steps: int) -> float:
@@ -107,7 +106,7 @@ class FullDrift(Drift):
         return sensitivity.gradient_sensitivity(
             problem.constants,
             self.target.psi,
-            width=self._width,
+            width=self.width,
             interior=minimiser_inside(problem),
             data_slope=sensitivity.data_slope(problem.constants, problem.domain),
         )
@@ -142,7 +141,8 @@ class FullDrift(Drift):
         return gradient
 
     @property
-    def _width(self) -> float:
+    def width(self) -> float:
+        """Width of a smooth threshold, otherwise 0."""
         shape = self.target.shape
         return shape.width if isinstance(shape, thresholds.SmoothThreshold) else 0.0
 
@@ -224,11 +224,11 @@ class BatchDrift(Drift):
 
     def sensitivity(self, n_steps: int) -> float:
         """Root mean square sensitivity, by :func:`batch_sensitivity`."""
-        problem, shape = self.target.problem, self.target.shape
+        problem = self.target.problem
         return sensitivity.batch_sensitivity(
             problem.constants,
             self.target.psi,
-            width=shape.width if isinstance(shape, thresholds.SmoothThreshold) else 0.0,
+            width=FullDrift(self.target).width,
             n_batches=self.n_batches,
             n_steps=n_steps,
             data_slope=sensitivity.data_slope(problem.constants, problem.domain),
