@@ -35,9 +35,10 @@ n_draws : int or "auto", default="auto"
 batch_size : int, None or "auto", default="auto"
     Rows that a step of ``mechanism="langevin"`` samples; None for all rows. ``"auto"`` samples
     where a pass over all rows in each step would take long.
-batch_order : {"poisson", "sampled"}, default="poisson"
-    Whether each row is in a batch with one probability, or batches have a fixed size. The privacy
-    cost is that of the order that runs; a batch is never shown.
+batch_order : {"poisson", "sampled", "allocated"}, default="poisson"
+    Whether each row is in a batch with one probability, batches have a fixed size, or each row is
+    in one batch of an epoch. The privacy cost is that of the order that runs; a batch is never
+    shown. ``"allocated"`` guarantees no share of the states, and needs ``ledger=None``.
 share : float, default=0.5
     Share of the states of ``mechanism="langevin"`` in the Rashomon set that the plan guarantees in
     expectation, if the budget allows it. A smaller one gives a wider set.""",

@@ -43,7 +43,7 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     standardize : {"auto", "private"} or None, default="auto"
     patience : int, None or "auto", default="auto"
     batch_size : int, None or "auto", default="auto"
-    batch_order : {"poisson", "sampled"}, default="poisson"
+    batch_order : {"poisson", "sampled", "allocated"}, default="poisson"
     share : float, default=0.5
     classes : array-like, default=None
     schema : TableSchema, str, path or None, default=None
@@ -148,7 +148,7 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     standardize : {"auto", "private"} or None, default="auto"
     patience : int, None or "auto", default="auto"
     batch_size : int, None or "auto", default="auto"
-    batch_order : {"poisson", "sampled"}, default="poisson"
+    batch_order : {"poisson", "sampled", "allocated"}, default="poisson"
     share : float, default=0.5
     target_bounds : tuple of float, default=None
     schema : TableSchema, str, path or None, default=None

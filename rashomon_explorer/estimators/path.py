@@ -28,6 +28,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError, LedgerError
 from rashomon_explorer.mechanisms.base import Draws, to_public_grid
 from rashomon_explorer.mechanisms.langevin import states
 from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.request import NO_LEDGER_ALLOCATES
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, Ledger, compose
 from rashomon_explorer.privacy.ledger.charge import Charge, run_with_constant_error
@@ -143,6 +144,8 @@ class DrawnPath(Iterator[FloatArray]):
         estimator = self._estimator
         if estimator.ledger is None:
             return []
+        if self.plan.details.is_allocated:  # parts of an epoch have no cost of their own
+            raise ValueError(NO_LEDGER_ALLOCATES)
         pipelines.warn_repeated_records(estimator)
         opened = isinstance(estimator.ledger, Ledger)
         ledger = estimator.ledger if opened else Ledger.open(estimator.ledger)

@@ -21,11 +21,16 @@ USUAL_PATIENCE = 5_000_000
 
 _NO_STEP = "the loss has kinks, and no largest stable step"
 
-POISSON, SAMPLED = "poisson", "sampled"
-"""Orders of batches: each row with a probability, or a fixed number drawn anew in each step."""
+POISSON, SAMPLED, ALLOCATED = "poisson", "sampled", "allocated"
+BATCH_ORDERS = (POISSON, SAMPLED, ALLOCATED)
+"""Orders of batches: each row with a probability, or a fixed number, drawn anew in each step; or
+each row in one batch of an epoch, drawn anew in each epoch."""
 
-BATCH_ORDERS = (POISSON, SAMPLED)
-"""Orders of batches by name."""
+NO_LEDGER_ALLOCATES = (
+    f'batch_order="{ALLOCATED}" has no Rényi bound for a ledger, got one: use ledger=None, or '
+    f'batch_order="{POISSON}"'
+)
+"""Error where a ledger is to charge steps on allocated batches."""
 
 USUAL_SHARE = 0.5
 """Share of the states of a path that a plan guarantees in the set, where the budget allows it."""
@@ -82,8 +87,9 @@ class Request:
         Rejected proposals in a row after which exact draws give up.
     batch_size : int, "auto" or None
         Rows of a step of a path; None for all of them.
-    batch_order : {"poisson", "sampled"}
-        Whether each row is in a batch with a probability, or batches have a fixed size.
+    batch_order : {"poisson", "sampled", "allocated"}
+        Whether each row is in a batch with a probability, batches have a fixed size, or each row is
+        in one batch of an epoch; no share is guaranteed for the last.
     share : float
         Share of a path's states in the set that is guaranteed, if the budget allows it: the path
         is as wide as this allows.
@@ -140,6 +146,8 @@ class Request:
             validation.check_count(batch_size=self.batch_size)
         if self.batch_order not in BATCH_ORDERS:
             raise ValueError(f"batch_order must be one of {BATCH_ORDERS}, got {self.batch_order!r}")
+        if self.batch_order == ALLOCATED and self.ledger:
+            raise ValueError(NO_LEDGER_ALLOCATES)
         validation.check_inner_share(share=self.share)
         self.constants  # noqa: B018  # those of absurd rows or models are refused
 

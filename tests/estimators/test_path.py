@@ -217,6 +217,28 @@ def test_a_saved_path_is_continued_for_the_cost_of_its_further_steps(tmp_path):
         again.continue_path(models, X[:500], Y[:500], n_draws=5)
 
 
+def test_a_path_on_allocated_batches_is_charged_for_whole_epochs_and_by_no_ledger(tmp_path):
+    settings = {"batch_size": 100, "batch_order": "allocated", "epsilon": 4.0}
+    with classifier(**settings).draw_path(X, Y, n_parts=4) as path:
+        next(path)
+    stopped = path._estimator
+    assert 0 < stopped.rashomon_set_.n_draws < 40
+    # The whole planned path: a part of an epoch has no cost of its own.
+    assert stopped.guarantee_.curve == path.plan.guarantee.curve
+    with classifier(**settings).continue_path(stopped.rashomon_set_, X, Y, n_draws=9) as further:
+        list(further)
+    first, (curve, epochs) = further._estimator.guarantee_.curve.parts
+    assert first == path.plan.guarantee.curve.parts[0]
+    assert (curve.batches, curve.sigma) == (6, pytest.approx(first[0].sigma))
+    assert epochs == math.ceil(9 * path.plan.details.thin / 6)
+    ledger = ledger_of(tmp_path)
+    with pytest.raises(ValueError, match="use ledger=None"):
+        classifier(ledger=ledger, **settings).fit(X, Y)
+    with pytest.raises(ValueError, match="use ledger=None"):  # the plan was made without a ledger
+        classifier(ledger=ledger).continue_path(stopped.rashomon_set_, X, Y, n_draws=9)
+    assert states_of(ledger) == []
+
+
 def test_other_plans_and_learnt_bounds_are_refused_before_a_charge(tmp_path):
     ledger = ledger_of(tmp_path)
     with pytest.raises(ValueError, match='set mechanism="langevin"'):

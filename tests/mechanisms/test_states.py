@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import replace
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.mechanisms import MECHANISMS, explain
 from rashomon_explorer.mechanisms.bounds import path_states_excess
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, data_slope
 from rashomon_explorer.mechanisms.langevin import batches, states
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampled_plan import sampled_guarantee
 from rashomon_explorer.mechanisms.plans import Rejected
-from rashomon_explorer.mechanisms.request import BATCH_ORDERS, POISSON, SAMPLED
+from rashomon_explorer.mechanisms.request import ALLOCATED, BATCH_ORDERS, POISSON, SAMPLED
 from rashomon_explorer.mechanisms.select import select
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.composition import adaptive_epsilon
@@ -141,9 +142,9 @@ def test_a_batch_has_the_gradient_of_its_rows(loss):
         problem.rows[rows, :-1], problem.targets[rows], loss=loss, radius=2.0, row_norm=1.0
     )
     mean = 4 / (0.2 * 40) * batch.objective.gradient(theta[:, None])[:, 0] + 0.1 * theta
-    got = batches.gradient_on(problem, 0.2)(theta, rows)
+    got = batches.gradient_on(problem, 0.2)(rows, theta)
     np.testing.assert_allclose(got, mean, rtol=1e-12)
-    every = batches.gradient_on(problem, 1.0)(theta, np.arange(40))
+    every = batches.gradient_on(problem, 1.0)(np.arange(40), theta)
     np.testing.assert_allclose(every, problem.objective.gradient(theta[:, None])[:, 0], rtol=1e-9)
 
 
@@ -163,6 +164,90 @@ def test_poisson_batches_have_every_row_with_the_same_probability_anew():
     assert all(len(set(rows)) == 3 for rows in islice(fixed, 20))
 
 
+def fixed_batches(allocation, k):
+    """Batches of the real generator if each row draws the batch that is given."""
+    rng = SimpleNamespace(integers=lambda high, size: np.array(allocation))
+    return list(islice(batches.row_batches(len(allocation), 1 / k, ALLOCATED, rng), k))
+
+
+def test_each_row_is_in_one_batch_of_every_epoch_drawn_uniformly_anew():
+    """By the real generator, for whole tables and chunks; counts of all allocations of 3 rows."""
+    n, k, epochs = 3, 3, 20_000
+    drawn = batches.row_batches(n, 1 / k, ALLOCATED, np.random.default_rng(0))
+    codes = np.zeros(epochs, int)
+    for epoch in range(epochs):
+        of_epoch = list(islice(drawn, k))
+        assert sorted(np.concatenate(of_epoch)) == [0, 1, 2]
+        codes[epoch] = sum(j * k**row for j in range(k) for row in of_epoch[j])
+    counts, expected = np.bincount(codes, minlength=k**n), epochs / k**n
+    assert ((counts - expected) ** 2 / expected).sum() < 65  # 26 degrees of freedom: p ≈ 4e-5
+    for row in range(n):
+        batch = codes // k**row % k
+        assert np.corrcoef(batch[1:], batch[:-1])[0, 1] == pytest.approx(0, abs=0.035)
+    assert [rows.tolist() for rows in fixed_batches([2, 0, 2, 0], 3)] == [[1, 3], [], [0, 2]]
+
+
+def path_laws(order, n, k, epochs, others, noise_share=1.0, twice=False):
+    """Laws of all states of k steps an epoch, for tables that differ in a label, and their cost.
+
+    By the real gradient on every batch, and the real generator on every allocation. In the control
+    ``twice`` a row is in a second batch, too.
+    """
+    places = np.linspace(-0.1, 0.1, {2: 41, 3: 31, 4: 17}[k * epochs])
+    h, beta, laws = 5e-5, 600.0, []
+    subsets = list(chain.from_iterable(combinations(range(n), size) for size in range(n + 1)))
+    weights = np.array([(k - 1.0) ** -len(rows) if k > 1 else 1.0 for rows in subsets])
+    if order == SAMPLED:
+        weights = np.array([float(len(rows) == round(n / k)) for rows in subsets])
+    for label in (1, -1):
+        y = [label, -1, 1, -1][:n]
+        X = [[1.0]] + [[others]] * (n - 1)
+        problem = Problem(X, y, intercept=False, radius=0.1, row_norm=1.0)
+        gradient, kernels = batches.gradient_on(problem, 1 / k), {}
+        for rows in subsets:
+            slopes = [gradient(np.array(rows, int), np.array([x]))[0] for x in places]
+            means = places - h * beta * np.array(slopes)
+            kernels[rows] = chains.kernel(places, means, math.sqrt(2 * h))
+        paths = [[np.average(list(kernels.values()), axis=0, weights=weights)] * k]
+        if order == ALLOCATED:
+            of_epoch = [fixed_batches(drawn, k) for drawn in product(range(k), repeat=n)]
+            if twice:
+                of_epoch = [[np.union1d(e[j], e[j - 1]) for j in range(k)] for e in of_epoch]
+            paths = [[kernels[tuple(rows.tolist())] for rows in epoch] for epoch in of_epoch]
+        law = (places == 0).astype(float)
+        for _ in range(epochs):
+            law = np.mean([walked(law, path) for path in paths], axis=0)
+        laws.append(law)
+    noise = math.sqrt(2 / h) / beta * n / k / data_lipschitz(problem.constants, problem.domain)
+    return laws, sampled_guarantee(noise * noise_share, (1 / k, k * epochs), order)
+
+
+def walked(law, kernels):
+    """Law of the states so far and of those after the next steps: an axis a state."""
+    for step in kernels:
+        law = law[..., None] * step
+    return law
+
+
+SHAPES = [(order, 4, 2, 1, 1.0) for order in BATCH_ORDERS]
+# Other rows of size 0 hide nothing by their batches: then the bound is nearly attained.
+SHAPES += [(ALLOCATED, 3, 3, 1, 0.0), (ALLOCATED, 3, 2, 2, 0.0)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_states_of_a_path_are_within_its_cost_and_less_noise_or_a_second_batch_is_caught(shape):
+    laws, claimed = path_laws(*shape)
+    epsilons = np.linspace(0.0, 4.0, 17)
+    exact = np.array([chains.delta(*laws, e) for e in epsilons])
+    assert (exact <= claimed.curve.delta(epsilons) + 1e-9).all()
+    _, bolder = path_laws(*shape, noise_share=2.0)
+    assert (exact > bolder.curve.delta(epsilons)).any()
+    if shape[0] == ALLOCATED:
+        assert exact[0] > 0.9 * claimed.delta(0.0)
+        repeated, _ = path_laws(*shape, twice=True)
+        assert chains.delta(*repeated, 0.0) > claimed.delta(0.0)
+
+
 @pytest.mark.parametrize("order", BATCH_ORDERS)
 def test_the_variance_of_a_batch_is_bounded_and_attained(order):
     """Rows whose gradients are ±1 with mean 0, by all batches."""
@@ -173,40 +258,6 @@ def test_the_variance_of_a_batch_is_bounded_and_attained(order):
     squares = [(slopes[list(rows)].sum() / (rate * n)) ** 2 for rows in subsets]
     assert np.mean(squares) == pytest.approx(batches.batch_variance(1.0, n, rate, order))
     assert batches.batch_variance(1.0, n, 1.0, order) == 0
-
-
-def step_laws(order, rate, noise_share=1.0):
-    """Laws of two steps on batches of four rows, of two tables that differ in a label."""
-    places = np.linspace(-1, 1, 201)
-    h, beta, n = 0.02, 8.0, 4
-    subsets = list(chain.from_iterable(combinations(range(n), k) for k in range(n + 1)))
-    if order == SAMPLED:
-        subsets = [rows for rows in subsets if len(rows) == round(rate * n)]
-        weights = np.full(len(subsets), 1 / len(subsets))
-    else:
-        weights = np.array([rate ** len(s) * (1 - rate) ** (n - len(s)) for s in subsets])
-    laws = []
-    for label in (1, -1):
-        y = [label, -1, 1, -1]
-        problem = Problem(np.ones((n, 1)), y, intercept=False, radius=1.0, row_norm=1.0)
-        gradient = batches.gradient_on(problem, rate)
-        kernels = 0.0
-        for rows, weight in zip(subsets, weights, strict=True):
-            slopes = [float(gradient(np.array([x]), np.array(rows, int))[0]) for x in places]
-            means = places - h * beta * np.array(slopes)
-            kernels = kernels + weight * chains.kernel(places, means, math.sqrt(2 * h))
-        laws.append(np.linalg.matrix_power(kernels, 2)[100])
-    noise = math.sqrt(2 / h) / beta * rate * n * noise_share
-    return laws, sampled_guarantee(noise, (rate, 2), order)
-
-
-@pytest.mark.parametrize("order", BATCH_ORDERS)
-def test_the_last_of_two_states_is_within_the_cost_of_the_path_and_less_noise_is_caught(order):
-    laws, claimed = step_laws(order, 0.5)
-    epsilons = (0.0, 0.1, 0.3)
-    assert all(chains.delta(*laws, e) <= claimed.delta(e) + 1e-9 for e in epsilons)
-    _, bolder = step_laws(order, 0.5, noise_share=4.0)
-    assert any(chains.delta(*laws, e) > bolder.delta(e) for e in epsilons)
 
 
 # Plans.
@@ -252,7 +303,7 @@ def test_a_plan_keeps_its_budget_and_promises_what_its_steps_do(n, p, psi, share
         assert planned.hit_rate_bound >= share - 0.02
 
 
-@pytest.mark.parametrize("order", BATCH_ORDERS)
+@pytest.mark.parametrize("order", [POISSON, SAMPLED])
 @pytest.mark.parametrize("ledger", [False, True])
 def test_batches_cost_the_budget_and_keep_the_promise(order, ledger):
     request = request_of(**LENDING, batch_size=800, batch_order=order, ledger=ledger)
@@ -272,6 +323,43 @@ def test_batches_cost_the_budget_and_keep_the_promise(order, ledger):
     curve = planned.guarantee.curve
     sigma = curve.sigma if order == POISSON else 2 / curve.parts[0][0].of.mu
     assert sigma == pytest.approx(noise * 800 / slope)
+
+
+def test_allocated_batches_cost_their_epochs_and_promise_no_share():
+    request = request_of(**LENDING, batch_size=800, batch_order=ALLOCATED)
+    planned = states.plan_states(request)
+    details = planned.details
+    assert details.rate == 1 / 62  # of 50,000 rows, in batches of about 800
+    assert 0.97 * planned.cost[0] < planned.guarantee.epsilon(1e-6) <= planned.cost[0] <= 1.0
+    ((curve, epochs),) = planned.guarantee.curve.parts
+    assert (curve.batches, epochs) == (62, math.ceil(details.n_steps / 62))
+    noise = math.sqrt(2 / details.step_size) / planned.beta  # of the mean gradient
+    slope = data_lipschitz(request.constants, request.domain)
+    assert curve.sigma == pytest.approx(noise * request.n / 62 / slope)
+    unamplified = 2 * math.sqrt(epochs) / curve.sigma
+    assert planned.guarantee.mu == pytest.approx(unamplified)
+    longer = sampled_guarantee(curve.sigma, (1 / 62, 62 * epochs + 1), ALLOCATED)
+    assert longer.curve.parts[0][1] == epochs + 1  # an epoch that begins counts whole
+    ((again, count),) = states.part_guarantee(planned, 63).curve.parts
+    assert (again.sigma, again.batches, count) == (pytest.approx(curve.sigma), 62, 2)
+    assert planned.hit_rate is None and not states.improvements(planned)
+    assert [plan.hit_rate for plan in states.dial(planned)] == [None]
+    assert "no share of the states within ψ is guaranteed" in explain(planned)
+    whole = states.plan_states(replace(request, batch_size=None))
+    assert whole.hit_rate >= 0.49  # without batches the order is without effect
+    for ledger in (True, "gdp", "zcdp"):
+        with pytest.raises(ValueError, match='use ledger=None, or batch_order="poisson"'):
+            states.plan_states(replace(request, ledger=ledger))
+
+
+def test_the_rule_never_takes_allocated_batches_and_their_name_has_as_many_states():
+    public = {k: v for k, v in LENDING.items() if k not in ("n_draws", "radius")}
+    for n_draws in ("auto", 100):
+        planned = select(**public, n_draws=n_draws, batch_order=ALLOCATED)
+        declined = next(plan for plan in planned.candidates if plan.mechanism == "langevin")
+        assert planned.mechanism != "langevin" and "is biased" in declined.reason
+    named = select(**public, mechanism="langevin", batch_order=ALLOCATED)
+    assert (named.n_draws, named.hit_rate, named.details.is_allocated) == (400, None, True)
 
 
 def test_a_larger_share_is_a_narrower_path_until_the_budget_ends():
@@ -374,8 +462,11 @@ def test_a_caller_stops_after_some_states(monkeypatch):
     assert seen == 2
 
 
-@pytest.mark.parametrize("loss", ["logistic", SoftmaxLoss(3), "smoothed_hinge"])
-def test_chunked_rows_have_the_same_path_and_are_read_once_for_many_steps(loss, monkeypatch):
+@pytest.mark.parametrize(
+    ("loss", "order"),
+    [("logistic", ALLOCATED), (SoftmaxLoss(3), SAMPLED), ("smoothed_hinge", SAMPLED)],
+)
+def test_chunked_rows_have_the_same_path_and_are_read_once_for_many_steps(loss, order, monkeypatch):
     whole = table(loss, n=90)
     parts = ChunkedRows(ArrayRows(whole.rows[:, :-1], whole.targets), rows=20)
     chunks = Problem(parts, loss=loss, radius=2.0, row_norm=1.0)
@@ -400,13 +491,15 @@ def test_chunked_rows_have_the_same_path_and_are_read_once_for_many_steps(loss, 
     monkeypatch.setattr(
         states, "_evaluated", lambda of, block: evaluated.append(len(block)) or _evaluate(of, block)
     )
-    few = {"batch_size": 30, "batch_order": SAMPLED, "epsilon": 0.3}
+    few = {"batch_size": 30, "batch_order": order, "epsilon": 0.3}
     sampled = planned_few(n=90, p=whole.p, loss=loss, **few)
     draws = MECHANISMS["langevin"].draw(chunks, sampled, np.random.default_rng(3))
     assert len(draws.coef) == 5 and len(reads) == math.ceil(sampled.details.n_steps / 12)
     assert max(reads) <= 90
     assert evaluated[-1] == 5 and not any(evaluated[:-1])  # losses take one pass, at the end
     assert sampled.details.reads(sampled) == len(reads)
+    first = MECHANISMS["langevin"].draw(whole, sampled, np.random.default_rng(3)).coef
+    np.testing.assert_allclose(first, draws.coef, atol=1e-6)
 
 
 def test_states_follow_the_law_of_the_chain():

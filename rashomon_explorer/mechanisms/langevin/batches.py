@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.noisy_descent import Map
-from rashomon_explorer.mechanisms.request import POISSON, Request
+from rashomon_explorer.mechanisms.request import ALLOCATED, SAMPLED, Request
 from rashomon_explorer.problem.clipped_rows import ClippedRows
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
@@ -38,12 +38,12 @@ def unsampled_because(request: Request) -> str:
 def batch_variance(slope: float, n: int, rate: float, order: str) -> float:
     """Bound on E‖g − ∇L‖² of the batch's gradient g, for row gradients of norm at most ``slope``.
 
-    Poisson batches have (1 − q)/(qn) times the mean square of the row gradients, b of n rows drawn
-    without replacement (1 − b/n)·n/((n − 1)b) times that.
+    Poisson batches, and one of those that rows are allocated to, have (1 − q)/(qn) times the mean
+    square of the row gradients, b of n rows drawn without replacement (1 − b/n)·n/((n − 1)b) times.
     """
     if rate == 1:
         return 0.0
-    corrected = 1.0 if order == POISSON else n / (n - 1)
+    corrected = n / (n - 1) if order == SAMPLED else 1.0
     return float(corrected * (1 - rate) * slope**2 / (rate * n))
 
 
@@ -58,14 +58,14 @@ def batch_gradient(problem: Problem, rate: float, rng: np.random.Generator) -> M
         if size == 0:
             return np.asarray(problem.ridge * theta)
         rows = rng.choice(problem.n, size, replace=False, shuffle=False)
-        return gradient(theta[:, 0], rows)[:, None]
+        return gradient(rows, theta[:, 0])[:, None]
 
     return of_batch
 
 
 def gradient_on(
     problem: Problem, rate: float, data: ClippedRows | None = None
-) -> Callable[[FloatArray, Rows], FloatArray]:
+) -> Callable[[Rows, FloatArray], FloatArray]:
     """Gradient (p,) at one model of (Σ of the losses of some rows)/(qn), with the ridge's.
 
     ``data`` holds the rows that numbers refer to, by default the problem's.
@@ -74,7 +74,7 @@ def gradient_on(
     table = problem.data if data is None else data
     sums = getattr(problem.objective.loss if data is None else data.objective(loss), _SUMS, None)
 
-    def gradient(theta: FloatArray, rows: Rows) -> FloatArray:
+    def gradient(rows: Rows, theta: FloatArray) -> FloatArray:
         if sums is not None:
             total = sums(theta, rows)
         elif len(rows) == 0:
@@ -98,22 +98,14 @@ def step_gradients(
     chunks = problem.data
     if isinstance(chunks, ClippedRows):
         gradient = gradient_on(problem, rate)
-        for rows in batches:
-            yield partial(_at, gradient, rows)
+        yield from (partial(gradient, rows) for rows in batches)
     assert not isinstance(chunks, ClippedRows)
     while True:  # chunked rows: those of many steps are read in one pass
         group = list(islice(batches, steps_in_memory(problem.n, problem.p, rate)))
         numbers, places = np.unique(np.concatenate(group), return_inverse=True)
         gradient = gradient_on(problem, rate, chunks.read(numbers))
         parts = np.split(places, np.cumsum([len(rows) for rows in group])[:-1])
-        for rows in parts:
-            yield partial(_at, gradient, rows)
-
-
-def _at(
-    gradient: Callable[[FloatArray, Rows], FloatArray], rows: Rows, theta: FloatArray
-) -> FloatArray:
-    return gradient(theta, rows)
+        yield from (partial(gradient, rows) for rows in parts)
 
 
 _ENTRIES_IN_MEMORY = 2**26  # of sampled rows that are read in one pass
@@ -121,19 +113,23 @@ _ENTRIES_IN_MEMORY = 2**26  # of sampled rows that are read in one pass
 
 def steps_in_memory(n: int, p: int, rate: float) -> int:
     """Return the number of steps whose batches are read from chunked rows in one pass."""
-    return max(1, math.floor(_ENTRIES_IN_MEMORY / (rate * n * p)))
+    return max(1, math.floor(_ENTRIES_IN_MEMORY / (rate * n * p))) if rate < 1 else 1
 
 
 _AT_ONCE = 2**16  # rows that are sampled together, for several steps
 
 
 def row_batches(n: int, rate: float, order: str, rng: np.random.Generator) -> Iterator[Rows]:
-    """Yield batches of rows without end: Poisson samples, or a fixed number drawn anew.
+    """Yield batches of rows without end: Poisson samples, a fixed number, or allocated rows.
 
     A Poisson sample of the rows of k steps is one of k·n cells, with geometric gaps.
     """
-    while order != POISSON:
+    while order == SAMPLED:
         yield rng.choice(n, round(rate * n), replace=False, shuffle=False)
+    while order == ALLOCATED:  # each row draws one of the batches of an epoch
+        drawn = rng.integers(round(1 / rate), size=n)
+        ends = np.cumsum(np.bincount(drawn, minlength=round(1 / rate)))
+        yield from np.split(np.argsort(drawn, kind="stable"), ends[:-1])
     together = max(1, round(_AT_ONCE / (rate * n)))
     ends = n * np.arange(1, together)
     while True:

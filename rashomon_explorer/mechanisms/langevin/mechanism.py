@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.noisy_descent import (
     watched,
 )
 from rashomon_explorer.mechanisms.plans import Plan, Rejected
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.request import ALLOCATED, POISSON, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import clipped
 
@@ -43,16 +43,27 @@ class Langevin(Mechanism):
         """Decline pure DP, and losses with kinks."""
         return request.why_no_descent
 
+    def why_not_compared(self, request: Request) -> str:
+        """Decline the order of batches that guarantees no share of the states."""
+        allocates = request.batch_order == ALLOCATED and request.batch_size is not None
+        return states.NO_SHARE if allocates and self.traits.free_draws else ""
+
     def plan_supported(self, request: Request) -> Plan:
         """Plan the states of a path, or the average of an accelerated one as one model."""
-        return _plan_average(request) if request.n_draws == 1 else states.plan_states(request)
+        if request.n_draws > 1:
+            return states.plan_states(request)
+        planned = plans.plan_for_request(replace(request, psi=0.0))
+        # Markov's inequality on the excess gives the hit rate at ψ.
+        within = 1 - planned.excess_bound / request.psi if request.psi else 0.0
+        hit_rate = within if within > 0 else None
+        return replace(planned, request=request, law_psi=0.0, hit_rate=hit_rate)
 
     def estimate(self, request: Request) -> Plan | Rejected:
-        """Plan as if batches cost what all rows do, which is near."""
+        """Plan as if batches were drawn anew in each step, at the cost of all rows: it is near."""
         if self.why_unsupported(request) or request.n_draws == 1:
             return self.plan(request)
         try:
-            return states.plan_states(request, exact=False)
+            return states.plan_states(replace(request, batch_order=POISSON), exact=False)
         except ValueError as error:
             return Rejected(self.name, str(error))
 
@@ -107,14 +118,6 @@ class Langevin(Mechanism):
     def _drift(self, target: GibbsTarget, plan: Plan) -> gradients.Drift:
         """Gradient that the chains follow."""
         return gradients.drift_for(target)
-
-
-def _plan_average(request: Request) -> Plan:
-    """Plan one average at ψ = 0; Markov's inequality on its excess gives the hit rate at ψ."""
-    planned = plans.plan_for_request(replace(request, psi=0.0))
-    within = 1 - planned.excess_bound / request.psi if request.psi else 0.0
-    hit_rate = within if within > 0 else None
-    return replace(planned, request=request, law_psi=0.0, hit_rate=hit_rate)
 
 
 class LangevinClipped(Langevin):

@@ -6,10 +6,11 @@ from functools import lru_cache
 
 from rashomon_explorer.mechanisms.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.mechanisms.certificates import sensitivity
-from rashomon_explorer.mechanisms.request import POISSON
+from rashomon_explorer.mechanisms.request import ALLOCATED, POISSON, SAMPLED
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.tradeoff import (
+    AllocatedBatches,
     Gaussian,
     PoissonSampled,
     Subsampled,
@@ -93,29 +94,30 @@ def least_noise(
     return noise, replace(guarantee, requested=(epsilon, delta) if orders else None)
 
 
-_NEVER_SHOWN = "which rows are sampled is drawn anew in each step, and never shown"
-
-
 def sampled_guarantee(
     noise: float, walk: tuple[float, int], batch_order: str = POISSON, *, by_order: bool = False
 ) -> Guarantee:
     """Guarantee of noisy sums over sampled rows: σ, the share of the rows, and the steps."""
     rate, steps = walk
-    plain = gdp(2 * math.sqrt(steps) / noise)
+    curve = _curve(noise, walk, batch_order)
+    plain = gdp(math.sqrt(2 * curve.rho))  # if it were known which rows are in a batch
     proof = "Rényi divergences" if by_order else "loss distributions composed"
-    sampling = (
-        f"rows that are each sampled with probability {rate:.4g} (Poisson sampling, {proof})"
-        if batch_order == POISSON
-        else f"batches of {rate:.4g} of the rows, drawn anew in each step (Theorem 4.8 of Bok, Su "
-        f"and Altschuler 2024, {proof})"
-    )
+    rows = {
+        POISSON: f"rows that are each sampled with probability {rate:.4g} (Poisson sampling, ",
+        SAMPLED: f"batches of {rate:.4g} of the rows, drawn anew in each step (Theorem 4.8 of Bok, "
+        "Su and Altschuler 2024, ",
+        ALLOCATED: f"{round(1 / rate)} batches, each row in one of them in each epoch (random "
+        "allocation, the worst pair of an epoch, ",
+    }[batch_order]
+    drawn = "epoch" if batch_order == ALLOCATED else "step"
+    hidden = f"which rows are in a batch is drawn anew in each {drawn}, and never shown"
     return Guarantee(
         "tradeoff",
-        f"{steps} noisy sums over {sampling}",
-        assumptions=(*plain.assumptions, _NEVER_SHOWN),
+        f"{steps} noisy sums over {rows}{proof})",
+        assumptions=(*plain.assumptions, hidden),
         rho=plain.rho,
         mu=plain.mu,
-        curve=_curve(noise, walk, batch_order),
+        curve=curve,
     )
 
 
@@ -123,6 +125,9 @@ def _curve(noise: float, walk: tuple[float, int], batch_order: str) -> TradeOff:
     rate, steps = walk
     if batch_order == POISSON:
         return PoissonSampled(noise, rate, steps)
+    if batch_order == ALLOCATED:
+        epoch = AllocatedBatches(noise, round(1 / rate))  # an incomplete one counts whole
+        return compose_tradeoffs([(epoch, math.ceil(steps / epoch.batches))])
     return compose_tradeoffs([(Subsampled(Gaussian(2 / noise), rate), steps)])
 
 

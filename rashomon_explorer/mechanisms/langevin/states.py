@@ -34,7 +34,7 @@ from rashomon_explorer.mechanisms.langevin.batches import (
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise, sampled_guarantee
 from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.plans import Details, Plan, pass_seconds
-from rashomon_explorer.mechanisms.request import AUTO, GDP, POISSON, Request
+from rashomon_explorer.mechanisms.request import ALLOCATED, AUTO, GDP, POISSON, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.problem.clipped_rows import ClippedRows
@@ -83,6 +83,11 @@ class StatesDetails(Details):
         return super().cost(plan) if math.isnan(self.charged) else (self.charged, plan.delta)
 
     @property
+    def is_allocated(self) -> bool:
+        """Whether each row is in one batch of an epoch; then no share of the states is proved."""
+        return self.rate < 1 and self.batch_order == ALLOCATED
+
+    @property
     def time(self) -> float:
         """T = Nh."""
         return self.n_steps * self.step_size
@@ -93,8 +98,7 @@ class StatesDetails(Details):
 
     def reads(self, plan: Plan) -> float:
         """Return passes over chunked rows: one for the batches of the steps that fit in memory."""
-        in_memory = 1 if self.rate == 1 else steps_in_memory(plan.n, plan.p, self.rate)
-        return float(math.ceil(self.n_steps / in_memory))
+        return float(math.ceil(self.n_steps / steps_in_memory(plan.n, plan.p, self.rate)))
 
     def expected_width(self, plan: Plan) -> float:
         """Spread of the law that the path approaches; see :func:`relative_spread`."""
@@ -124,10 +128,14 @@ class _Walk:
     excess: float
     reached: bool
 
-    def thin(self, M: float, n_draws: int) -> float:
+    def thin(self, request: Request) -> float:
         """Return the least number of steps between two states with hβM ≤ s."""
-        stable = self.time * self.beta * M / self.pace
-        return max(1.0, stable * (1 - _BURNT) / n_draws)
+        stable = self.time * self.beta * request.constants.M / self.pace
+        return max(1.0, stable * (1 - _BURNT) / request.n_draws)
+
+    def n_steps(self, request: Request) -> int:
+        """Return the least number of steps with hβM ≤ s."""
+        return _n_steps(math.ceil(self.thin(request)), request.n_draws)
 
 
 def plan_states(request: Request, *, exact: bool = True) -> Plan:
@@ -139,19 +147,18 @@ def plan_states(request: Request, *, exact: bool = True) -> Plan:
     request.check()
     scaled_time = 2 * request.gaussian_mu**2 / _slope(request) ** 2 * _SAFE
     walk = _best_walk(request, scaled_time)
-    if walk.thin(request.constants.M, request.n_draws) * request.n_draws > _MOST_STEPS:
+    if walk.thin(request) * request.n_draws > _MOST_STEPS:
         raise ValueError(
             f"a path for ψ = {request.psi:g} in a ball of radius {request.radius:g} takes more "
             f"than {_MOST_STEPS:,} steps: use a larger ψ, a smaller radius or a smaller share"
         )
     if exact and walk.rate < 1:
         return _plan(request, *_accounted(request, walk))
-    thin = math.ceil(walk.thin(request.constants.M, request.n_draws))
-    n_steps = _n_steps(thin, request.n_draws)
+    n_steps = walk.n_steps(request)
     guarantee = path_guarantee(
         beta=walk.beta, sensitivity=_slope(request), step_size=walk.time / n_steps, n_steps=n_steps
     )
-    return _plan(request, walk, thin, guarantee)
+    return _plan(request, walk, math.ceil(walk.thin(request)), guarantee)
 
 
 def _n_steps(thin: int, n_draws: int) -> int:
@@ -176,7 +183,7 @@ def _plan(request: Request, walk: _Walk, thin: int, guarantee: Guarantee) -> Pla
     )
     excess = states_excess(request, walk.beta, details)
     within = 1 - excess / request.psi if request.psi > 0 else 0.0
-    return Plan(
+    plan = Plan(
         request=request,
         mechanism="langevin",
         guarantee=replace(guarantee, requested=(_cost(request, guarantee), request.delta)),
@@ -189,6 +196,7 @@ def _plan(request: Request, walk: _Walk, thin: int, guarantee: Guarantee) -> Pla
         steps=_gradients(request, n_steps, walk.rate),
         details=details,
     )
+    return without_promise(plan) if details.is_allocated else plan
 
 
 _UNSPENT = 0.98
@@ -217,8 +225,7 @@ def _charged(request: Request, guarantee: Guarantee) -> float:
 def _gradients(request: Request, n_steps: int, rate: float) -> float:
     """Gradients over all rows that take as long as the steps; of chunked rows, passes."""
     if request.in_chunks and request.loss_name != _OF_MOMENTS:
-        in_memory = 1 if rate == 1 else steps_in_memory(request.n, request.p, rate)
-        return float(math.ceil(n_steps / in_memory))
+        return float(math.ceil(n_steps / steps_in_memory(request.n, request.p, rate)))
     seconds = n_steps * _step_seconds(replace(request, in_chunks=False), rate)
     return seconds / (_ENTRY_SECONDS * request.n * request.p)
 
@@ -256,7 +263,8 @@ def relative_spread(p: int, psi: float, beta: float) -> float:
 def _best_walk(request: Request, scaled_time: float) -> _Walk:
     """Warmest walk that promises the share, or the one of least excess; quick if all take long."""
     walks = [_walk(request, scaled_time, pace, rate) for rate in _rates(request) for pace in _PACES]
-    amplified = [w for w in walks if w.rate == 1 or _noise(request, w) >= _AMPLIFIED]
+    noise = {walk: _sum_noise(request, walk, walk.n_steps(request)) for walk in walks}
+    amplified = [walk for walk in walks if walk.rate == 1 or noise[walk] >= _AMPLIFIED]
     walks = amplified or walks  # an own batch size may have no such walk
     if any(walk.reached for walk in walks):
         walks = [walk for walk in walks if walk.reached]
@@ -273,26 +281,20 @@ def _best_walk(request: Request, scaled_time: float) -> _Walk:
     return min(near, key=lambda walk: _seconds(request, walk))
 
 
-def _noise(request: Request, walk: _Walk) -> float:
-    """Return σ of a batch's sum, in units of what a row adds at most."""
-    thin = math.ceil(walk.thin(request.constants.M, request.n_draws))
-    return _sum_noise(request, walk, _n_steps(thin, request.n_draws))
-
-
 def _sum_noise(request: Request, walk: _Walk, n_steps: int) -> float:
-    """Return σ = √(2/h)/β · qn/L₀: √(2/h)/β is the noise of a mean gradient."""
+    """Return σ = √(2/h)/β · qn/L₀ of a sum; √(2/h)/β is the noise of a mean gradient."""
     slope = data_lipschitz(request.constants, request.domain)
     return math.sqrt(2 * n_steps / walk.time) * walk.rate * request.n / (walk.beta * slope)
 
 
 def _rates(request: Request) -> list[float]:
     """Shares of the rows in a step that are compared."""
-    if request.batch_size is None or unsampled_because(replace(request, in_chunks=False)):
+    size, unsampled = request.batch_size, unsampled_because(replace(request, in_chunks=False))
+    if size is None or unsampled or (size == AUTO and request.loss_name == _OF_MOMENTS):
         return [1.0]
-    if request.batch_size == AUTO and request.loss_name == _OF_MOMENTS:
-        return [1.0]
-    if not isinstance(request.batch_size, str):
-        return [min(1.0, request.batch_size / request.n)]
+    if not isinstance(size, str):
+        rate = min(1.0, size / request.n)
+        return [1 / round(1 / rate) if request.batch_order == ALLOCATED else rate]
     return [rate for rate in _RATES if rate == 1 or rate * request.n >= _FEWEST_ROWS]
 
 
@@ -301,8 +303,7 @@ _OF_MOMENTS = "squared"  # a step reads p² numbers, and no row
 
 def _seconds(request: Request, walk: _Walk) -> float:
     """Seconds of one core for the steps, roughly."""
-    n_steps = _n_steps(math.ceil(walk.thin(request.constants.M, request.n_draws)), request.n_draws)
-    return _step_seconds(request, walk.rate) * n_steps
+    return _step_seconds(request, walk.rate) * walk.n_steps(request)
 
 
 def _step_seconds(request: Request, rate: float) -> float:
@@ -313,8 +314,7 @@ def _step_seconds(request: Request, rate: float) -> float:
     if rate < 1:
         seconds += _ROW_SECONDS * rate * n
     if request.in_chunks:
-        in_memory = 1 if rate == 1 else steps_in_memory(n, p, rate)
-        seconds += pass_seconds(n, p) / in_memory
+        seconds += pass_seconds(n, p) / steps_in_memory(n, p, rate)
     return seconds
 
 
@@ -348,11 +348,10 @@ def _accounted(request: Request, walk: _Walk) -> tuple[_Walk, int, Guarantee]:
     """Walk, steps and guarantee at the privacy cost of the batches that are drawn."""
     slope, batch_size = data_lipschitz(request.constants, request.domain), walk.rate * request.n
     orders = () if request.cost_at_order is None else (request.cost_at_order,)
-    M, n_draws = request.constants.M, request.n_draws
-    enough = walk.thin(M, n_draws)
+    enough = walk.thin(request)
     thin = _two_digits_up(enough)
     for _ in range(_ATTEMPTS):
-        n_steps = _n_steps(thin, n_draws)
+        n_steps = _n_steps(thin, request.n_draws)
         sampling = (walk.rate, n_steps)
         noise = _sum_noise(request, walk, n_steps)
         cost = sampled_guarantee(noise, sampling, request.batch_order, by_order=bool(orders))
@@ -367,7 +366,7 @@ def _accounted(request: Request, walk: _Walk) -> tuple[_Walk, int, Guarantee]:
         # σL₀ is the noise of a sum, √(2/h)/β that of the mean: so β²T = 2N(qn/(σL₀))².
         scaled_time = 2 * n_steps * (batch_size / (least * slope)) ** 2 * _SAFE
         walk = _walk(request, scaled_time, walk.pace, walk.rate)
-        enough = walk.thin(M, n_draws)
+        enough = walk.thin(request)
         if enough > thin:
             thin = _two_digits_up(max(enough, _MORE * thin))
     raise ValueError("the batches are too small for steps that are stable: use larger ones")
@@ -439,9 +438,10 @@ def released_states(
 
 
 def without_promise(plan: Plan) -> Plan:
-    """Plan of a path that was stopped or continued: its bound is of the planned length alone.
+    """Plan of a path without a bound: it was stopped or continued, or its batches are allocated.
 
-    A stop that depends on the states may keep the worst ones; what remains is L times the diameter.
+    A stop that depends on the states may keep the worst ones, and a batch is biased given the
+    earlier ones of its epoch; what remains is L times the diameter.
     """
     constants, domain = plan.request.constants, plan.request.domain
     largest = constants.L * domain.diameter
@@ -493,6 +493,13 @@ def _evaluated(problem: Problem, block: list[FloatArray]) -> Batch:
     return Batch(theta, problem.value(theta), evaluated=theta.shape[1])
 
 
+NO_SHARE = (
+    "A batch is biased given the earlier ones of its epoch, so no share of the states within ψ is "
+    "guaranteed for allocated batches."
+)
+"""Why a path on allocated batches promises nothing but privacy."""
+
+
 def explain(plan: Plan) -> list[str]:
     """Say what the path costs, its steps, and the guaranteed share of its states."""
     details: StatesDetails = plan.details
@@ -505,7 +512,9 @@ def explain(plan: Plan) -> list[str]:
         f"Each of {details.n_steps:,} steps{rows}, of h = {details.step_size:.3g}, adds noise at β "
         f"= {plan.beta:,.0f}, a time of {details.time:.3g}; one record moves the gradient of all "
         f"rows by at most {rounded_up(details.sensitivity)}.",
-        f"The mean excess loss of the states is at most {rounded_up(plan.excess_bound)} in "
+        NO_SHARE
+        if details.is_allocated
+        else f"The mean excess loss of the states is at most {rounded_up(plan.excess_bound)} in "
         f"expectation. {hits_sentence(plan, 'of the states are expected to be')}",
     ]
 
@@ -530,7 +539,8 @@ def dial(plan: Plan) -> list[Plan]:
 def improvements(plan: Plan) -> list[Improvement]:
     """List changes that guarantee the wanted share of the states, if fewer are guaranteed."""
     request = plan.request
-    if not isinstance(request, Request) or plan.hit_rate_bound >= request.share * _SAFE:
+    reached = plan.hit_rate_bound >= request.share * _SAFE
+    if not isinstance(request, Request) or plan.details.is_allocated or reached:
         return []
     goal = f"{100 * request.share:.0f} % of the states within ψ"
 
