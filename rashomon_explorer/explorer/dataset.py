@@ -180,7 +180,7 @@ class DatasetController(ModelInputs):
         if not state.unconfirmed:  # otherwise the number of features may be data-dependent
             size, kind = f"{size}, {plural(columns, 'feature')}", "public "
         self.set_status(
-            f"{size}. Encoded by its {kind}schema. Moving a slider reads no row and costs nothing."
+            f"{size}. Encoded by its {kind}schema. No slider reads a row."
         )
         release_freed_memory()
         if is_chunked and not data.bounds_learnt:

@@ -11,7 +11,7 @@ import traitlets
 
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import html, messages, paid
+from rashomon_explorer.explorer import family, html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, SIMULATING, ExplorerState
@@ -201,6 +201,7 @@ class PaidPanel(card.Panel):
         return brief, f"{spends}. {quote.promise}"
 
 
+_LOOKED_AT = 100  # models of a free look, which depend on each other and take time
 _LOOK = "Look for free (not private)"
 _FREE = "Draws without noise, for your eyes only: nothing is charged, nothing can be released"
 
@@ -247,7 +248,8 @@ class DrawPanel(PaidPanel):
         self.look.offer = self.first_look.offer = self._look_offer()
         self.first_look.disabled = state.busy or state.data is None
         weak = bool(self.action.quote().weakness) and state.family == LINEAR
-        ui.display(self.look, (free or weak) and not state.busy and state.view == "curator")
+        seen = free or (weak and state.rashomon_set is not None)  # else the start offers it
+        ui.display(self.look, seen and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
         of_path = self.action.follows_path and state.busy
         keep = _KEEP_PATH if of_path else _KEEP
@@ -280,10 +282,13 @@ class DrawPanel(PaidPanel):
         """Draw without noise and without a charge; pressed again, return to private draws."""
         if offer != self._look_offer() or self.state.busy or self.state.family != LINEAR:
             return
+        first, few = family.DRAWS[LINEAR], _LOOKED_AT
         if self._looks_for_free():
             self.state.mechanism = AUTO
+            self.state.n_draws = first if self.state.n_draws == few else self.state.n_draws
             return
         self.state.mechanism = "hit_and_run"
+        self.state.n_draws = few if self.state.n_draws == first else self.state.n_draws
         self.confirm_or_start(self.action.offer)
 
     def _show_message(self, _change: object) -> None:
@@ -309,16 +314,15 @@ class StartPanel(card.Panel):
     def __init__(self, draw: DrawPanel) -> None:
         self.draw, self.private = draw, ui.HTML()
         self.free = card.column([ui.HTML(_EXACT), draw.first_look], "rx-way")
-        ways = [self.free, card.column([self.private, draw.button], "rx-way")]
+        private = [self.private, draw.suggestions.widget, draw.button]
+        ways = [self.free, card.column(private, "rx-way")]
         super().__init__(draw.state, card.row(ways, "rx-both-ways"))
 
     def refresh(self) -> None:
         state, quote = self.state, self.draw.action.quote()
         ui.display(self.free, state.family == LINEAR and state.view == "curator")
         words = f"Private models, which may be shown to others. {self.draw.price_texts(quote)[1]}"
-        needed = [str(each) for each in next_improvements(state.plan)] if quote.weakness else []
-        more = "".join(f"<p>{escape(text)}</p>" for text in needed)
-        self.private.value = f"<h3>Release</h3><p>{words}</p>{more}"
+        self.private.value = f"<h3>Release</h3><p>{words}</p>"
 
 
 _GOALS = [("The set", "set"), ("One model", "one")]
