@@ -17,7 +17,7 @@ from rashomon_explorer.explorer.release import AGGREGATES
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit
 from rashomon_explorer.plots import plot_losses
-from rashomon_explorer.plots.text import cost_text
+from rashomon_explorer.plots.text import cost_text, number
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
 from tests.explorer.pages import press, set_state, unzipped
@@ -161,6 +161,16 @@ def test_a_share_whose_noise_would_hide_the_answer_is_not_sold(page):
     panel.table.ticked = {"ambiguity": 1.0}
     assert not panel.action.why_not and len(page.ledger.entries()) == charges
     panel.table.ticked = {}
+
+
+def test_noise_is_stated_as_a_95_percent_interval_and_warned_of_where_it_hides_the_answer(page):
+    panel = page.basket_panel
+    for epsilon, warning in ((9.0, ""), (0.01, ": too noisy to tell")):
+        panel.epsilon.value, panel.table.ticked = epsilon, {"ambiguity": 1.0}
+        half = panel.action.selected.plan.costs[0].noise.quantile(0.95)
+        (noise,) = (row["noise"] for row in panel.table.rows if row["noise"])
+        assert noise == f"± {number(half, 2, 'up')}{warning}"
+    panel.epsilon.value, panel.table.ticked = 0.5, {}
 
 
 def test_what_rows_cause_is_one_error_and_stays_spent(page):

@@ -16,12 +16,14 @@ from sklearn.tree import DecisionTreeClassifier
 from rashomon_explorer import measures, plots
 from rashomon_explorer.measures.ranges.exact import set_outline
 from rashomon_explorer.plots import importance, text
+from rashomon_explorer.plots.coefficients import noise_exceeds, released_number
 from rashomon_explorer.plots.comparison import two_sets_table
 from rashomon_explorer.plots.map import Outline, lay_out, plane
 from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
+from rashomon_explorer.release.statistic import Measured, Noise, RateStatistic
 from rashomon_explorer.sets import from_estimators
 from tests.measures.test_decomposition import decompose
 from tests.plots.conftest import title_of, trace_of
@@ -329,14 +331,31 @@ def test_released_numbers_have_distinct_names_and_intervals_that_hold_them():
         rho=1.0,
         ledger=None,
     )
-    layout = plots.plot_released(released).layout
-    for axis, count in ((layout.yaxis, 12), (layout.yaxis2, 12), (layout.yaxis3, 3)):
-        assert len(set(axis.ticktext)) == len(axis.ticktext) == count
-    for trace, answer in zip(plots.plot_released(released).data, released.answers, strict=True):
-        for words, statistic in zip(trace.hovertext, answer.statistics, strict=False):
-            low, high = map(float, words.split(" (")[1].split(")")[0].split(" to "))
-            least, most = statistic.interval()
-            assert low <= least + 1e-9 and high >= most - 1e-9
+    figure = plots.plot_released(released)
+    losses, shares = 12, 12 + 3
+    assert [len(trace.x) for trace in figure.data] == [shares, losses]
+    assert list(figure.layout.xaxis.range) == pytest.approx([-0.02, 1.02])
+    assert "16 more in the table" in figure.layout.title.text
+    words = {"name": [], "number": []}
+    for line in figure.layout.annotations:
+        words[line.name].append(line.text)
+    assert len(set(words["name"])) == len(words["name"]) == len(words["number"]) == shares + losses
+    for number in released:
+        factor = 100 if number.name.startswith("selection") else 1
+        stated = released_number(number).replace("−", "-")
+        low, high = map(float, stated.split(" (")[1].rstrip(")").split(" to "))
+        least, most = number.interval()
+        assert low <= factor * least + 1e-9 and high >= factor * most - 1e-9
+
+
+def test_a_number_within_its_noise_is_marked():
+    noise = Noise(0.05)
+    clear, hidden = (Measured(name, x, noise, 0, 1) for name, x in (("a", 0.376), ("b", 0.04)))
+    assert released_number(clear) == "38% (27 to 48)" and not noise_exceeds(clear)
+    assert noise_exceeds(hidden)
+    group = RateStatistic("c", 1.0, 1.0, Noise(5.0), Noise(5.0), 9)
+    assert noise_exceeds(group) and released_number(group) == "unknown (0 to 100)"
+    assert released_number(Measured("d", 0.37649, Noise(2e-4), 0, 1)) == "37.65% (37.60 to 37.69)"
 
 
 @pytest.fixture(scope="module")

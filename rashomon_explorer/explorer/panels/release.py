@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import ipywidgets
+import numpy as np
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.formatting import left_text
@@ -27,7 +28,7 @@ _ALL, _SELECTED = "all", "selected"
 _NO_GROUPS = "no groups"
 _HEADINGS = [
     ["Aggregate of the private rows", "Noisy statistics to release with the models"],
-    ["± noise", "Standard deviation of the noise added before release"],
+    ["± 95 %", "The noise added before release stays within ± this with probability 95 %"],
     ["share", "Weight of the aggregate, and its share of the privacy cost"],
 ]
 _UNSTATED = (
@@ -143,14 +144,26 @@ class BasketPanel(PaidPanel):
             self.table.ticked = {}
 
 
+_TOO_NOISY = 0.1  # noise of a share above which it says too little
+
+
 def _rows(basket: Basket) -> list[dict[str, Any]]:
     plan = basket.plan
-    priced = {} if plan is None else dict(zip(basket.names, plan.costs, strict=True))
+    costs = [] if plan is None else plan.costs
+    by_name = dict(zip(basket.names, zip(basket.queries, costs, strict=False), strict=False))
 
     def listed(name: str, entry: Aggregate) -> dict[str, Any]:
-        why, cost, noise = basket.why_not(name), priced.get(name), ""
-        if cost is not None and not entry.unitless:  # for gaps, noise is added to sums over rows
-            noise = f"± {number(cost.noise.deviation, 2, 'up')}{' rows' * entry.in_rows}"
+        why, noise, share = basket.why_not(name), "", ""
+        if plan is not None and name in by_name:
+            query, cost = by_name[name]
+            share = percent(cost.share)
+            half = cost.noise.quantile(0.95)
+            _, low, high, *_ = query.coordinates(plan.public)
+            is_share = not entry.in_rows and np.all(low == 0) and np.all(high == 1)
+            if not entry.unitless:  # for gaps, noise is added to sums over rows
+                noise = f"± {number(half, 2, 'up')}{' rows' * entry.in_rows}"
+            if name in plan.hidden or (is_share and half > _TOO_NOISY):
+                noise = f"{noise}: too noisy to tell".removeprefix(": ")
         return {
             "name": name,
             "group": entry.group,
@@ -158,7 +171,7 @@ def _rows(basket: Basket) -> list[dict[str, Any]]:
             "definition": why or entry.query(basket.models).definition,
             "why": why,
             "noise": noise,
-            "share": "" if cost is None else percent(cost.share),
+            "share": share,
         }
 
     return [listed(name, entry) for name, entry in AGGREGATES.items()]

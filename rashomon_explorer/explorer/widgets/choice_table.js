@@ -56,7 +56,7 @@ function render({ model, el }) {
     head.append(box);
     tr.append(head);
     if (row.why) tr.className = "rx-unavailable";
-    cell(tr, row.noise, "rx-number");
+    cell(tr, row.noise, row.noise.includes(":") ? "" : "rx-number"); // a warning wraps
     share(tr, row, weight);
   }
 

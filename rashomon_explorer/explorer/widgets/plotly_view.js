@@ -156,10 +156,10 @@ function render({ model, el }) {
   const fits = () => getComputedStyle(frame).getPropertyValue("--rx-fits").trim() === "1";
 
   // The height that the view leaves free if the page requests it, else that of the figure.
-  let own = 0;
+  let own = 0, least = LEAST;
   function tall() {
     if (!fits()) return own;
-    const room = Math.max(LEAST, frame.clientHeight);
+    const room = Math.max(least, frame.clientHeight);
     return own <= ROWS - TITLE_LINES ? room : Math.max(own, room);
   }
 
@@ -170,6 +170,7 @@ function render({ model, el }) {
     const band = wanted.shapes?.find((shape) => shape.name === "band")?.y1 ?? 0;
     margin.t = Math.max(30, band + 4, (margin.t ?? 84) - TITLE_LINES);
     own = (wanted.height ?? 360) - TITLE_LINES;
+    least = wanted.meta?.least ?? LEAST; // pixels below which lines of text would overlap
     const height = tall();
     const layout = { ...wanted, template, margin, height, width: gd.offsetWidth };
     delete layout.title;
