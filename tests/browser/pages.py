@@ -210,14 +210,14 @@ class Page:
         )
         self.replace(box, number)
 
-    def exact(self, epsilon="4", draws="20"):
-        """Ask for exact draws, each with its price, instead of a path."""
+    def plan(self, mechanism="exact", epsilon="4", draws="20"):
+        """Ask for draws of a mechanism; exact ones have a price each, unlike a path."""
         self.open("More")
-        self.choose("Mechanism", "exact")
+        self.choose("Mechanism", mechanism)
         self.type_number("How private?", epsilon)
         self.type_number("How many?", draws)
         self.open("More", "false")
-        self.readable(f"Draw {draws} models (ε = {epsilon})")
+        self.readable(f"Draw {draws} models")
 
     def replace(self, box, text):
         """Type over what a box holds."""
@@ -301,7 +301,7 @@ class Page:
         # Settings at which about half of the draws of so few rows are in the set.
         self.type_number("How good?", "0.1")
         self.type_number("Budget ε", "100")
-        self.exact("50")
+        self.plan(epsilon="50")
         self.draw()
         self.drawn()
         self.wait(lambda: self.traces("people").get("best model", 0) > 0, "the figures")

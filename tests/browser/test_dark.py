@@ -69,11 +69,10 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(page, dashboard, tmp_path)
     page.declare("\n".join(["name,kind,low,high", *lines]))
     page.wait(lambda: "noise: 400 rows" in page.status, "the file")
     # 30 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
-    page.open("Model")
+    page.open("More")
     page.choose("Mechanism", "exact")
-    page.button("More settings").click()
-    numbers = {"Threshold ψ": "0.02", "Radius": "32", "Budget ε": "100", "Draws": "1"}
-    numbers["Privacy cost"] = "49"  # twice that is left: Draw can be pressed again
+    numbers = {"How good?": "0.02", "Radius": "32", "Budget ε": "100", "How many?": "1"}
+    numbers["How private?"] = "49"  # twice that is left: Draw can be pressed again
     for label, number in numbers.items():
         page.type_number(label, number)
     page.draw()

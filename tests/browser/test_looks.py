@@ -13,6 +13,12 @@ def page(browser, dashboard):
     return Page(browser, dashboard, "theme=light")
 
 
+def test_text_has_contrast_in_the_light(page):
+    assert page.run("document.body.dataset.jpThemeLight") == "true"
+    page.draw_inside("wine")
+    page.check_contrast()
+
+
 def test_no_button_sends_a_figure_anywhere(page):
     for figure in FIGURES:
         page.see(figure)
@@ -27,8 +33,8 @@ return gd._context?.modeBarButtons.flat();
 
 
 def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page):
-    page.see("losses")  # without numbers there is no picture
-    save = "document.querySelector('[data-figure=losses]').closest('.rx-figure')"
+    page.see("aggregates")  # without numbers there is no picture
+    save = "document.querySelector('[data-figure=aggregates]').closest('.rx-figure')"
     save = f"{save}.querySelector('.rx-png')"
     page.wait(lambda: "nothing is drawn yet" in page.run(f"{save}?.title ?? ''"), "the reason")
     page.see("plan")
@@ -41,12 +47,6 @@ def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page):
     saved = f"{card}.querySelector('[data-saved]')?.dataset.saved"
     assert page.wait(lambda: page.run(saved), "the picture") == "plan.png"
     assert page.browser.outside_hosts() == set()
-
-
-def test_text_has_contrast_in_the_light(page):
-    assert page.run("document.body.dataset.jpThemeLight") == "true"
-    page.draw_inside("wine")
-    page.check_contrast()
 
 
 def test_figures_follow_a_theme_that_changes_under_them(page):

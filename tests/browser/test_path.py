@@ -24,12 +24,8 @@ def dashboard(own_dashboard):
 
 def test_a_path_is_seen_walking_and_stopped(browser, dashboard):
     page = Page(browser, dashboard)
-    page.open("Model")
-    page.choose("Mechanism", "one Langevin path")
-    page.type_number("Threshold ψ", "0.005")
-    page.type_number("Draws", "400")
-    page.wait(lambda: page.button("Draw 400 models"), "the plan of a path")
-    page.go("set")
+    page.plan("one Langevin path", draws="400")
+    page.type_number("How good?", "0.005")
     page.draw()
     counts, titles = [], []
 

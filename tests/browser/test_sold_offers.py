@@ -17,9 +17,8 @@ _STATED = """[...document.querySelectorAll('.rx-price')]
 def page(browser, dashboard):
     page = Page(browser, dashboard)
     page.data("south_german_credit")  # nobody else spends its budget
-    page.open("Model")
-    page.choose("Mechanism", "ellipsoid")  # a path would cost less than is typed
-    page.type_number("Threshold ψ", "0.5")
+    page.plan("ellipsoid")  # a path would cost less than is typed
+    page.type_number("How good?", "0.5")
     page.readable("Draw 20 models")
     return page
 
@@ -47,7 +46,7 @@ def test_a_typed_setting_and_a_click_buy_nothing_until_the_new_price_was_read(pa
     before = _charges(dashboard)
     box = page.browser.execute_script(
         "return arguments[0].parentElement.querySelector('input[type=text]')",
-        page.slider("Privacy cost"),
+        page.slider("How private?"),
     )
     draw = page.button("Draw 20 models (ε = 4)")
     box.send_keys(Keys.CONTROL, "a")

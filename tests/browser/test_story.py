@@ -58,7 +58,7 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page):
 
 
 def test_plan_moves_with_the_keyboard(page):
-    page.exact()
+    page.plan()
     assert "needs ridge > 0" in _promises(page)
     slider = page.slider("How private?")
     before = page.text(".rx-lead dd")
