@@ -180,6 +180,11 @@ VIEWS: tuple[ViewPlan, ...] = (
 _OPEN_ON_A_PHONE = 2  # number of slots of a view that a phone shows unfolded
 
 
+_NOTHING = (
+    "<p>There are no models yet. Press <b>Draw</b>, or look for free under <b>Models</b>.</p>"
+)
+
+
 class ViewPart(Protocol):
     """Panel or figure."""
 
@@ -215,7 +220,7 @@ class Slot:
         self._titles = [(title, position) for position, title in enumerate(titles)]
         self.choice = ui.ToggleButtons(options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
-        self._seen = self._offering = self._empty = False
+        self._seen = self._offering = self.is_empty = False
         self.choice.observe(
             lambda _: None if self._offering else self.show(on_screen=self._seen), "value"
         )
@@ -233,9 +238,9 @@ class Slot:
         before = [k for _, k in self.choice.options]
         titles = [title for title in self._titles if offered(self._parts[self.names[title[1]]])]
         positions = [k for _, k in titles]
-        was_empty, self._empty = self._empty, not positions
+        was_empty, self.is_empty = self.is_empty, not positions
         ui.display(self.widget, bool(positions))
-        if self._empty or (positions == before and not was_empty):
+        if self.is_empty or (positions == before and not was_empty):
             return
         ahead = [k for k in positions if k not in before and k < self.choice.value]
         current = self.choice.value if self.choice.value in positions else positions[0]
@@ -249,7 +254,7 @@ class Slot:
     def show(self, *, on_screen: bool) -> None:
         self._seen = on_screen
         current = self.names[self.choice.value]
-        on_screen = on_screen and not self._empty
+        on_screen = on_screen and not self.is_empty
         if on_screen and current not in self._here:
             self._here[current] = self._cards.placed(current)
             self.widget.children = (*self.widget.children, self._here[current].widget)
@@ -288,7 +293,9 @@ class View:
         grid = ui.Box([slot.widget for slot in self.slots])
         grid.add_class("rx-grid")
         strips = [parts[name].widget for name in plan.strips]
-        self.content = (heading, *strips, grid)
+        self.nothing = ui.HTML(_NOTHING)
+        self.nothing.add_class("rx-card")
+        self.content = (heading, *strips, self.nothing, grid)
         self.widget = ui.VBox()
         self.widget.add_class("rx-view")
         self.widget.add_class(f"rx-view-{plan.name}")
@@ -302,6 +309,7 @@ class View:
     def offer(self, offered: Callable[[ViewPart | FigureSpec], bool]) -> None:
         for slot in self.slots:
             slot.offer(offered)
+        ui.display(self.nothing, all(slot.is_empty for slot in self.slots))
 
     def bring(self, name: str) -> bool:
         for slot, names in zip(self.slots, self.names, strict=True):

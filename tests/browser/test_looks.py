@@ -75,6 +75,6 @@ def test_nothing_scrolls_sideways_on_a_phone(page):
         page.wait(lambda: page.run("innerWidth") == 420, "the narrow window")
         assert page.traces("people")
         page.wait(lambda: page.run(_TOO_WIDE) == [], "nothing to be wider than the window")
-        assert len({card.location["x"] for card in page.shown(".rx-card")}) == 1
+        assert len({card.location["x"] for card in page.shown(".rx-slot")}) == 1
     finally:
         page.browser.set_window_size(size["width"], size["height"])

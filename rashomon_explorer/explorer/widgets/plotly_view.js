@@ -22,10 +22,11 @@ const identities = (points) =>
 const TITLE_LINES = 50; // pixels at the top of a figure for title and subtitle
 const LEAST = 150; // smallest useful height in pixels
 const ROWS = 440; // a higher figure has one row per item and cannot be compressed
-const MARKS = 24; // pixels below a legend, where the marks of a card stand, if there are any
+const PLOT = 164; // least height in pixels between the margins
+const MARKS = 24; // pixels below an axis, where the marks of a card stand, if there are any
 const NARROW = 480; // pixels of width
 const LETTER = 6.5; // pixels of a letter of a band, about
-const LEGEND = 48; // pixels from the axis to the legend, including ticks and axis title
+const AXIS = 48; // pixels of ticks and axis title
 
 // Text of a title without markup: it may contain user-defined column names, so nothing is executed.
 const plain = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
@@ -34,6 +35,23 @@ function headline(title) {
   const [first, ...rest] = (title?.text ?? "").split("<br>");
   return [plain(first), rest.map(plain).join(" ").trim()];
 }
+
+// Marks as letters: the legend is a line of the page above the figure, which wraps as text does.
+const OPEN = { circle: "○", square: "□", diamond: "◇", "triangle-up": "△" };
+const FULL = { circle: "●", square: "■", diamond: "◆", "triangle-up": "▲", x: "✖", cross: "✚" };
+const first = (one) => (Array.isArray(one) || ArrayBuffer.isView(one) ? one[0] : one);
+
+function glyph({ mode = "", type, marker, line, fill, fillcolor }) {
+  const shape = String(first(marker?.symbol) ?? "square");
+  const [form, hollow] = [shape.replace("-open", ""), shape.endsWith("-open") || marker?.color === "white"];
+  if (mode.includes("markers") || !type.startsWith("scatter"))
+    return [(hollow ? OPEN : FULL)[form] ?? "●", first(hollow ? marker.line?.color : (marker?.color ?? line?.color))];
+  return fill && fill !== "none" ? ["▬", fillcolor] : [line?.dash === "solid" ? "━" : "┅", line?.color];
+}
+
+const listed = (trace) => trace.showlegend !== false && trace.visible !== false && trace.name;
+const keyed = (data, layout) =>
+  layout.showlegend !== false && (layout.showlegend || data.filter(listed).length > 1);
 
 // Figures that appear together are drawn one after another, so that the first is visible before the
 // second is drawn; a slow figure delays the next by at most WAIT. Each figure has its own copy of
@@ -66,8 +84,8 @@ function merged(before, piece) {
 
 function render({ model, el }) {
   el.classList.add("rx-plot");
-  el.innerHTML = '<h3 class="rx-plot-title"></h3><p class="rx-plot-said"></p>';
-  const [title, said] = el.children;
+  el.innerHTML = '<h3 class="rx-plot-title"></h3><p class="rx-plot-said"></p><p class="rx-plot-key"></p>';
+  const [title, said, key] = el.children;
   const frame = document.createElement("div");
   frame.className = "rx-plot-frame";
   const gd = document.createElement("div");
@@ -128,11 +146,12 @@ function render({ model, el }) {
         const { rev, figure: whole } = newest();
         const figure = structuredClone(whole);
         const template = model.get("templates")[isDark() ? "dark" : "light"] ?? {};
-        const layout = fitted(figure.layout ?? {}, template);
+        const layout = fitted(figure, template);
         // Without a hovering pointer, plotly.js would always show its bar over the figure.
         const displayModeBar = matchMedia("(hover: hover)").matches ? "hover" : false;
         await Plotly.react(gd, figure.data ?? [], layout, { ...model.get("config"), displayModeBar });
         if (gone) break;
+        explain(keyed(figure.data ?? [], figure.layout ?? {}));
         const changes = settled();
         if (Object.keys(changes).length) await Plotly.relayout(gd, changes);
         if (gone) break;
@@ -155,15 +174,31 @@ function render({ model, el }) {
 
   const fits = () => getComputedStyle(frame).getPropertyValue("--rx-fits").trim() === "1";
 
-  // The height that the view leaves free if the page requests it, else that of the figure.
-  let own = 0, least = LEAST;
+  // The height that the view leaves free if the page requests it, else that of the figure; at least
+  // what margins and the least plot need.
+  let own = 0, least = LEAST, needed = 0;
   function tall() {
-    if (!fits()) return own;
-    const room = Math.max(least, frame.clientHeight);
+    if (!fits()) return Math.max(own, needed);
+    const room = Math.max(least, needed, frame.clientHeight);
     return own <= ROWS - TITLE_LINES ? room : Math.max(own, room);
   }
 
-  function fitted(wanted, template) {
+  function explain(shows) {
+    const entries = shows ? gd._fullData.filter(listed) : [];
+    const named = new Map(entries.map((trace) => [plain(trace.name), glyph(trace)]));
+    const called = plain(gd._fullLayout.legend?.title?.text ?? "");
+    key.replaceChildren(...(called && named.size ? [called] : []));
+    for (const [words, [letter, colour]] of named) {
+      const entry = document.createElement("span");
+      const mark = document.createElement("i");
+      mark.dataset.mark = letter;
+      if (typeof colour === "string") mark.style.color = colour;
+      entry.append(mark, words);
+      key.append(entry);
+    }
+  }
+
+  function fitted({ data, layout: wanted = {} }, template) {
     [title.textContent, said.textContent] = headline(wanted.title);
     const margin = { ...wanted.margin };
     // A band of two lines is higher than the margin that remains without the title.
@@ -171,16 +206,15 @@ function render({ model, el }) {
     margin.t = Math.max(30, band + 4, (margin.t ?? 84) - TITLE_LINES);
     own = (wanted.height ?? 360) - TITLE_LINES;
     least = wanted.meta?.least ?? LEAST; // pixels below which lines of text would overlap
-    const height = tall();
-    const layout = { ...wanted, template, margin, height, width: gd.offsetWidth };
+    marked = showsMarks();
+    const below = AXIS + (marked ? MARKS : 0);
+    margin.b = keyed(data ?? [], wanted) ? below : Math.min(margin.b ?? 56, below);
+    const layout = { ...wanted, template, margin, height: tall(), width: gd.offsetWidth, showlegend: false };
     delete layout.title;
-    const legend = { ...template.layout?.legend, ...wanted.legend };
-    if (legend.orientation === "h" && legend.y < 0)
-      layout.legend = { ...wanted.legend, y: -LEGEND / Math.max(60, height - margin.t - LEGEND - 24) };
     return layout;
   }
 
-  // Whether marks stand below the legend. They may come after the figure, which is then drawn again;
+  // Whether marks stand below the axis. They may come after the figure, which is then drawn again;
   // words that stand in their place for a moment change nothing.
   let marks = null, marked = false;
   function showsMarks() {
@@ -191,20 +225,13 @@ function render({ model, el }) {
     return Boolean(marks?.offsetHeight && (marked || marks.querySelector("abbr")));
   }
 
-  // Corrections that need the margins as drawn: a legend clear of the axis title, and on a narrow
-  // page a band that holds its words.
+  // Corrections that need the margins as drawn: room for the plot, and on a narrow page a band that
+  // holds its words.
   function settled() {
-    marked = showsMarks();
-    const { legend, shapes, yaxis, _size: { l, r, w, h } } = gd._fullLayout;
-    const changes = {};
-    const below = marked ? MARKS : 4;
-    if (legend?.orientation === "h" && legend.y < 0)
-      Object.assign(changes, {
-        "legend.yref": "container",
-        "legend.yanchor": "bottom",
-        "legend.y": below / gd._fullLayout.height,
-        "margin.b": LEGEND + below + Math.ceil(legend._height ?? 20),
-      });
+    const { shapes, yaxis, height, _size: { l, r, t, b, w, h } } = gd._fullLayout;
+    needed = t + b + PLOT;
+    frame.style.setProperty("--rx-needs", `${needed}px`);
+    const changes = height === tall() ? {} : { height: tall() };
     const place = gd.offsetWidth < NARROW ? (shapes ?? []).findIndex((shape) => shape.name === "band") : -1;
     const longest = (text) => LETTER * Math.max(...text.split("<br>").map((line) => line.length));
     if (place >= 0 && longest(shapes[place].label.text) > w)
