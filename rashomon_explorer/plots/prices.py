@@ -27,11 +27,12 @@ LEAST_PRICE, MOST_PRICE = 0.05, 100.0
 _ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges η of one draw
 _PLANNED = 9  # costs that are planned one by one, without a closed form
 _TREES_PLANNED = 25
+ANY_NUMBER = "any number of models"
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
 def guarantee_curves(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """Privacy costs and guarantees for several costs and numbers of draws; one for all of a path."""
+    """Privacy costs and guarantees, by number of draws; for a path, of any number of them."""
     draws = () if _is_a_path(planned) else draws
     counts = sorted({*draws, planned.n_draws})
     curves = [
@@ -141,7 +142,7 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
         if alike and last:
             _label(figure, curve, f"same for {counts[0]} to {plural(count, 'draw')}", last=True)
         elif not alike and count in labelled:
-            words = "any number of models" if _is_a_path(planned) else plural(count, "draw")
+            words = ANY_NUMBER if _is_a_path(planned) else plural(count, "draw")
             _label(figure, curve, words if last else str(count), last=last)
     figure.add_scatter(
         x=[planned.epsilon],
@@ -180,7 +181,7 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) ->
         showarrow=False,
         xanchor="left" if last else "right",
         xshift=8 if last else -6,
-        yshift=6,
+        yshift=-24 if words == ANY_NUMBER else 6,  # below a line that is level there
         font={"size": 11.5},
     )
 
