@@ -257,37 +257,3 @@ def _inputs(
         rng=lambda: generator(random_state),
         n_jobs=n_jobs,
     )
-
-
-_PENALTIES = 2.0 ** np.arange(-10, 11, 2)
-_FOLDS = 5
-
-
-def audit_table(
-    X: Any, y: ArrayLike, task: str, *, class_names: Sequence[Any] = (), **options: Any
-) -> Audit:
-    """Audit a logistic or ridge regression of scaled columns with a cross-validated penalty."""
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.model_selection import GridSearchCV
-
-    model: Any = Ridge()
-    settings: dict[str, Any] = {"param_grid": {"alpha": list(_PENALTIES)}}
-    if task == "classification":
-        model = LogisticRegression(max_iter=10_000, tol=1e-6)
-        settings = {"param_grid": {"C": list(1 / _PENALTIES)}, "scoring": "neg_log_loss"}
-    search = GridSearchCV(model, cv=_FOLDS, **settings)
-    coded = audit(search.fit(X, y), X, y, **options)
-    return _with_class_names(coded, tuple(class_names)) if class_names else coded
-
-
-def _with_class_names(coded: Audit, names: tuple[Any, ...]) -> Audit:
-    """Audit of a fit to the codes 0, 1, … with labels in their place."""
-    inputs, problem = coded.inputs, coded.problem
-    targets = np.asarray(names)[inputs.model.targets]
-    model = replace(inputs.model, class_names=names, targets=targets)
-    if model.decision is not None:
-        model = replace(model, decision=replace(model.decision, wanted=None, target=""))
-    if problem.classes:
-        problem = replace(problem, classes=names)
-    answers = replace(coded.answers, inputs=replace(inputs, model=model), problem=problem)
-    return replace(coded, answers=answers)

@@ -115,7 +115,6 @@ class AuditedModel:
     original: Any  # as given: an estimator, a pipeline or a search
     table: pd.DataFrame = field(repr=False)  # rows of the fit
     targets: NDArray[Any] = field(repr=False)  # (n_rows,)
-    class_names: tuple[Any, ...] = ()  # labels, if the fit was to codes 0, 1, …
     decision: Decision | None = None  # None for a regression
     reversed: bool = False  # whether scores are for the first of two classes, which is wanted
     takes: str = "frame"  # what the model takes: "frame", "array" or "texts"
@@ -171,8 +170,6 @@ class AuditedModel:
         """Class that scores of two classes are for, such as ``approve='denied'``."""
         if self.decision is None or len(self.classes) != 2:
             return ""
-        if self.class_names:
-            return f"label={self.classes[-1]!r}"
         return self.decision.scored_text
 
     def cut(self, link: str) -> float:
@@ -206,7 +203,7 @@ class AuditedModel:
         """Labels of the classes; empty for a regression."""
         if not is_classifier(self.estimator):
             return ()
-        classes = self.class_names or tuple(np.asarray(self.estimator.classes_).tolist())
+        classes = tuple(np.asarray(self.estimator.classes_).tolist())
         return classes[::-1] if self.reversed else classes
 
     @cached_property

@@ -34,6 +34,7 @@ from rashomon_explorer.explorer.paid import SingleModel
 from rashomon_explorer.explorer.panels import budget, draw, people, settings
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
 from rashomon_explorer.explorer.panels.data import DataPanel
+from rashomon_explorer.explorer.panels.fitting import FittingPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
 from rashomon_explorer.explorer.panels.release import BasketPanel, TakePanel
@@ -301,6 +302,7 @@ class Explorer(SessionView):
         self.kernel_watch = ui.KernelWatch()
         self.introduction = WidgetPart(ui.Introduction())
         self.data_panel = DataPanel(self.session)
+        self.fitting_panel = FittingPanel(self.session)
         self.model_panel = settings.ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = PlanPanel(self.state)
@@ -333,7 +335,9 @@ class Explorer(SessionView):
             self.state,
             [View(plan, parts, self.cards) for plan in VIEWS],
             bar=self.bar.widget,
-            rail=settings.Rail(self.state, self.model_panel, self.goal_panel).widget,
+            rail=settings.Rail(
+                self.state, self.fitting_panel.widget, self.model_panel, self.goal_panel
+            ).widget,
             chip=SelectionChip(self.state).widget,
             above=[
                 self.alert_panel.widget,

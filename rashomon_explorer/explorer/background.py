@@ -23,12 +23,19 @@ def has_event_loop() -> bool:
     return True
 
 
+def in_page_loop(act: Callable[..., object]) -> Callable[..., object]:
+    """Return a function that does ``act`` in the loop of this thread, from any thread."""
+    if not has_event_loop():
+        return act
+    return partial(asyncio.get_running_loop().call_soon_threadsafe, act)
+
+
 _MOST_LOOKS = 400
 
 
 def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
     """Return a function that shows looks at running chains in the state, from any thread."""
-    loop = asyncio.get_running_loop() if has_event_loop() else None
+    publish = in_page_loop(partial(setattr, state, "chains"))
     looks: list[ChainState] = []
     state.chains = ()
 
@@ -38,10 +45,7 @@ def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
         if len(looks) >= _MOST_LOOKS:
             del looks[1::2]
         looks.append(look)
-        if loop is None:
-            state.chains = tuple(looks)
-        else:
-            loop.call_soon_threadsafe(setattr, state, "chains", tuple(looks))
+        publish(tuple(looks))
 
     return show
 

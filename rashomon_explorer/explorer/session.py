@@ -154,7 +154,8 @@ class Session(SavedSets):
 
     def _audit_models(self, audit: Audit) -> Any:
         """Models of an audit; indicators of one column of the data set form one feature."""
-        if self.state.data is None or self.rows is not self._encoded:
+        encoded_here = self.state.data is not None and self.rows is self._encoded
+        if not encoded_here or not isinstance(audit.models, RashomonSet):
             return audit.models
         return audit.models.with_groups(self._encoder.feature_groups_)
 

@@ -199,9 +199,9 @@ def test_an_unfitted_model_is_told_so_and_a_data_set_is_shown(rows, cancer, tmp_
 def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
     table = load_dataset("monks1")
     explorer = Explorer(table, home=tmp_path)
-    panel = explorer.data_panel
-    assert "free, not private" in panel.audit.description and not panel.audit.disabled
-    panel.audit.click()
+    button = explorer.fitting_panel.button
+    assert "(free)" in button.description and not button.disabled
+    button.click()
     assert explorer.state.alert is None
     found = explorer.state.audit
     assert found.kind == "exact" and explorer.data is table
@@ -213,7 +213,7 @@ def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
     assert explorer.cards["importance"].view.figure["data"]
     assert not list(tmp_path.glob("*.ledger")) and not explorer.guarantee.holds
     explorer.state.view = "release"
-    assert panel.audit.layout.display == "none"
+    assert button.layout.display == "none"
     assert not explorer.cards["people_ranges"].view.figure["data"]
     explorer.state.view = "curator"
     set_state(explorer, n_draws=3, epsilon=1.0, mechanism="langevin")

@@ -37,8 +37,7 @@ class Seller(NamedTuple):
     receipt: str = ""
 
     def button(self, page):
-        panel = self.panel(page)
-        return panel.audit if panel is page.data_panel else panel.button
+        return self.panel(page).button
 
     def send(self, page, offer):
         """Do what a press in a browser does that showed this offer, and yes to its question."""
@@ -81,7 +80,7 @@ SELLERS = {
         "Released 2 numbers",
     ),
     "an audit": Seller(
-        lambda page: page.data_panel,
+        lambda page: page.fitting_panel,
         lambda page: None,
         lambda page: page.state.audit,
         lambda page: page.session.choose(page.data),
@@ -327,7 +326,7 @@ def test_a_press_for_other_terms_buys_nothing_and_states_the_price_of_now(page, 
     seller.send(page, offer)
     assert _spent(page) == before and seller.result(page) == had
     assert "press again" in page.state.message
-    if button is not page.data_panel.audit:
+    if button is not page.fitting_panel.button:
         assert f"The price is now {price_on(button)}: press again." in page.state.message
     seller.send(page, button.offer)
     assert page.state.alert is None and seller.result(page) != had
@@ -355,7 +354,7 @@ def test_an_offer_is_sold_once(page, seller):
         await page.wait_until_idle()
         await asyncio.sleep(0)
         tasks = [one.task.task for one in (page.single, page.aggregates)]
-        for task in [*tasks, page.data_panel._auditing.task]:
+        for task in [*tasks, page.fitting_panel.task.task]:
             if task is not None:
                 await task
         for _ in range(2):  # late messages of a triple click
@@ -363,7 +362,7 @@ def test_an_offer_is_sold_once(page, seller):
 
     asyncio.run(scenario())
     assert seller.result(page) and page.state.alert is None
-    assert sum(_spent(page).values()) == before + (button is not page.data_panel.audit)
+    assert sum(_spent(page).values()) == before + (button is not page.fitting_panel.button)
 
 
 def test_the_offer_after_a_sale_is_another_one_and_can_be_bought(cancer_page):
@@ -394,8 +393,7 @@ def test_the_offer_on_the_button_is_never_older_than_what_is_sold(page, seller):
     changes |= {"budget_epsilon": 9.0, "n_draws": 5, "family": "trees"}
     for name, value in {**changes, "page": "data", "view": "release"}.items():
         setattr(page.state, name, value)
-        current = str(page.state.table_number) if panel is page.data_panel else panel.action.offer
-        assert button.offer == current, name
+        assert button.offer == panel.action.offer, name
 
 
 def test_yes_answers_the_question_that_it_shows(cancer_page):

@@ -20,7 +20,7 @@ from tests.explorer.pages import press, set_state
 
 
 def test_choosing_data_by_clicking(explorer):
-    panel, estimator = explorer.data_panel, explorer.model_panel.family
+    panel, estimator = explorer.data_panel, explorer.fitting_panel.choice
     for name, loss in (("diabetes", "squared"), ("breast_cancer", "logistic")):
         panel.name.value = name
         assert explorer.data.name == name and explorer.state.loss == loss

@@ -248,7 +248,7 @@ def _audited(home, seed, model, **settings):
 def _audited_here(home, seed):
     page = Explorer(data=TableEditor("loans", _loans(seed), LOANS).data(), home=home)
     before = page.state.settings(), page.plan.psi, page.plan.guarantee
-    page.data_panel.audit.click()
+    page.fitting_panel.button.click()
     assert page.state.audit.psi == page.state.audit_psi != page.state.psi
     assert before == (page.state.settings(), page.plan.psi, page.plan.guarantee)
     return page

@@ -10,8 +10,6 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
-from rashomon_explorer.audits import Audit
-from rashomon_explorer.audits.audit import audit_table
 from rashomon_explorer.data import TableSchema, load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
 from rashomon_explorer.data.numerals import UnclearMarkError
@@ -30,11 +28,6 @@ from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
 
 _FETCHING = "Fetching from OpenML"
-_AUDITING = "Auditing a model"
-_AUDIT = (
-    "Fits a logistic or ridge regression with a cross-validated penalty to the table, and shows "
-    "what the models that are as good disagree on. Nothing is charged, and nothing is private."
-)
 
 
 class OpenMLPicker:
@@ -83,18 +76,12 @@ class DataPanel(Panel):
         self.positive = ui.Dropdown(description="Positive class", options=[])
         self.about = region()
         self.schema = SchemaPanel(session)
-        self.audit = ui.OfferButton(
-            messages.error_boundary(self.state, _AUDITING, self._audit),
-            description="Fit and audit a model (free, not private)",
-            tooltip=_AUDIT,
-        )
-        self._auditing = BackgroundTask(_AUDITING, self._not_audited, self.refresh)
         self.openml = OpenMLPicker(self.state, self._fetched)
         for hidden in (self.positive, self.schema.file, self.openml.widget):
             ui.display(hidden, False)
         self._updating = False
         parts = [self.name, self.openml.widget, self.positive, self.about]
-        super().__init__(self.state, *parts, self.audit, self.schema.widget)
+        super().__init__(self.state, *parts, self.schema.widget)
         self.name.observe(self.on("Loading the data", self._on_dataset), "value")
         self.positive.observe(self.on("Loading the data", self._on_positive_label), "value")
         self.state.observe(self.on("Showing the schema", self._show), "data")
@@ -159,35 +146,6 @@ class DataPanel(Panel):
         self.state.alert = None
         self.schema.propose(name, frame)
 
-    def _audit(self, offer: str) -> None:
-        if self.state.busy or self._auditing.running:
-            return
-        data, number = self.session.data_or_error(), self.state.table_number
-        if offer != str(number):
-            self.session.set_status(
-                f"The table is now {data.name}: press again. Nothing was fitted."
-            )
-            return
-        rows = self.session.rows
-        self.state.message = "Fitting a model and looking for others that are as good…"
-
-        def find() -> Audit:
-            table_audit = audit_table(rows, data.y, data.task, class_names=data.classes or ())
-            _ = table_audit.models  # drawn here, not in the thread that answers the browser
-            return table_audit
-
-        def show(table_audit: Audit) -> None:
-            if number != self.state.table_number:
-                return  # another table is on screen by now
-            self.session.show_audit(table_audit, data)
-            self.state.page = "set"
-
-        self._auditing.start(find, show)
-
-    def _not_audited(self, error: Exception) -> None:
-        self.state.message = "Nothing was audited."
-        messages.report(self.state, _AUDITING, error)
-
     def _on_positive_label(self) -> None:
         if not self._updating and self.positive.value is not None:
             self.schema.positive_label = self.positive.value
@@ -212,10 +170,6 @@ class DataPanel(Panel):
     def refresh(self) -> None:
         self.name.disabled = self.positive.disabled = self.state.busy
         data = self.state.data
-        in_memory = data is not None and not table_rows(data).is_chunked
-        ui.display(self.audit, in_memory and self.state.view == "curator")
-        self.audit.disabled = self.state.busy or self._auditing.running or self.state.loading
-        self.audit.offer = str(self.state.table_number)
         if data is None:
             self.about.value = ""
             return

@@ -242,10 +242,6 @@ def _listed(numbers: Sequence[float]) -> str:
 
 _MAIN = ("psi", "epsilon", "n_draws")
 _MORE = ("radius", "ridge", "delta")
-_ESTIMATORS = {
-    "classification": (("Logistic regression", LINEAR), ("Sparse trees", TREES)),
-    "regression": (("Ridge (least squares)", LINEAR),),
-}
 _LOSSES = {"classification": "logistic", "regression": "squared"}
 
 
@@ -306,14 +302,12 @@ class ModelPanel(card.Panel):
         self.dials = dials()
         self.mechanism = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
-        self.family = ui.Dropdown(description="Estimator", options=_ESTIMATORS["classification"])
         for name, dial in self.dials.items():
             if name not in OPEN:
                 follow(dial, state, name)
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         widgets = {**self.dials, **{name: slider.widget for name, slider in self.open.items()}}
         self.main = card.column([widgets[name] for name in _MAIN], "rx-card", "rx-dials")
-        traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
             LINEAR: (self.mechanism.widget, *(widgets[name] for name in LINEAR_ALONE)),
             TREES: (self.questions.widget, *(widgets[name] for name in TREES_ALONE)),
@@ -336,26 +330,26 @@ class ModelPanel(card.Panel):
                 ui.display(control, family == self.state.family)
         if data is not None:
             self.state.loss = _LOSSES[data.task]
-            if tuple(self.family.options) != _ESTIMATORS[data.task]:
-                self.family.options = _ESTIMATORS[data.task]
         for name, meaning in meanings(self.state).items():
             self.dials[name].help = meaning
         ticks = [slider.auto for slider in self.open.values()]
-        for control in (*self.dials.values(), *ticks, self.mechanism.choice, self.family):
+        for control in (*self.dials.values(), *ticks, self.mechanism.choice):
             control.disabled = busy
 
 
 class Rail:
     """The estimator, the three dials, the button, and what else can be set, folded."""
 
-    def __init__(self, state: ExplorerState, model: ModelPanel, draw: GoalPanel) -> None:
+    def __init__(
+        self, state: ExplorerState, estimator: ui.VBox, model: ModelPanel, draw: GoalPanel
+    ) -> None:
         self.state = state
         self.data = ui.HTML()
         self.more = ui.Step(title="More")
         self.more.observe(lambda _: ui.display(model.widget, self.more.unfolded), "unfolded")
         ui.display(model.widget, self.more.unfolded)
-        estimator = card.column([model.family, self.data], "rx-card", "rx-estimator")
-        steps = card.column([estimator, model.main, self.more, model.widget], "rx-steps")
+        first = card.column([estimator, self.data], "rx-card", "rx-estimator")
+        steps = card.column([first, model.main, self.more, model.widget], "rx-steps")
         self.widget = card.column([steps, draw.widget], "rx-rail")
         state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
