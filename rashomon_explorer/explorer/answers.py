@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer import trees
+from rashomon_explorer._utils.arrays import Mask, likeliest
 from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
@@ -116,6 +117,16 @@ class ExactAnswers:
             return table.set_axis(pd.Index(positions, name="person"))
 
         return self._find(("proved people", self.psi, positions.tobytes()), find)
+
+    def all_accept(self, rows: Any) -> Mask:
+        """Whether each row gets the last class from every good model, or from every draw."""
+        models = self.state.rashomon_set
+        accepted = likeliest(np.asarray(models.best_scores(rows))[None])[0] == models.n_classes - 1
+        if self.why_not:
+            labels = np.asarray(models_within_psi(models).models.labels(rows))
+            return np.asarray(accepted & (labels == models.n_classes - 1).all(axis=0))
+        flips = proved_people(self.problem, self.psi, rows)["flips"].to_numpy()
+        return np.asarray(accepted & (flips == "no"))
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
         def find() -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Inputs of the models on screen, selected models and people, and changes tried on one person."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -454,6 +454,35 @@ class Field:
     low: float = -np.inf
     high: float = np.inf
 
+    @property
+    def ends(self) -> tuple[float, float] | tuple[()]:
+        """Ends of a slider; none without bounds."""
+        return (self.low, self.high) if np.isfinite(self.high - self.low) else ()
+
+    def values(self, n_steps: int) -> tuple[str, ...]:
+        """Other values to try: levels, or steps between the bounds."""
+        steps = tuple(f"{end:.6g}" for end in np.linspace(*self.ends, n_steps)) if self.ends else ()
+        return tuple(text for text in self.options or steps if text != self.value)
+
+    def moved(self, text: str) -> float:
+        """Difference from the own value; NaN of levels."""
+        return float("nan") if self.options else float(text) - _number(self.value)
+
+    def towards(self, text: str, share: float) -> str:
+        """Value at a share of the way to another one; of levels that one."""
+        by = share * self.moved(text)
+        return text if np.isnan(by) else f"{float(self.value) + by:.6g}"
+
+    def cost(self, text: str) -> float:
+        """Change as a share of the range; another level costs 1."""
+        return float(np.nan_to_num(abs(self.moved(text)) / (self.high - self.low), nan=1.0))
+
+    def words(self, text: str) -> str:
+        by = self.moved(text)
+        if np.isnan(by):
+            return f"{self.name} = {text}"
+        return f"{self.name} {'+' if by > 0 else ''}{number(by)}"
+
 
 _WIDE = 0.75
 
@@ -510,9 +539,13 @@ class WhatIf:
         if self.why_not or self.state.rashomon_set is None:
             return ()
         columns = {} if self._schema is None else {c.name: c for c in self._schema.features}
+        ranks: dict[str, int] = {}
+        for rank, name in enumerate(self._screen.ranked_features):
+            ranks.setdefault(name if name in columns else name.partition("=")[0], rank)
+        values = {str(name): value for name, value in self._values().items()}
         return tuple(
-            self._field(str(name), value, columns.get(str(name)))
-            for name, value in self._values().items()
+            self._field(name, values[name], columns.get(name))
+            for name in sorted(values, key=lambda name: ranks.get(name, len(ranks)))
         )
 
     @property
@@ -522,7 +555,14 @@ class WhatIf:
     @property
     def after(self) -> FloatArray:
         values = self._values()
-        return self._encoded({name: self._edited(name, values[name]) for name in values})
+        edits = {name: self._cell(name, text) for name, text in self.state.edits.items()}
+        return self._encoded({**values, **edits})
+
+    def variants(self, changes: Iterable[Mapping[str, str]]) -> FloatArray:
+        """Encode the person as is, then with each of some changes of features."""
+        values = self._values()
+        cells = ({name: self._cell(name, each[name]) for name in each} for each in changes)
+        return self._encoded(values, *({**values, **each} for each in cells))
 
     def change(self, name: str, text: str) -> None:
         """Try another value of a feature; the person's own value takes the change back."""
@@ -568,20 +608,17 @@ class WhatIf:
         cells = self.state.data.frame.iloc[person]
         return {column.name: cells[column.name] for column in schema.features}
 
-    def _edited(self, name: str, value: Any) -> Any:
-        text = self.state.edits.get(name)
-        if text is None:
-            return value
+    def _cell(self, name: str, text: str) -> Any:
         column = None if self._schema is None else self._schema[name]
         if not isinstance(column, Levelled):
             return float(text)
         return next(level for level in column.levels if cell_text(level) == text)
 
-    def _encoded(self, values: dict[str, Any]) -> FloatArray:
+    def _encoded(self, *people: dict[str, Any]) -> FloatArray:
         schema, data = self._schema, self.state.data
         if schema is None:
-            return np.array([[float(value) for value in values.values()]]).view(EncodedRows)
-        frame = pd.DataFrame({name: pd.Series([value]) for name, value in values.items()})
+            return np.array([[*map(float, each.values())] for each in people]).view(EncodedRows)
+        frame = pd.DataFrame({name: pd.Series([p[name] for p in people]) for name in people[0]})
         encoder = self._screen.encoder or UnitEncoder(table_rows.feature_schema(data.schema))
         with warnings.catch_warnings():  # of cells that were shown with the table
             warnings.simplefilter("ignore")

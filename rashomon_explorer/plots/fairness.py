@@ -306,7 +306,7 @@ def _burden_bars(
             x=exact.reindex(named).to_numpy(np.float32),
             width=0.62,
             marker={"color": theme.SKY, "opacity": opacity},
-            name="▬ exact, for the selected people",
+            name="▬ exact",
             hovertemplate="exact: %{x:.1%}<extra></extra>",
             **common,
         )

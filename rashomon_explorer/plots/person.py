@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.containers import take_rows
-from rashomon_explorer.measures import decide_or_abstain, linear_shap
-from rashomon_explorer.measures.inputs import feature_groups, set_and_rows
+from rashomon_explorer.measures import decide_or_abstain
+from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets.base import CuratorSet
 
@@ -169,9 +169,6 @@ def _hover_text(person: object, row: pd.Series, what: str) -> str:
     if "drawn_flips" in row:
         parts.append(f"{text.percent(float(row['drawn_flips']))} of draws flip the label")
     return "<br>".join(parts)
-
-
-_MOST_BACKGROUND = 1_000
 
 
 def plot_person(
@@ -377,26 +374,6 @@ def _slopes(
     marks.add_marks(figure, across, up, name, hover, customdata=draws, marker=marker, **look)
 
 
-def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
-    """Spread over the models of the contribution of each feature to one score."""
-    models, X = set_and_rows(models, X)
-    rows = np.asarray(X, dtype=float)
-    step = max(1, len(rows) // _MOST_BACKGROUND)
-    values = linear_shap(models, rows[[person]], background=rows[::step])[:, 0]
-    score_values = values[..., -1] if values.ndim == 3 else values
-    names = feature_groups(None, models.feature_names[:-1], models.feature_groups)
-    table = pd.DataFrame(
-        {
-            "low": score_values.min(axis=0),
-            "median": np.median(score_values, axis=0),
-            "high": score_values.max(axis=0),
-            "spread": score_values.std(axis=0),
-        },
-        index=pd.Index(list(names), name="feature"),
-    )
-    return table.sort_values("spread", ascending=False)
-
-
 def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
     if models.task != "classification":
         ends = scores.min(), scores.max()
@@ -451,8 +428,7 @@ FIGURES = (
         title="One person",
         label="Answers of the models to one person, on one line",
         definition=(
-            "One dot per model within ψ; the bar is the exact range over all of them. The table: "
-            "what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean). "
+            "One dot per model within ψ; the bar is the exact range over all of them. "
             "<b>Abstain</b>: the first class leads "
             "by less than two standard deviations over the draws (Ganesh, Thakurta and Upadhyay "
             "2023). <b>Flips from ψ</b>: least excess loss at which a model predicts another "
@@ -461,9 +437,9 @@ FIGURES = (
             "declared range."
         ),
         plot=plot_person,
-        table=lambda models, X, person: contributions(
-            text.models_within_psi(models).models, X, person
-        ),
+        table=lambda models, X, person: what_if_table(models, *[take_rows(X, [person])] * 2)[
+            ["before"]
+        ].set_axis(["answer"], axis=1),
         release_plot=plot_what_if,
         audience=registry.BOTH,
         needs=("models", "selection", "people", "rows", "edits"),

@@ -145,7 +145,7 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
     for _, one in drawn[drawn["beyond"] <= page.state.psi].iterrows():
         reached = front["gap"][front["beyond"] <= one["beyond"] + 1e-9]
         assert reached.min() <= one["gap"] + 1e-9
-    card.by.value = "age_index"  # one choice for every figure
+    page.people_headline.column.value = "age_index"  # one choice for every figure
     assert page.state.group_column == "age_index" and page.cards["gaps"].column == "age_index"
     page.state.group_column = "group"
 

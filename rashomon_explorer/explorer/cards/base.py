@@ -158,10 +158,9 @@ class FigureCard:
         self.menu = ui.CardMenu(spec.title, self._menu_entries())
         self._enable_entries()
         self._kinds = region("rx-kinds")
-        groups = [self._column_picker()] if "column" in spec.needs else []
         self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
         widgets = [getattr(control, "widget", control) for control in self.controls.values()]
-        bar = [self._kinds, *groups, *widgets]
+        bar = [self._kinds, *widgets]
         parts = [self.view, self.menu, row(bar, "rx-bar")]
         self.widget = ui.own_layout(column(parts, "rx-card", "rx-figure"))
         self._first_options = {
@@ -430,6 +429,8 @@ class FigureCard:
         if state.selection and "selection" not in needs and needs & {"models", "tree class"}:
             what = "the whole set" if call.marks == ("exact",) else "all models"
             yield f"of {what}, not only the selected models"
+        if "edits" in needs:  # of one person
+            return
         if "people" in needs and "groups" not in needs:
             yield self.session.picked.words
         elif (state.people or state.groups) and needs & {"rows", "exact", "tree class"}:
@@ -501,23 +502,6 @@ class FigureCard:
         columns = self.session.picked.columns
         column = self.state.group_column
         return column if column in columns else columns[0] if columns else ""
-
-    def _column_picker(self) -> ipywidgets.Dropdown:
-        self.by = ui.Dropdown(description="by", options=[])
-
-        def choose(_: object) -> None:
-            if not self._offering:
-                self.state.group_column = self.by.value or ""
-
-        def follow(_: object = None) -> None:
-            with self.silent():
-                self.by.options = self.session.picked.columns
-                self.by.value = self.column or None
-
-        self.by.observe(choose, "value")
-        self.state.observe(follow, ["data", "audit", "group_column", "view"])
-        follow()
-        return self.by
 
 
 def _ignore_result(task: "asyncio.Future[go.Figure]") -> None:

@@ -9,9 +9,9 @@ from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots.person import plot_what_if, what_if_table
 from rashomon_explorer.plots.registry import Argument, FigureCall
-from rashomon_explorer.plots.text import plural
+from rashomon_explorer.plots.text import models_within_psi, plural
 from rashomon_explorer.plots.trees import MOST_TREES
-from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets import PredictorSet
 
 _EVERYONE = "everyone"
 
@@ -74,6 +74,7 @@ def person(card: FigureCard) -> FigureCall | str:
             arguments[name] = Argument(f"explorer.session.what_if.{name}", lambda row=row: row)  # type: ignore[misc]
         kind = {} if position is None else {"marks": ("sampled",)}
         return card.build(arguments, plot=plot_what_if, tabulate=what_if_table, **kind)
+    arguments["X"] = Argument("explorer.rows", lambda: session.rows)  # a person of all rows
     proved = not session.exact.why_not
     if proved:
         for name in ("exact", "flip"):
@@ -82,9 +83,8 @@ def person(card: FigureCard) -> FigureCall | str:
                 line,
                 lambda name=name: session.exact.person(position)[name],  # type: ignore[misc]
             )
-    linear = isinstance(models, RashomonSet) and models.hit_rate > 0
-    marks = ("exact", "sampled") if proved else ("sampled",)
-    return card.build(arguments, marks=marks, **({} if linear else {"tabulate": None}))
+    empty = {"tabulate": None} if models_within_psi(models).is_empty else {}
+    return card.build(arguments, marks=("exact", "sampled") if proved else ("sampled",), **empty)
 
 
 _GAPS: Mapping[str, tuple[str, ...]] = {
@@ -236,7 +236,6 @@ def example(card: FigureCard) -> FigureCall | str:
     answers, does = card.session.tree_answers, card.controls["the best that"].value
     question = card.offer("question", answers.questions)
     ui.display(card.controls["question"], does in (_ASKS, _LACKS))
-    ui.display(card.by, does == _EQUAL)
     if does == _EQUAL:
         return NEEDS["groups"].why_not(card.session) or _best(card, "fairest", card.column, "")
     if does != _PERSON:

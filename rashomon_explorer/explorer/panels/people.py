@@ -15,13 +15,10 @@ from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.selection import group_labels
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import controls as ui
-from rashomon_explorer.measures import enough_draws
 from rashomon_explorer.plots.person import flip_kinds, sample_share
-from rashomon_explorer.plots.text import models_within_psi, number, percent, plural
-from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.plots.text import models_within_psi, number, percent
 
 _EVERYONE = "everyone"
-_HALF_WIDTH = 0.02
 _CLASSES_ONLY = "classification"
 
 
@@ -89,8 +86,6 @@ class PeopleHeadline:
         parts = [_tree_flip_share(session)]
         if (models or state.audit) is not None:
             parts += [_ambiguity(session), escape(session.picked.words)]
-        if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
-            parts.append(_enough(session))
         return "".join(f"<li>{part}</li>" for part in parts if part)
 
     def _show(self, result: Any) -> None:
@@ -139,56 +134,37 @@ def _ambiguity(session: Any) -> str:
     return f"{words}; {marks_html(SAMPLED)} the draws show {share}" if share else words
 
 
-def _enough(session: Any) -> str:
-    models = session.state.rashomon_set
-    if session.state.selection:
-        return (
-            "Selected models are no sample: clear the selection to see whether the draws suffice."
-        )
-    inside = models_within_psi(models).models
-    drawn = isinstance(models, RashomonSet) or models.independent
-    if not drawn or inside.n_draws < 2:
-        return "Too few draws lie within ψ to estimate the disagreement."
-    labels = np.asarray(inside.labels(session.picked.rows))
-    try:
-        result = enough_draws(
-            "disagreement", labels, half_width=_HALF_WIDTH, mechanism=models.mechanism
-        )
-    except (ValueError, ImportError):  # of chains that were too short to show their dependence
-        return ""
-    ends = f"{percent(max(result.low, 0.0), 'down')} to {percent(min(result.high, 1.0), 'up')}"
-    # Disjoint pairs: pairs that share a model are not independent.
-    answer = "are enough" if result.enough else "are <b>not enough</b>"
-    people = session.sample_words or "people"
-    return (
-        f"{marks_html(SAMPLED)} two good models disagree on {percent(result.value)} of {people}, "
-        f"{ends} at 95 %: {plural(result.n_draws // 2, 'pair')} of draws {answer} for "
-        f"± {percent(_HALF_WIDTH)}."
-    )
+_SLIDERS, _STEPS = 5, 61
+_MOVES = {":previous": -1, ":next": 1, ":random": 0}
 
 
 class PersonForm:
-    """Fields with the features of one person, and the changes that a user tries."""
+    """What-If form of one person: sliders, the way to another person, and recourse."""
 
     def __init__(self, session: Session) -> None:
-        self.what_if, self.state = session.what_if, session.state
-        self.widget = ui.FieldForm(label="Features of this person")
+        self.session, self.what_if, self.state = session, session.what_if, session.state
+        self.widget = ui.FieldForm(label="What if?", sliders=_SLIDERS)
         changed = error_boundary(session.state, "Changing a feature", lambda _: self._on_edit())
         self.widget.observe(changed, "edit")
-        follows = ["edits", "people", "view", "data", "rashomon_set"]
+        follows = ["edits", "people", "groups", "view", "data", "rashomon_set", "phase"]
         session.state.observe(lambda _: self.refresh(), follows)
+        self.task, needs = BackgroundTask("recourse"), ["people", "groups", "rashomon_set", "data"]
+        start = self.task.repeat(self.state, needs, "people", self.recourse, self._show, self._show)
+        start()
         self.refresh()
 
     def refresh(self) -> None:
         """Update the fields; also out of sight, so that a release holds no private row."""
         if self.state.view == "release":
             self.widget.edit = {}
+        self.widget.moves = len(self.what_if.conflicting) > 0
         self.widget.fields = [
             {
                 "name": field.name,
                 "value": field.edited,
                 "own": field.value,
                 "options": list(field.options),
+                "range": list(field.ends),
                 "hint": field.hint,
             }
             for field in self.what_if.fields
@@ -199,13 +175,63 @@ class PersonForm:
         if not edit:
             return
         try:
-            if edit["name"]:
+            if edit["name"] in _MOVES:
+                self._move(_MOVES[edit["name"]])
+            elif edit["name"]:
                 self.what_if.change(str(edit["name"]), str(edit["value"]))
             else:
                 self.what_if.reset()
         finally:
             self.widget.count += 1  # the browser shows the fields as they are
             self.refresh()
+
+    def _move(self, step: int) -> None:
+        """Select the next conflicting person, or one at random for step 0."""
+        people, here = np.sort(self.what_if.conflicting), self.what_if.person
+        if not len(people) or here is None:
+            return
+        place = int(np.searchsorted(people, here, "left" if step < 0 else "right"))
+        place = place - 1 if step < 0 else place
+        place = int(np.random.default_rng().integers(len(people))) if not step else place
+        self.state.people = (int(people[place % len(people)]),)
+
+    def recourse(self) -> str:
+        """Least change of one feature after which every good model gives the last class."""
+        session, models, what_if = self.session, self.state.rashomon_set, self.what_if
+        if self.state.view == "release" or what_if.why_not or models is None:
+            return ""
+        if models.task != _CLASSES_ONLY or models_within_psi(models).is_empty:
+            return ""
+        every = "every drawn model" if session.exact.why_not else "every good model"
+        yes = f"“{session.picked.answer or models.class_names[-1]}”"
+        fields = {field.name: field for field in what_if.fields[:_SLIDERS]}
+        trials = [{name: text} for name, each in fields.items() for text in each.values(_STEPS)]
+        rows = what_if.variants(trials)
+        already, *accepted = session.exact.all_accept(rows)
+        if already:
+            return f"{every[0].upper()}{every[1:]} says {yes}."
+        score = np.asarray(models.best_scores(rows)).reshape(len(rows), -1)[1:, -1]
+        best: dict[str, str] = {}  # the value of each feature that the best model likes most
+        for place in np.argsort(-score, kind="stable"):
+            best = {**best, **{name: best.get(name, text) for name, text in trials[place].items()}}
+        joint = [
+            {name: fields[name].towards(best[name], share) for name in list(best)[:count]}
+            for count in range(2, len(best) + 1)
+            for share in np.linspace(0.1, 1.0, 10)
+        ]
+        singles = [trial for trial, enough in zip(trials, accepted, strict=True) if enough]
+        if not singles and joint:
+            enough = session.exact.all_accept(what_if.variants(joint))[1:]
+            singles = [joint[place] for place in np.flatnonzero(enough)[:1]]
+        if not singles:
+            return f"No change of these features was found that makes {every} say {yes}."
+        costs = [sum(fields[name].cost(text) for name, text in trial.items()) for trial in singles]
+        least = singles[int(np.argmin(costs))]
+        words = ", ".join(fields[name].words(text) for name, text in least.items())
+        return f"What would make {every} say {yes}? {words}."
+
+    def _show(self, result: Any = "") -> None:
+        self.widget.words = result if isinstance(result, str) else headline(result)
 
 
 _MOST_COLUMNS = 3

@@ -336,6 +336,9 @@ class FieldForm(AnyWidget):
     edit = traitlets.Dict().tag(sync=True)
     count = traitlets.Int(0).tag(sync=True)
     label = traitlets.Unicode("").tag(sync=True)
+    words = traitlets.Unicode("").tag(sync=True)
+    sliders = traitlets.Int(0).tag(sync=True)  # number of features that are always in view
+    moves = traitlets.Bool(False).tag(sync=True)
 
     def do(self, name: str, value: str = "") -> None:
         """Do what an edit in the browser does; without a name, take all changes back."""
