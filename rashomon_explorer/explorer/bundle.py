@@ -282,6 +282,7 @@ def release_page(contents: Contents) -> str:
     models, radius = contents.models, None
     if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
+    account = contents.account
     with tempfile.TemporaryDirectory() as folder:
         path = release_report(
             models,
@@ -290,6 +291,7 @@ def release_page(contents: Contents) -> str:
             **described(contents.table, contents.schema, contents.author),
             constants=None if radius is None else contents.constants,
             domain=None if radius is None else Ball(radius),
+            ledger=None if account is None or not account.exists else account.path,
         )
         return path.read_text(encoding="utf-8")
 

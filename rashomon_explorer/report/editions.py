@@ -80,6 +80,9 @@ class Document:
             else:
                 for block in content:
                     self._check(section, block)
+                plotted = {id(b.table) for b in content if isinstance(b, blocks.Plot)}
+                if not self.interactive:  # a figure is its table, which is not repeated
+                    content = [block for block in content if id(block) not in plotted]
                 rendered.append((section, [block.html(ids) for block in content]))
         scripts = [_shipped("report.js")] if self.interactive else []
         return blocks.render_page(

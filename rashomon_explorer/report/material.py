@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.data.encoder import encoded_units
 from rashomon_explorer.data.schema import TableSchema, data_dependent
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.privacy import Ledger
@@ -29,6 +30,9 @@ from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 PEOPLE = 5_000
 """Number of people shown from chunked rows, sampled by position only."""
+
+EVERYONE = "all rows"
+"""Group of the rows of `Curator.multiplicity` that are of all rows."""
 
 Bounds = Mapping[str, tuple[float, float] | str]
 AnySet = RashomonSet | PredictorSet
@@ -93,6 +97,13 @@ class Curator(PublicMaterial):
         y = None if self.y is None else self.y[positions]
         groups = None if self.groups is None else self.groups.iloc[positions].reset_index(drop=True)
         return replace(self, X=rows, y=y, groups=groups)
+
+    @cached_property
+    def multiplicity(self) -> pd.DataFrame:
+        """Measures over the models within ψ, or over all if there are none, on all rows."""
+        groups = None if self.groups is None else self.groups.to_numpy()
+        inside = bool(self.members.n_draws)
+        return multiplicity_table(self.models, self.X, groups=groups, inside_only=inside)
 
     @property
     def whose(self) -> str:

@@ -6,6 +6,7 @@
   const paperWidth = 660;
   const lettersALine = 54;
   const lineHeight = 15;
+  const leastPlot = 220; // pixels between the axes, whatever the legend takes
   const options = {
     responsive: true,
     displaylogo: false,
@@ -56,6 +57,7 @@
     place.style.height = `${figure.layout.height}px`;
     return plotly
       .then(() => Plotly.newPlot(place, figure.data, figure.layout, options))
+      .then(() => heighten(place))
       .then(() => drawn.push(place))
       .catch((error) => {
         place.textContent = "This figure could not be drawn; its numbers are in the table below.";
@@ -64,8 +66,19 @@
       });
   }
 
+  // A table drawn as a figure has lines of text, whose number is its height.
+  function heighten(place) {
+    const { _size, height, meta } = place._fullLayout;
+    const missing = meta?.least ? 0 : Math.ceil(leastPlot - _size.h);
+    if (missing <= 0) return;
+    place.style.height = `${height + missing}px`;
+    return Plotly.relayout(place, { height: height + missing });
+  }
+
   function redraw(changes) {
-    return Promise.all(drawn.map((place) => Plotly.relayout(place, changes)));
+    return Promise.all(
+      drawn.map((place) => Plotly.relayout(place, changes).then(() => heighten(place))),
+    );
   }
 
   dark.addEventListener("change", () => redraw({ template: look() }));

@@ -21,7 +21,7 @@ from rashomon_explorer.data import (
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.multiplicity import MEASURES
-from rashomon_explorer.plots.text import at_least, number
+from rashomon_explorer.plots.text import at_least, number, percent
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import material, report
 from rashomon_explorer.report.sections.people import people_curator
@@ -48,6 +48,8 @@ def test_measures_stand_with_their_definitions_and_bounds(curator_text, models, 
     for name, row in table.iterrows():
         value = f"{name} {number(row['value'], 4)} {row['sampled']}"
         assert f"{value} {MEASURES[str(name)].meaning}" in text
+    share = f"{percent(table.loc['ambiguity', 'value'])} of {len(rows[0])} people"
+    assert share in text and "ambiguity " not in str(figures_of(curator_text)[0]["layout"]["title"])
     exact = exact_ambiguity(problem, models.psi, rows[0])
     assert f"ambiguity, exact {number(exact.lower, 4)}" in text
     assert "no privacy guarantee" not in text and "Multiplicity by region" in text
@@ -165,14 +167,17 @@ def test_the_first_page_of_both_editions_says_what_of_whom_and_when(models, rows
         assert all(NAMED[name] in summary for name in ("table", "author", "date", "target"))
         assert "classes: no, yes" in summary and "class 1" not in page
         assert "<title>Rashomon set of loans" in page
-        (words,) = re.findall(r"<p[^>]*>(This report is about.*?)</p>", summary, re.DOTALL)
-        assert len(re.findall(r"[.](?=\s|$)", words)) == 5, words
-        shown = figures_of(summary)
-        assert len(shown) == 3 and all(one["layout"]["height"] <= 240 for one in shown)
+        assert summary.count("<li>") == 3 and "Limits" in summary  # three findings
+        assert page.index(summary) < page.index("<nav") < page.index('<section id="data"')
+        (shown,) = figures_of(summary)
+        margin = shown["layout"]["margin"]
+        assert shown["layout"]["height"] - margin["t"] - margin.get("b", 0) >= 220
         assert "numeric 18 to 90 years" in page
         assert "\u0395 = " not in page  # ε has no capital
     inside = round(models.hit_rate * models.n_draws)
-    assert f"{inside:,} of them lie within ψ = {number(models.psi)}" in read(files[0])
+    assert f"{inside:,} of {models.n_draws} models lie within ψ = {number(models.psi)}" in read(
+        files[0]
+    )
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -186,5 +186,5 @@ def test_a_ledgers_names_and_remarks_are_not_released(models, tmp_path):
     public = read(report(models.release(), tmp_path / "r.html", **options))
     for word in ("board’s eyes", "wrong file", "a mistake", ledger.entries()[0].who):
         assert word not in public
-    assert "Budget: ε = 9" in public and public.count(">0.75<") == 1  # what is void is not listed
+    assert "spent, of ε = 9" in public and public.count(">0.75<") == 1  # what is void is not listed
     assert "board’s eyes" in read(report(models, tmp_path / "c.html", **options))

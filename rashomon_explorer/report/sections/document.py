@@ -1,24 +1,28 @@
 """Sections about the document: summary, caveats, definitions, reproduction."""
 
 import math
-import textwrap
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.multiplicity.measure import EXACT
 from rashomon_explorer.measures.multiplicity.table import MEASURES, TERMS
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
-from rashomon_explorer.plots import text
+from rashomon_explorer.mechanisms.registry import mechanism_traits
+from rashomon_explorer.plots import coefficients, text
+from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.plots.trees import tree_use_table
+from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.report import blocks, kinds
-from rashomon_explorer.report.material import Curator, PublicMaterial, Release
+from rashomon_explorer.report.material import EVERYONE, Curator, PublicMaterial, Release
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
@@ -124,7 +128,7 @@ _RELEASE = {
 }
 
 
-def caveats(material: Any) -> list[blocks.Block]:
+def caveats(material: Any) -> list[blocks.Items]:
     """List the caveats of an edition."""
     curator = isinstance(material, Curator)
     exact = _OF_DRAWS if curator and material.models.complete else ()
@@ -179,59 +183,103 @@ def reproduce(material: Any) -> list[blocks.Block]:
 _INPUTS = {"X": "X", "y": "y", "groups": "groups=groups", "problem": "problem=problem"}
 
 
-_HEIGHT = 235  # so that three figures, the facts and the sentences are on one printed page
-_LETTERS = 16
-
-
 def summary_curator(material: Curator) -> list[blocks.Block]:
-    models, rows = material.models, material.n_rows
-    sentences = [
-        _subject(material, rows),
-        _hits(models),
-        _cost(models),
-        _conflicts(material),
-        _widest(material),
-    ]
-    linear = isinstance(models, RashomonSet)
-    names = ("losses", "map") if linear else ("tree_use", "trees")
-    plots = [_small(material, name) for name in names]
-    if rows and models.n_draws and material.members.n_draws:
-        plots.insert(1, _small(material.people, "people"))
+    models, linear = material.models, isinstance(material.models, RashomonSet)
     readers = (
         "It was computed from private rows: only people who may see the rows may see this file. "
         "For others, write the release edition (ReleasedSet.report)."
     )
-    words = [blocks.Words(readers, "warning"), blocks.Words(" ".join(sentences))]
-    return [_head(material), *words, *filter(None, plots)]
+    findings = {
+        "How many models are as good as the best": _hits(models),
+        "Whom another one would decide differently": _conflicts(material),
+        "What they rely on": _widest(material),
+    }
+    plots = []
+    if linear and material.X is not None and material.members.n_draws:
+        plots = [people_figure(material)]
+    elif models.n_draws and (linear or find_trees(models) is not None):
+        plots = [blocks.figure(material, "losses" if linear else "tree_use")]
+    return [
+        _head(material),
+        blocks.Words(readers, "warning"),
+        blocks.Words(f"{_subject(material, material.n_rows)} {_cost(models)}"),
+        blocks.Items(findings),
+        *_charges(material),
+        _limits(material),
+        *plots,
+    ]
 
 
 def summary_release(material: Release) -> list[blocks.Block]:
     models = material.models
-    linear = isinstance(models, ReleasedSet)
     planned = getattr(models, "plan", None)
-    sentences = [
-        _subject(material, getattr(planned, "n", None)),
-        f"{text.plural(models.n_draws, 'model')} of them {'is' if models.n_draws == 1 else 'are'} "
-        "released here.",
-        _cost(models),
-        _proved(models, planned),
-        _widest(material),
+    released = [number for value in material.aggregates for number in value]
+    stated = [
+        f"{number.name} {coefficients.released_number(number)}"
+        for number in released
+        if not coefficients.noise_exceeds(number)
     ]
-    plots = [_small(material, "map" if linear else "tree_use")]
-    if planned is not None:
-        plots.append(_small(material, "plan", planned=planned, draws=(), clicked=False))
-    plots.append(_small(material, "tradeoff", guarantee=models.guarantee, of="these models"))
+    rows = material.aggregates[0].n_rows if material.aggregates else 0
+    more = f", and {len(released) - 3} more below" if len(released) > 3 else ""
+    findings = {
+        "How good the models are": _proved(models, planned),
+        "What was released of the rows": f"With 95 % intervals, noise included, of {rows:,} rows: "
+        f"{'; '.join(stated[:3])}{more}.",
+        "What they rely on": _widest(material),
+    }
+    if not stated:
+        findings["What was released of the rows"] = (
+            "No number above its noise." if released else "Nothing but these models."
+        )
     source = (
         "Everything in it follows from these models, public settings and the aggregates listed "
         "below, all released with privacy guarantees. Nothing else that was computed from the "
         "rows, such as a loss, went into it."
     )
+    shown = "map" if isinstance(models, ReleasedSet) else "tree_use"
     return [
         _head(material),
-        blocks.Words(" ".join(sentences)),
-        blocks.Words(source),
-        *filter(None, plots),
+        blocks.Words(f"{_subject(material, getattr(planned, 'n', None))} {_cost(models)} {source}"),
+        blocks.Items(findings),
+        *_charges(material, public=True),
+        _limits(material),
+        *([blocks.figure(material, shown)] if models.n_draws else []),
     ]
+
+
+def people_figure(material: Curator) -> blocks.Plot:
+    """Figure of people without the shares of conflicts, which the report states of all rows."""
+    name = "group" if material.groups is None else str(material.groups.name)
+    plot = blocks.figure(material.people, "people", group_name=name)
+    title = plot.figure.layout.title
+    title.text = re.sub(r"(<span[^>]*>)ambiguity .*?<br>", r"\1", title.text, count=1)
+    numbers = plot.table.frame.drop(columns="ambiguity", errors="ignore")
+    return replace(plot, table=replace(plot.table, frame=numbers))
+
+
+def _charges(material: PublicMaterial, *, public: bool = False) -> list[blocks.Block]:
+    """Every ledger entry; for release those that count, without names, times and notes."""
+    if material.ledger is None:
+        return []
+    entries, budget = material.ledger.entries(), material.ledger.budget
+    epsilon, delta = (math.inf, 0.0) if budget is None else budget
+    if public:
+        entries = [entry for entry in entries if entry.counts]
+    frame = charges_table(entries, delta, rule=material.ledger.totals, budget=epsilon)
+    if public:
+        notions = {"notion": [entry.mechanism for entry in entries]}
+        totals = pd.DataFrame({**notions, "ε in total": frame["ε in total"]}, index=frame.index)
+        totals.attrs = frame.attrs
+        frame = totals
+    spent = float(frame["ε in total"].iloc[-1]) if len(frame) else 0.0
+    whole = "no budget" if budget is None else f"ε = {rounded_up(epsilon)}"
+    caption = f"Ledger of the data: {text.cost_text(spent, delta)} spent, of {whole}"
+    return [blocks.Table(frame, caption, "Every charge against these rows; totals are rounded up.")]
+
+
+def _limits(material: Any) -> blocks.Words:
+    (items,) = caveats(material)
+    return blocks.Words(f"Limits, explained under Caveats: {'; '.join(items.rows)}.")
 
 
 def _proved(models: Any, planned: Any) -> str:
@@ -268,14 +316,24 @@ def _subject(material: PublicMaterial, rows: int | None) -> str:
 
 
 def _hits(models: Any) -> str:
-    count = text.plural(models.n_draws, "model")
     if not np.isfinite(models.least):
-        return f"It has {count}, whose losses are not known."
-    inside = round(models.hit_rate * models.n_draws)
+        return f"It has {text.plural(models.n_draws, 'model')}, whose losses are not known."
     return (
-        f"It has {count}: {inside:,} of them lie within ψ = {text.number(models.psi)} of the least "
-        f"loss {text.number(models.least, 4)}."
+        f"{round(models.hit_rate * models.n_draws):,} of {text.plural(models.n_draws, 'model')} "
+        f"lie within ψ = {text.number(models.psi)} of the least loss "
+        f"{text.number(models.least, 4)}: {text.percent(models.hit_rate)}, {hits_interval(models)}."
     )
+
+
+def hits_interval(models: Any) -> str:
+    """Interval of the hit rate, or why it has none."""
+    if not models.n_draws or not models.as_drawn:
+        return "of these models only"
+    if not mechanism_traits(models.mechanism).independent:
+        return "without an interval, because the models are not an independent sample"
+    hits = round(models.hit_rate * models.n_draws)
+    low, high = binomial_interval(hits, models.n_draws, 0.95)
+    return f"95 % interval of Clopper and Pearson {100 * low:.1f} % to {100 * high:.1f} %"
 
 
 def _cost(models: Any) -> str:
@@ -293,15 +351,26 @@ def _cost(models: Any) -> str:
 
 def _conflicts(material: Curator) -> str:
     members = material.members
-    if material.X is None or not members.n_draws:
+    if not material.readable or not members.n_draws:
         return "Without rows or models within ψ, nothing is known of how they differ for people."
-    measured = multiplicity(members, material.people.X)  # as in the figure
-    if members.task != "classification":
+    if members.task != "classification" or not np.isfinite(members.least):
+        measured = multiplicity(members, material.people.X)
         width = text.number(float(np.median(measured.width)))
-        return f"For half of the people their predictions differ by more than {width}."
+        return (
+            f"For half of {len(measured.rows):,} people the predictions of "
+            f"{text.plural(members.n_draws, 'model')} differ by more than {width}."
+        )
+    table = material.multiplicity
+    overall = table[table["group"] == EVERYONE].set_index("measure")
+    n_rows = int(overall["rows"].iloc[0])
+    share = overall["value"].astype(float)["ambiguity"]
+    low, high = text.wilson(share, n_rows)
+    at_least = "" if members.complete else "at least "
     return (
-        f"For {text.percent(measured.ambiguity)} of {len(measured.rows):,} people, some of the "
-        "models within ψ predict another class than the best model."
+        f"For {at_least}{text.percent(share)} of {n_rows:,} people, one of the "
+        f"{text.plural(members.n_draws, 'model')} within ψ predicts another class than the best "
+        f"model (95 % interval {100 * low:.1f} % to {100 * high:.1f} %, for a population of which "
+        "they are a random sample)."
     )
 
 
@@ -321,32 +390,14 @@ def _widest(material: Any) -> str:
     spread = coefficient_spread(models).drop("intercept", errors="ignore")
     low, high = spread["min"].to_numpy(float), spread["max"].to_numpy(float)
     row = int(np.argmax(high - low))
-    name, ends, per = str(spread.index[row]), (low[row], high[row]), "per scaled unit"
+    name, ends, per = str(spread.index[row]), (low[row], high[row]), "1 scaled unit"
     if material.units is not None:
         size, unit = material.units.loc[name, ["size", "unit"]]
+        ends = tuple(end / size for end in ends)
         levels = unit in ("level", "missing")
-        ends = tuple(end / size for end in ends) if levels else ends
-        per = "where it holds" if levels else f"per {text.number(size, 3)} {unit or 'units'}"
+        per = "1 level" if levels else f"1 {unit or 'unit'}"
     return (
-        f"The coefficient of {text.short_name(name)} differs most between them: from "
-        f"{text.number(float(ends[0]), 2)} to {text.number(float(ends[1]), 2)} {per}."
+        f"The coefficient of {text.short_name(name)} differs most between "
+        f"{text.plural(models.n_draws, 'model')}: from {text.number(float(ends[0]), 3)} to "
+        f"{text.number(float(ends[1]), 3)} per {per}."
     )
-
-
-def _small(material: Any, name: str, **arguments: Any) -> blocks.Plot | None:
-    """Figure of a registered name, low enough for the first page; None if it does not apply."""
-    try:
-        plot = blocks.figure(material, name, **arguments)
-    except (TypeError, ValueError):  # the section of the figure states the reason
-        return None
-    layout, height = plot.figure.layout, min(plot.height, _HEIGHT)
-    edges = (layout.margin.t or 0) + (layout.margin.b or 0)
-    # Below the axis by as many pixels as before; the template has it at -0.24.
-    layout.legend.y = (layout.legend.y or -0.24) * (plot.height - edges) / (height - edges)
-    plot.figure.update_layout(height=height)
-    plot.figure.update_traces(marker_showscale=False, selector={"type": "scatter"})
-    for axis in plot.figure.select_yaxes():
-        if axis.title.text:
-            axis.title.text = "<br>".join(textwrap.wrap(axis.title.text, _LETTERS))
-            axis.title.font.size = 11
-    return plot

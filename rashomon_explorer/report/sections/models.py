@@ -1,5 +1,6 @@
 """Sections on the data, the set and its models."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,20 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import coefficient_spread, draws_in_range, exact_coefficient_ranges
-from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots.figures import FIGURES
-from rashomon_explorer.plots.text import number, percent, plural, sentence
-from rashomon_explorer.privacy.audit import binomial_interval
+from rashomon_explorer.plots.marks import range_bars
+from rashomon_explorer.plots.text import (
+    models_band,
+    models_within_psi,
+    number,
+    percent,
+    plural,
+    sentence,
+)
 from rashomon_explorer.report.blocks import Block, Code, Facts, Table, Words, figure
 from rashomon_explorer.report.kinds import Rows, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
-from rashomon_explorer.report.sections.document import Skip, need_linear
+from rashomon_explorer.report.sections.document import Skip, hits_interval, need_linear
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
@@ -92,9 +99,6 @@ def _shares(values: "pd.Series", name: str) -> pd.DataFrame:
     return pd.DataFrame({"rows": counts.to_numpy(), "share": shares}, index=index)
 
 
-_CONFIDENCE = 0.95
-
-
 def the_set_curator(material: Curator) -> list[Block]:
     models = material.models
     origin = f"drawn by the sampler “{models.mechanism}”"
@@ -135,17 +139,8 @@ def _losses(models: AnySet) -> Rows:
     source = "the least of the source's models" if gap is None else f"certified to {gap:.1g}"
     facts.append(("Least loss", number(models.least, 4), source))
     if models.n_draws:
-        facts.append(("Models within ψ", percent(models.hit_rate), _interval(models)))
+        facts.append(("Models within ψ", percent(models.hit_rate), hits_interval(models)))
     return facts
-
-
-def _interval(models: AnySet) -> str:
-    if not mechanism_traits(models.mechanism).independent or not models.as_drawn:
-        return "of these models; without an interval, because they are not an independent sample"
-    hits = round(models.hit_rate * models.n_draws)
-    low, high = binomial_interval(hits, models.n_draws, _CONFIDENCE)
-    ends = f"{100 * low:.1f} % to {100 * high:.1f} %"
-    return f"{hits} of {models.n_draws}; 95 % interval of Clopper and Pearson: {ends}"
 
 
 def _planned(models: Any) -> str:
@@ -176,12 +171,13 @@ def coefficients_curator(material: Curator) -> list[Block]:
     blocks: list[Block] = [
         Words(
             "Ranges over the draws inside the Rashomon set; in the scatter plot those outside are "
-            "diamonds. A coefficient is per unit of the scaled feature."
+            "diamonds."
         ),
-        figure(material, "coefficient_spread")
-        if models.hit_rate
-        else Words(f"None of {models.n_draws} draws lies inside, so there is no range."),
-        *(_in_units(material, models.inside()) if models.hit_rate else ()),
+        *(
+            _in_units(material, models.inside())
+            if models.hit_rate
+            else [Words(f"None of {models.n_draws} draws lies inside, so there is no range.")]
+        ),
         figure(material, "map"),
     ]
     return [_exact(material, models), *blocks] if material.problem is not None else blocks
@@ -190,23 +186,34 @@ def coefficients_curator(material: Curator) -> list[Block]:
 def coefficients_release(material: Release) -> list[Block]:
     if not material.models.n_draws:
         raise Skip("the release holds no models")
-    in_units = _in_units(material, material.models)
-    return [figure(material, "coefficient_spread"), *in_units, figure(material, "map")]
+    return [*_in_units(material, material.models), figure(material, "map")]
 
 
 _LEVELS = "Of a level, 1 is its presence and 0 its absence."
 
 
+_COMPARABLE = 20  # largest ratio of units for which one axis shows all coefficients
+
+
 def _in_units(material: Any, models: Any) -> list[Block]:
-    """Ranges of coefficients per unit of the table, if a schema states the units."""
+    """Ranges of coefficients, per 1 unit of the table if a schema states the units."""
+    spread = figure(material, "coefficient_spread")
     if material.units is None:
-        return []
-    columns = ["min", "median", "max", "best"]
-    table = coefficient_spread(models).drop("intercept", errors="ignore").filter(columns)
-    table = table.div(material.units["size"], axis=0).loc[material.units.index]
+        return [spread]
+    sizes = material.units["size"]
+    table = coefficient_spread(models).drop("intercept", errors="ignore")
+    table = table.div(sizes, axis=0).loc[material.units.index]
+    if sizes.max() <= _COMPARABLE * sizes.min():
+        counts = models_within_psi(material.models)
+        words = spread.label, "coefficient, per 1 unit", counts.words
+        ranges = range_bars(table, *words, of="coefficient", over=counts.span)
+        ranges.layout.title.text = spread.figure.layout.title.text.split("<br>")[0]
+        spread = replace(spread, figure=models_band(ranges, material.models))
+    table = table.filter(["min", "median", "max", "best"])
     table["unit"] = material.units["unit"]
     note = f"Change of the linear score by 1 unit, in a row that is not clipped. {_LEVELS}"
-    return [Table(table.rename_axis("feature"), "Coefficients per unit of the table", note)]
+    in_units = Table(table.rename_axis("feature"), "Coefficients per unit of the table", note)
+    return [replace(spread, table=in_units), in_units]
 
 
 def _exact(material: Curator, models: RashomonSet) -> Block:

@@ -18,7 +18,7 @@ from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table, Words, figure, plot_curves
-from rashomon_explorer.report.material import AnySet, Curator
+from rashomon_explorer.report.material import EVERYONE, AnySet, Curator
 from rashomon_explorer.report.sections import document
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.fitted import class_codes
@@ -30,7 +30,6 @@ _CURVES = {
 _COLUMNS = ["measure", "value", "sampled", "note"]
 _POINTS = 12
 _ASKED = 20
-_EVERYONE = "all rows"
 _CAPTIONS = {True: "Multiplicity of the Rashomon set", False: "Multiplicity of all draws"}
 _STRAYS = (
     "None of the draws lies in the Rashomon set. The following values are over all draws: they "
@@ -43,18 +42,16 @@ def multiplicity_curator(material: Curator) -> list[Block]:
     models = material.models
     if not np.isfinite(models.least):
         raise document.Skip("losses are unknown, so that the models in the set are unknown")
-    groups = None if material.groups is None else material.groups.to_numpy()
-    inside = bool(material.members.n_draws)
-    table = measures.multiplicity_table(models, material.X, groups=groups, inside_only=inside)
-    overall = table[table["group"] == _EVERYONE]
+    inside, table = bool(material.members.n_draws), material.multiplicity
+    overall = table[table["group"] == EVERYONE]
     blocks: list[Block] = [
         _counted(overall, models) if inside else Words(_STRAYS, "warning"),
         Table(_measure_table(overall, material), _CAPTIONS[inside]),
     ]
     if inside:
         blocks.append(_curves(material))
-    if groups is not None:
-        blocks.append(_by_group(table, str(material.groups.name)))  # type: ignore[union-attr]
+    if material.groups is not None:
+        blocks.append(_by_group(table, str(material.groups.name)))
     return blocks
 
 
@@ -112,7 +109,7 @@ def _curves(material: Curator) -> Plot:
 def _by_group(table: pd.DataFrame, name: str) -> Table:
     frame = table.pivot(index="measure", columns="group", values="value")
     order = table["measure"].drop_duplicates()
-    frame = frame.loc[order, [_EVERYONE, *(g for g in frame.columns if g != _EVERYONE)]]
+    frame = frame.loc[order, [EVERYONE, *(g for g in frame.columns if g != EVERYONE)]]
     frame.columns = pd.Index([str(group) for group in frame.columns])
     counts = table.drop_duplicates("group").set_index("group")["rows"]
     sizes = ", ".join(f"{group}: {int(count):,}" for group, count in counts.items())
@@ -129,11 +126,12 @@ _NOTE = (
 def people_curator(material: Curator) -> list[Block]:
     document.need_rows(material)
     blocks: list[Block] = [Words(material.whose)] if material.whose else []
-    material = material.people
     if isinstance(material.models, RashomonSet):
-        name = "group" if material.groups is None else str(material.groups.name)
-        blocks.append(figure(material, "people", group_name=name))
-    return [*blocks, Table(_most_affected(material), "Rows the models disagree about most", _NOTE)]
+        blocks.append(document.people_figure(material))
+    return [
+        *blocks,
+        Table(_most_affected(material.people), "Rows the models disagree about most", _NOTE),
+    ]
 
 
 def _most_affected(material: Curator) -> pd.DataFrame:

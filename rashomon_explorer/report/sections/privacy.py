@@ -8,10 +8,10 @@ import pandas as pd
 from rashomon_explorer._utils.formatting import epsilon_text, rounded_up
 from rashomon_explorer.mechanisms.planner import explain
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.plots.budget import charges_table, plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, sentence
-from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon
+from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.release import ReleasedAggregates, ReleasedThreshold
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words, figure
@@ -19,7 +19,6 @@ from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
 from rashomon_explorer.report.sections.document import Skip
 
-Budget = tuple[float, float]
 _DELTAS = (0.0, 1e-12, 1e-9, 1e-6, 1e-5, 1e-4)
 SEEDED = (
     "The noise came from a known seed: this run is reproducible, not private. Anyone who knows "
@@ -28,8 +27,7 @@ SEEDED = (
 
 
 def privacy_curator(material: Curator) -> list[Block]:
-    blocks = _guarantee(material.models, _planned_delta(material.models))
-    return blocks if material.ledger is None else [*blocks, _charges(material.ledger)]
+    return _guarantee(material.models, _planned_delta(material.models))
 
 
 def privacy_release(material: Release) -> list[Block]:
@@ -49,7 +47,7 @@ def privacy_release(material: Release) -> list[Block]:
                 "stated."
             )
         blocks.insert(1, Words(text, "warning" if math.isinf(total) else ""))
-    return blocks if material.ledger is None else [*blocks, _charges(material.ledger, public=True)]
+    return blocks
 
 
 def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
@@ -79,28 +77,6 @@ def _planned_delta(models: AnySet | Paid) -> float:
     if planned is not None:
         return float(planned.delta)
     return float(models.guarantee.requested[1]) if models.guarantee.requested else 0.0
-
-
-def _charges(ledger: Ledger, *, public: bool = False) -> Table:
-    """Ledger entries; for release those that count, without names, times and notes."""
-    entries, budget = ledger.entries(), ledger.budget
-    epsilon, delta = (math.inf, 0.0) if budget is None else budget
-    if public:
-        entries = [entry for entry in entries if entry.counts]
-    frame = charges_table(entries, delta, rule=ledger.totals, budget=epsilon)
-    if public:
-        notions = {"notion": [entry.mechanism for entry in entries]}
-        totals = pd.DataFrame({**notions, "ε in total": frame["ε in total"]}, index=frame.index)
-        totals.attrs = frame.attrs
-        return Table(totals, "Ledger: privacy budget spent on the data", _budget(budget))
-    return Table(frame, "Ledger: every charge against the data", _budget(budget))
-
-
-def _budget(budget: Budget | None) -> str:
-    if budget is None:
-        return "The ledger has no budget; totals are at δ = 0."
-    epsilon, delta = budget
-    return f"Budget: ε = {rounded_up(epsilon)} at δ = {number(delta)}; totals are rounded up."
 
 
 def plan_section(material: Any) -> list[Block]:
