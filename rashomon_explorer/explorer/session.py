@@ -147,10 +147,8 @@ class Session(SavedSets):
             state.phase = "done"
             state.audit_psi, state.audit = audit.psi, audit
         kind = "exact ranges" if audit.kind == "exact" else "sampled ranges, at least"
-        self.set_status(
-            f"{model.name} on {plural(len(model.table), 'row')}: {kind}, not private. Nothing is "
-            "charged."
-        )
+        rows = plural(len(model.table), "row")
+        self.set_status("Nothing is charged.", f"{model.name} on {rows}: {kind}, not private.")
 
     def _audit_models(self, audit: Audit) -> Any:
         """Models of an audit; indicators of one column of the data set form one feature."""

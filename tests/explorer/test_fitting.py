@@ -139,7 +139,7 @@ def test_a_fit_that_is_ended_leaves_the_page_as_it_was(panel, explorer, monkeypa
         panel.choice.label = "SVM"
         panel.button.click()
         task = panel.task.task
-        while "fit 11 of" not in panel.progress.value:
+        while ">11 of" not in panel.progress.value:
             await asyncio.sleep(0.001)
         assert panel.button.disabled and panel.choice.disabled
         ENDS[end](explorer)
@@ -158,6 +158,7 @@ def test_the_release_view_and_a_running_draw_offer_no_fit(panel, explorer):
     assert "accuracy" in _press(explorer, "Logistic regression")
     offer, explorer.state.view = panel.button.offer, "release"
     assert panel.words.value == "" and panel.button.layout.display == "none"
+    assert "LogisticRegression" not in explorer.draw_panel.status.html
     explorer.state.view, explorer.state.phase = "curator", "drawing"
     assert panel.button.disabled and panel.choice.disabled
     explorer.state.phase = "done"

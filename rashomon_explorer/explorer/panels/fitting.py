@@ -48,8 +48,8 @@ class FittingPanel:
         self.button = ui.OfferButton(press, description=_FIT, tooltip=_FREE)
         self.stop = styled(ui.Button(description="Stop"), "rx-stop")
         self.stop.on_click(lambda _: self.end())
-        fit = row([self.button, self.progress, self.stop], "rx-buttons")
-        self.widget = column([self.choice, self.words, fit], "rx-fit")
+        buttons = row([self.button, self.stop], "rx-buttons")
+        self.widget = column([self.choice, self.words, self.progress, buttons], "rx-fit")
         self.choice.observe(lambda _: self._choose(), "value")
         traits = ["data", "table_number", "view", "phase", "loading", "family"]
         self.state.observe(self._follow, traits)
@@ -73,7 +73,7 @@ class FittingPanel:
         def show_fit(fit: int, total: int) -> None:
             if not ended.is_set():
                 share = f' max="{total}" value="{fit}"'
-                self.progress.value = _BAR.format(share, f"fit {fit} of {total}")
+                self.progress.value = _BAR.format(share, f"{fit} of {total}")
 
         show_from_thread = in_page_loop(show_fit)
 
