@@ -95,13 +95,16 @@ class Shell:
             view.show(on_screen=name == self.state.page)
 
     def _offer(self) -> None:
-        state, plan = self.state, self.state.plan
+        state, models = self.state, self.state.rashomon_set
         families = family.families_on_screen(state)
-        has_models = state.rashomon_set is not None and not state.has_no_guarantee
-        is_path = plan is not None and isinstance(getattr(plan, "details", None), StatesDetails)
+        has_models = models is not None and not state.has_no_guarantee
+        is_path, was_path = (
+            isinstance(getattr(plan, "details", None), StatesDetails)
+            for plan in (state.plan, getattr(models, "plan", state.plan))
+        )
         there = {"models": has_models, "drawn": has_models, "chains": bool(state.chains)}
         there["path"] = state.path is not None
-        planned = {"path_width": is_path, "promise": not is_path, "bounds": not is_path}
+        planned = {"path_width": is_path, "promise": not is_path, "bounds": not was_path}
 
         def offered(part: ViewPart | FigureSpec) -> bool:
             """Whether a card has something to show; another takes its place if not."""
@@ -112,8 +115,8 @@ class Shell:
             ready = walks or all(there.get(name, True) for name in part.needs if name != "path")
             return shown and ready and planned.get(part.name, True)
 
-        if self._offered != (families, there, is_path, state.view):
-            self._offered = families, there, is_path, state.view
+        if self._offered != (families, there, planned, state.view):
+            self._offered = families, there, planned, state.view
             for view in self.views.values():
                 view.offer(offered)
 
@@ -336,7 +339,7 @@ class Explorer(SessionView):
             [View(plan, parts, self.cards) for plan in VIEWS],
             bar=self.bar.widget,
             rail=settings.Rail(
-                self.state, self.fitting_panel.widget, self.model_panel, self.goal_panel
+                self.state, self.fitting_panel, self.model_panel, self.goal_panel
             ).widget,
             chip=SelectionChip(self.state).widget,
             above=[

@@ -14,9 +14,10 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, draws_trees
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.draw import GoalPanel
+from rashomon_explorer.explorer.panels.fitting import FittingPanel
 from rashomon_explorer.explorer.panels.plan import attack_text, excess_fact
 from rashomon_explorer.explorer.selection import predicted
-from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
+from rashomon_explorer.explorer.state import FAMILIES, LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.table_rows import table_shape
 from rashomon_explorer.explorer.widgets import controls as ui
@@ -341,20 +342,25 @@ class Rail:
     """The estimator, the three dials, the button, and what else can be set, folded."""
 
     def __init__(
-        self, state: ExplorerState, estimator: ui.VBox, model: ModelPanel, draw: GoalPanel
+        self, state: ExplorerState, estimator: FittingPanel, model: ModelPanel, draw: GoalPanel
     ) -> None:
         self.state = state
         self.data = ui.HTML()
         self.more = ui.Step(title="More")
         self.more.observe(lambda _: ui.display(model.widget, self.more.unfolded), "unfolded")
         ui.display(model.widget, self.more.unfolded)
-        first = card.column([estimator, self.data], "rx-card", "rx-estimator")
+        first = card.column([estimator.widget, self.data], "rx-card", "rx-estimator")
         steps = card.column([first, model.main, self.more, model.widget], "rx-steps")
         self.widget = card.column([steps, draw.widget], "rx-rail")
+        self._private = (model.main, self.more, draw.widget)
+        self._estimator = estimator.choice
+        self._estimator.observe(lambda _: self.refresh(), "value")
         state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
 
     def refresh(self) -> None:
+        for part in self._private:  # an estimator that is fitted here has no ε
+            ui.display(part, self._estimator.value in FAMILIES)
         self.data.value = _data_line(self.state)
         self.more.summary = _more_line(self.state)
 
