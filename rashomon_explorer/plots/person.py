@@ -223,9 +223,10 @@ def plot_person(
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
     row = take_rows(X, [person])
     scores, best = np.asarray(counts.models.scores(row)), np.asarray(models.best_scores(row))
+    inside = "" if len(scores) == models.n_draws else counts.words
     figure = theme.new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
-        text.join_notes(_decision(models, scores), _flips(flip, models), counts.words),
+        text.join_notes(_decision(models, scores), _flips(flip, models), inside),
     )
     if exact is not None:
         look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
@@ -383,8 +384,8 @@ def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
     others = int((labels[:-1] != labels[-1]).sum())
     if not others:
         return "every draw agrees with the best model"
-    verb = "contradicts" if others == 1 else "contradict"
-    return f"{others:,} of {text.plural(len(scores), 'draw')} {verb} the best model"
+    verb = "flips" if others == 1 else "flip"
+    return f"{others:,} of {text.plural(len(scores), 'draw')} {verb} the label"
 
 
 def _decision(models: Any, scores: FloatArray) -> str:
@@ -400,7 +401,7 @@ def _flips(flip: tuple[float, float] | None, models: Any) -> str:
         return ""
     within = "within" if flip[1] <= models.psi else "beyond"
     flip_psi = text.number(flip[1], 2, "up")
-    return f"▬ flips from ψ = {flip_psi} on, {within} the set's {text.number(models.psi)}"
+    return f"▬ flips from ψ = {flip_psi}, {within} the set"
 
 
 FIGURES = (

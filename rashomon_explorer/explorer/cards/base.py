@@ -313,7 +313,8 @@ class FigureCard:
         if state.has_no_guarantee and {"models", "drawn", "fitted"} & set(spec.needs):
             return self.message(UNPAID)
         if spec.slow and state.busy and _AFTER_DRAWS & set(spec.needs):
-            return None if self.lines else self.message(WAITS)
+            is_current = self.lines and self._shown_for == self.epoch
+            return None if is_current else self.message(WAITS)
         if why := self.missing():
             return self.message(why)
         is_empty = (

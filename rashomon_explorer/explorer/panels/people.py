@@ -14,6 +14,7 @@ from rashomon_explorer.explorer.messages import error_boundary, headline
 from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.selection import group_labels
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import WAITS
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.person import flip_kinds, sample_share
 from rashomon_explorer.plots.text import models_within_psi, number, percent
@@ -92,6 +93,8 @@ class PeopleHeadline:
         if isinstance(result, Exception):
             result = f"<li>{escape(headline(result))}</li>"
         empty = _NOTHING_YET
+        if self.state.busy:
+            empty = f'<p class="rx-note">{WAITS}</p>'
         if self.state.view == "release":
             empty = '<p class="rx-note">This is computed from private rows.</p>'
         self.words.value = f"<ul>{result}</ul>" if result else empty
