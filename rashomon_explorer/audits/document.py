@@ -19,6 +19,7 @@ from rashomon_explorer.audits.refits import CrossFittedModels
 from rashomon_explorer.measures import multiplicity_by_person_group
 from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.figures import FIGURES
+from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.editions import Document, refuse_existing
 from rashomon_explorer.report.material import Curator
@@ -70,9 +71,9 @@ def model_arguments(audit: Any) -> dict[str, Any]:
     return arguments
 
 
-def _coefficients_figure(audit: Any) -> tuple[str, dict[str, Any]]:
+def _coefficients_figure(audit: Any) -> go.Figure:
     note = f"{audit.answers.score_unit} per standard deviation or level"
-    return "exact", {"exact": audit.effects, "note": note}
+    return plot_exact_ranges(audit.effects, note=note)
 
 
 def _people_figure(audit: Any) -> tuple[str, dict[str, Any]]:
@@ -195,7 +196,6 @@ _LIKELIEST = ("gaps", "frontier", "burden", "pair", "person", "decomposition")
 """Figures that compute labels from the scores of models, without a threshold."""
 
 _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
-    "coefficients": _coefficients_figure,
     "people": _people_figure,
     "groups": _groups_figure,
     "importance": _importance_figure,
@@ -203,6 +203,7 @@ _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
     "profile": _profile_figure,
 }
 _OWN_FIGURES: Mapping[str, Callable[..., go.Figure]] = {
+    "coefficients": _coefficients_figure,
     "tolerances": plot_tolerances,
     "gap_intervals": plot_gap_intervals,
 }

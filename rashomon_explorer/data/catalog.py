@@ -378,7 +378,8 @@ def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -
         ``target_bounds`` (low, high), None for classification; ``task``; ``classes`` list,
         ``classes[k]`` coded k, None for regression; ``feature_names``;
         ``feature_groups`` dict of a category to its columns in ``X``; ``schema`` TableSchema;
-        ``frame`` DataFrame, the table before it was encoded; ``DESCR`` with licence; ``source``.
+        ``frame`` DataFrame, the table before it was encoded; ``DESCR`` with licence; ``source``;
+        ``public_rows``, whether this package or scikit-learn ships or generates them.
 
     Raises
     ------
@@ -412,7 +413,7 @@ def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -
         entry = replace(entry, options={**entry.options, "state": state})
     frame = LOADERS[entry.loader](entry)
     parts = [entry.description, entry.details.strip(), f"Source: {entry.source}"]
-    return make_bunch(
+    data = make_bunch(
         frame,
         entry.schema.in_order(list(frame.columns)),
         task=entry.task,
@@ -421,6 +422,8 @@ def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -
         description="\n\n".join(part for part in [*parts, f"Licence: {entry.licence}"] if part),
         source=entry.source,
     )
+    data.public_rows = entry.offline
+    return data
 
 
 def list_datasets() -> pd.DataFrame:

@@ -14,14 +14,16 @@ from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, group_labels, taken
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.state import LINEAR, ExplorerState
 from rashomon_explorer.explorer.table_rows import table_rows, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
-from rashomon_explorer.measures.ranges.exact import set_outline
+from rashomon_explorer.measures.ranges.exact import parameter_names, set_outline
+from rashomon_explorer.measures.ranges.flips import in_last_class
+from rashomon_explorer.plots.dots import MOST_PEOPLE
 from rashomon_explorer.plots.map import Outline, map_plane
 from rashomon_explorer.plots.registry import MeasureCache
-from rashomon_explorer.plots.text import empty_set_message, models_within_psi
+from rashomon_explorer.plots.text import empty_set_message, models_within_psi, sample_rows
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 
@@ -40,9 +42,14 @@ class ExactAnswers:
         self._selected = CurrentSelection(screen)
 
     @property
+    def of_settings(self) -> bool:
+        """Whether the results are of linear models of the current settings, before any draw."""
+        return LINEAR in family.answered_families(self.state)
+
+    @property
     def why_not(self) -> str:
         """Why no exact results are available for the models on screen; empty if they are."""
-        if self.state.exact_audit is not None:
+        if self.state.exact_audit is not None or self.of_settings:
             return ""
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet) and models.link != "sign"
@@ -53,14 +60,27 @@ class ExactAnswers:
     @property
     def psi(self) -> float:
         """Threshold ψ of the draws on screen; for a fitted model the audit's, or the slider's."""
-        is_external = self.state.exact_audit is not None
-        return float(self.state.audit_psi if is_external else self.state.rashomon_set.psi)
+        if self.state.exact_audit is not None:
+            return float(self.state.audit_psi)
+        models = self.state.rashomon_set
+        return float(self.state.psi if models is None else models.psi)
 
     @property
     def problem(self) -> Any:
         if (audit := self.state.exact_audit) is not None:
             return audit.problem
         return self._find("problem", self._make_problem)
+
+    @property
+    def matched(self) -> Any:
+        """The problem, or None if the draws were made from other rows."""
+        try:
+            return self.problem
+        except DataError:  # such as rows that changed
+            raise
+        except ValueError as error:
+            messages.LOGGER.info("no exact results for these rows", exc_info=error)
+            return None
 
     def coefficient_ranges(self) -> pd.DataFrame:
         return self._find(
@@ -69,21 +89,37 @@ class ExactAnswers:
 
     def outline(self, x: str | None = None, y: str | None = None) -> Outline | None:
         """Outline of the set in the plane of the map; None for several scores and other rows."""
-        models, names = self.state.rashomon_set, self.state.rashomon_set.parameter_names
-        if models.outputs > 1 or self._screen.chunks is not None:
+        models, problem = self.state.rashomon_set, self.matched
+        if problem is None or problem.loss.outputs > 1:
             return None
-        plane = map_plane(models.coef, names, x, y)
+        names, best = parameter_names(problem), problem.minimum.theta
+        if models is None:  # the longest axes of the set's ellipsoid
+            sizes, vectors = np.linalg.eigh(problem.hessian(best))
+            axes = vectors.T / np.sqrt(np.maximum(sizes, 1e-9 * sizes[-1]))[:, None]
+        plane = map_plane(np.vstack([axes, -axes]) if models is None else models.coef, names, x, y)
 
-        def find() -> Outline | None:
-            try:
-                problem = self.problem
-                edge = set_outline(problem, self.psi, plane)
-            except ValueError as error:  # the draws were made from other rows
-                messages.LOGGER.info("no exact outline for these rows", exc_info=error)
-                return None
-            return Outline(plane, edge, problem.minimum.theta, names, self.psi)
+        def find() -> Outline:
+            return Outline(plane, set_outline(problem, self.psi, plane), best, names, self.psi)
 
         return self._find(("outline", self.psi, plane.tobytes()), find)
+
+    def one_by_one(self) -> pd.DataFrame:
+        """Labels of some people by all good models, whatever ψ, or by the draws within ψ."""
+        positions = sample_rows(len(self._screen.rows), MOST_PEOPLE)
+        rows, index = taken(self._screen.rows, positions), pd.Index(positions, name="person")
+
+        def find() -> pd.DataFrame:
+            last = {"label": in_last_class(self.problem, rows)}
+            return pd.DataFrame({**last, **flip_psi(self.problem, rows)._asdict()}, index=index)
+
+        if not self.why_not and self.matched is not None:
+            return self._find("one by one", find)
+        models = self.state.rashomon_set
+        inside = models_within_psi(models)
+        if inside.is_empty:
+            raise DataError(f"{empty_set_message(models)}.")
+        last = inside.models.labels(rows) == models.n_classes - 1
+        return pd.DataFrame({"share": last.mean(axis=0)}, index=index)
 
     def people(self, positions: NDArray[np.intp]) -> pd.DataFrame:
         """Ranges and flips of the people at these positions, exact and of the selected draws."""
@@ -164,6 +200,14 @@ class ExactAnswers:
 
     def _make_problem(self) -> Any:
         chunks, screen = self._screen.chunks, self._screen
+        if self.of_settings:
+            session: Any = screen
+            estimator = session.make_estimator()
+            table = estimator._table(screen.rows, screen.targets)
+            loss = estimator._loss_for(estimator._n_classes(table))
+            problem = estimator._problem(table, loss, self.state.plan, None)[0]
+            vars(problem)["feature_names"] = tuple(screen.rows.columns)
+            return problem
         inputs = (screen.rows, screen.targets) if chunks is None else (chunks,)
         return set_problem(self.state.rashomon_set, *inputs)
 
@@ -186,6 +230,8 @@ class ExactAnswers:
         if isinstance(models, RashomonSet):
             plan = models.plan
             keys += (models.least, plan.radius, plan.ridge, models.row_norm, models.link)
+        elif self.of_settings:
+            keys += (self.state.loss, self.state.plan.radius, self.state.plan.ridge)
         return self._results.get(keys, compute, name)
 
 
@@ -245,10 +291,18 @@ class TreeAnswers:
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
             classes = np.array(self.state.data.classes, dtype=object)
+            codes = {"label": classes[second], "code": second, "best": losses.argmin(axis=1)}
             index = pd.Index(range(len(psi)), name="person")
-            return pd.DataFrame({"psi": psi, "label": classes[second], "code": second}, index=index)
+            return pd.DataFrame({"psi": psi, **codes}, index=index)
 
         return self._find("flips", find)
+
+    def one_by_one(self) -> pd.DataFrame:
+        """Label of some people by the best tree, and the least ψ at which it flips."""
+        flips = self.flips()
+        flips = flips.iloc[sample_rows(len(flips), MOST_PEOPLE)]
+        ends = {"lower": flips["psi"], "upper": flips["psi"]}
+        return pd.DataFrame({"label": flips["best"] == len(self.state.data.classes) - 1, **ends})
 
     def features(self) -> pd.DataFrame:
         psi = float(self.state.psi)

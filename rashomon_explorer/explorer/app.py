@@ -104,6 +104,7 @@ class Shell:
         )
         there = {"models": has_models, "drawn": has_models, "chains": bool(state.chains)}
         there["path"] = state.path is not None
+        answered = family.answered_families(state)
         planned = {"path_width": is_path, "promise": not is_path, "bounds": not was_path}
 
         def offered(part: ViewPart | FigureSpec) -> bool:
@@ -112,11 +113,12 @@ class Shell:
                 return has_models == getattr(part, "of_models", has_models)
             shown = state.view in part.audience and part.suits(families)
             walks = "path" in part.needs and there["path"]  # it is shown while it is made
+            walks |= "settings" in part.needs and part.suits(answered)  # or before any draw
             ready = walks or all(there.get(name, True) for name in part.needs if name != "path")
             return shown and ready and planned.get(part.name, True)
 
-        if self._offered != (families, there, planned, state.view):
-            self._offered = families, there, planned, state.view
+        if self._offered != (families, there, planned, answered, state.view):
+            self._offered = families, there, planned, answered, state.view
             for view in self.views.values():
                 view.offer(offered)
 
@@ -265,14 +267,9 @@ class Explorer(SessionView):
         self.aggregates = AggregateRelease(self.session)
         self.single = SingleModel(self.session)
         self._make_panels()
-        # Only a fitted model needs the figure "exact": it has exact ranges but no draws.
-        is_external = is_external_model(first)
-        specs = [spec for name, spec in FIGURES.items() if name != "exact" or is_external]
-        self.cards = FigureRegistry(self.session, specs)
+        self.cards = FigureRegistry(self.session, FIGURES.values())
         self.renderers = self.cards.renderers
-        self._last_table: tuple[
-            str, ...
-        ] = ()  # the table that was the last one, if that one is shown
+        self._last_table: tuple[str, ...] = ()  # the last one, if it is shown
         self.session.together = self._hold_redraws
         self.shell = self._page()
         self.widget = self.shell.widget

@@ -33,6 +33,21 @@ def draws_trees(state: ExplorerState) -> bool:
     return str(state.family) == TREES
 
 
+def answered_families(state: ExplorerState) -> tuple[str, ...]:
+    """Families whose exact results are of the current settings: no set yet, and public rows.
+
+    Rows of any other table are read by draws alone, which pay for it.
+    """
+    data, plan = state.data, state.plan
+    shown = state.rashomon_set is not None or state.audit is not None
+    if shown or state.view == "release" or data is None or not data.get("public_rows", False):
+        return ()
+    if draws_trees(state):
+        return (TREES,)
+    exact = plan is not None and plan.columns is None and state.loss in ("logistic", "squared")
+    return (LINEAR,) if exact else ()
+
+
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
     families = {str(state.family)}
     if state.rashomon_set is not None:

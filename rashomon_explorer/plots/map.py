@@ -45,41 +45,38 @@ def plot_map(
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
-        Draws: the curator's, coloured by excess loss, or released ones, whose figure can be
-        released too. None shows the outline alone.
+        The curator's draws, coloured by excess loss, or released ones. None: the outline alone.
     x, y : str, optional
-        Parameters on the axes (``parameter_names``) in place of the main directions of the draws.
+        Parameters on the axes in place of the main directions of the draws.
     outline : Outline, optional
         Exact outline of the set, for the curator; its plane is then that of the figure.
     highlight : sequence of int
         Row numbers of draws to mark with rings; the others fade.
     inside_only : bool, default=False
-        Whether to hide the draws outside ψ; the figure states their number. Only the curator's
-        draws are known to lie inside or outside.
+        Whether to hide the curator's draws outside ψ; the figure states their number.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One dot per draw, and a line for the way of one path; for the curator the best model is
-        the vermillion ×.
+        One dot per draw, a line for the way of one path, and for the curator × for the best model.
 
     Raises
     ------
     TypeError
         If given models without coefficients, or a release with an outline, which is private.
     ValueError
-        If the set has no such parameter, or there is neither a model nor an outline.
+        If the set has no such parameter.
     """
-    if models is None:
-        if outline is None:
-            raise ValueError("plot_map needs models or an outline")
+    if models is None and outline is not None:
         figure = theme.new_figure("The set before any draw", "every good model lies in the outline")
         labels = _mark_set(figure, outline.plane @ outline.best, outline)
         lay_out(figure, outline.plane, outline.names, labels).update_layout(uirevision=f"{x},{y}")
         return theme.curator_band(figure)
     models = text.need_linear(models, "plot_map")
-    inside = None if isinstance(models, ReleasedSet) else _inside(models)
-    if inside is None and outline is not None:
+    draws, inside = np.arange(models.n_draws), None
+    if not isinstance(models, ReleasedSet):
+        inside = np.isin(draws, text.models_within_psi(models).indices)
+    elif outline is not None:
         raise TypeError("an outline is computed from private rows: a release has none")
     names, coef = models.parameter_names, np.asarray(models.coef)
     directions = map_plane(coef, names, x, y) if outline is None else outline.plane
@@ -113,13 +110,10 @@ def plot_map(
     return text.models_band(figure.update_layout(uirevision=f"{x},{y}"), models)
 
 
-_HALF = 0.5
-_IN_AND_OUTSIDE = [
-    *([_HALF * share, colour] for share, colour in plotly.colors.get_colorscale(theme.LOSS_SCALE)),
-    [_HALF, theme.GREY],
-    [1, theme.GREY],
-]
-"""Colours of losses up to ψ, and grey above it."""
+_WITHIN = "rgba(86,180,233,0.14)"
+_UP_TO_PSI = plotly.colors.get_colorscale(theme.LOSS_SCALE)
+_IN_AND_OUTSIDE = [*([at / 2, c] for at, c in _UP_TO_PSI), [0.5, theme.GREY], [1, theme.GREY]]
+"""Colours of losses up to ψ, and grey from there to 2ψ."""
 
 
 def _finding(models: Any, inside: Mask | None, *, hidden: bool) -> tuple[str, str]:
@@ -129,19 +123,10 @@ def _finding(models: Any, inside: Mask | None, *, hidden: bool) -> tuple[str, st
         return f"{count}, released", text.release_scope(models)
     if math.isnan(models.least):
         return f"{count}, of unknown loss", ""
-    n_outside = int((~inside).sum())
+    n_inside, n_outside = int(inside.sum()), int((~inside).sum())
     strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
     about = text.join_notes("dark: lower loss", strays if n_outside else "")
-    n_inside = models.n_draws - n_outside
-    verb = "is" if models.n_draws == 1 else "are"
-    return f"{n_inside:,} of {count} {verb} as good as the best, to within ψ", about
-
-
-def _inside(models: RashomonSet) -> Mask:
-    """Mask of the draws inside ψ; imported models of unknown loss all count."""
-    if models.n_draws and math.isnan(models.least):
-        return np.ones(models.n_draws, dtype=bool)
-    return np.asarray(models.losses <= models.least + models.psi)
+    return f"{n_inside:,} of {count} {'is' if n_inside == 1 else 'are'} within ψ of the best", about
 
 
 def _mark_set(figure: go.Figure, best: FloatArray, outline: Outline | None) -> list[Label]:
@@ -150,21 +135,13 @@ def _mark_set(figure: go.Figure, best: FloatArray, outline: Outline | None) -> l
     if outline is not None and len(outline.edge):
         edge = np.vstack([outline.edge, outline.edge[:1]]).T
         line = {"color": theme.SKY, "width": 1.5, "dash": "dash"}
-        look: dict[str, Any] = {
-            "mode": "lines",
-            "line": line,
-            "fill": "toself",
-            "fillcolor": _WITHIN,
-        }
+        look: Any = {"mode": "lines", "line": line, "fill": "toself", "fillcolor": _WITHIN}
         marks.add_marks(figure, edge[0], edge[1], "exact outline", **look)
         figure.data = (figure.data[-1], *figure.data[:-1])  # below the dots
         labels.append((f"ψ = {text.number(outline.psi)}, exact", outline.edge))
     line = {"line": {"color": "white", "width": 1}}
     marks.mark_best(figure, best[:1], best[1:], "<br>%{x:.3f}, %{y:.3f}", 13, marker=line)
     return [("best model", best[None]), *labels]
-
-
-_WITHIN = "rgba(86,180,233,0.14)"
 
 
 def add_way(figure: go.Figure, points: FloatArray) -> list[Label]:
@@ -181,11 +158,10 @@ def map_plane(
     """Directions (2, p) of the axes: of the named parameters, or in which models differ most."""
     directions = plane(coef) if None in (x, y) else np.zeros((2, len(names)))
     for axis, name in enumerate((x, y)):
-        if name is not None and name not in names:
-            listed = ", ".join(names)
-            raise ValueError(f"no feature is called {name!r}; the set has {listed}")
+        if name not in (None, *names):
+            raise ValueError(f"no feature is called {name!r}; the set has {', '.join(names)}")
         if name is not None:
-            directions[axis] = np.eye(len(names))[list(names).index(name)]
+            directions[axis] = np.equal(names, name)
     return directions
 
 
@@ -208,7 +184,6 @@ _GAP = np.array([0.04, 0.05])  # from a mark to its label, of the plot
 _GRID = np.stack(np.meshgrid(*2 * [np.linspace(0.1, 0.9, 9)]), axis=-1).reshape(-1, 2)
 _CROSSED, _COVERED = 9.0, 1.5  # costs of crossing a label or an edge, and of covering all dots
 _MOST_DOTS = 500  # that are compared with a label
-_NO_POINTS = np.empty((0, 2))
 _SIDES = ((0, 1), (0, -1), (1, 0), (-1, 0))
 
 
@@ -217,11 +192,11 @@ def lay_out(
     directions: FloatArray,
     names: Sequence[str],
     labels: Sequence[Label],
-    points: FloatArray = _NO_POINTS,
+    points: FloatArray | None = None,
 ) -> go.Figure:
     """Set the axes of a map, and write each label beside its mark where no other label stands."""
-    points = np.vstack([points, *(places for _, places in labels)])
-    points = points if len(points) else np.zeros((1, 2))
+    groups = [places for _, places in labels] + ([] if points is None else [points])
+    points = np.vstack(groups) if any(map(len, groups)) else np.zeros((1, 2))
     low, high = points.min(axis=0), points.max(axis=0)
     room = _ROOM * np.maximum(high - low, 1e-9)
     ends = np.stack([low - room, high + room], axis=1)
@@ -283,21 +258,17 @@ FIGURES = (
         short="Map",
         label="Models as dots in the two directions in which they differ most",
         definition=(
-            "Each dot is a model. The axes are the two directions in which the drawn models differ "
-            "most (their first principal components), named by the coefficients with the largest "
-            "weights; or two coefficients. The outline is the <b>exact</b> set {L ≤ min L + ψ}, "
-            "projected on that plane: no model as good as ψ lies outside it. A line is the way of "
-            "one <b>Langevin path</b>, a noisy gradient walk from the model 0 whose states are the "
-            "models: its privacy cost grows with the steps, not with the number of models, and "
-            "<b>Stop</b> ends it. While it runs, only its released states are shown."
+            "Each dot is a model, in the two directions in which the drawn models differ most, or "
+            "by two coefficients. No model within ψ lies outside the <b>exact</b> outline. A line "
+            "is the way of a <b>Langevin path</b> from the model 0: its cost grows with its steps, "
+            "not with the number of models; <b>Stop</b> ends it."
         ),
         terms=("coefficient", "excess loss"),
         plot=plot_map,
         table=map_table,
         audience=registry.BOTH,
         families=registry.LINEAR,
-        needs=("models", "path", "selection", "inside only"),
+        needs=("models", "path", "settings", "selection", "inside only"),
         selects="models",
     ),
 )
-"""Figures of this module."""

@@ -27,10 +27,7 @@ class PathView:
 
 
 def plot_path(path: PathView, x: str | None = None, y: str | None = None) -> go.Figure:
-    """Plot on the map the states that a path has released so far, and the way from one to the next.
-
-    All of it is a function of released states: the figure is as private as these are.
-    """
+    """Plot on the map the states that a path has released so far, and nothing else."""
     states = path.states
     directions = map_plane(states, path.names, x, y)
     points, age = states @ directions.T, np.arange(len(states))
@@ -42,33 +39,18 @@ def plot_path(path: PathView, x: str | None = None, y: str | None = None) -> go.
         f"step {path.step:,} of {path.n_steps:,} · {cost} spent ({share} of the way)",
     )
     labels = add_way(figure, points)
-    colours = {"color": age, "colorscale": theme.LOSS_SCALE, "cmin": 0, "cmax": path.n_draws}
-    look = {**colours, "size": 7}
+    look = {"color": age, "colorscale": theme.LOSS_SCALE, "cmax": path.n_draws, "size": 7}
     figure.add_trace(marks.dots(across, up, age, ": a state of the path", look))
     if len(states):
         newest = {"color": theme.VERMILLION, "size": 13, "symbol": "circle-open", "line_width": 3}
         marks.add_marks(figure, across[-1:], up[-1:], "newest state", "newest state", marker=newest)
         labels.append(("newest", points[-1:]))
     lay_out(figure, directions, path.names, labels, points).update_layout(uirevision=f"{x},{y}")
-    spent = text.cost_text(path.spent)
-    return theme.add_band(figure, "release", f"released states, paid for: about {spent}")
+    return theme.add_band(figure, "release", f"released, for about {text.cost_text(path.spent)}")
 
 
 def plot_share_and_width(planned: Plan) -> go.Figure:
-    """Plot what a path can be: the guaranteed share of its states in the set, by their width.
-
-    Each point is a temperature: a warmer path is wider, and fewer of its states are guaranteed.
-
-    Parameters
-    ----------
-    planned : Plan
-        A plan of ``mechanism="langevin"`` for several draws.
-
-    Raises
-    ------
-    ValueError
-        If the plan is not of a path.
-    """
+    """Plot the guaranteed share of a path's states by their width, for every temperature."""
     table = share_table(planned)
     figure = theme.new_figure(
         f"At least {text.percent(planned.hit_rate_bound)} of the states in the set, "
@@ -110,12 +92,6 @@ def share_table(planned: Plan) -> pd.DataFrame:
             "epsilon": [plan.cost[0] for plan in plans],
         }
     )
-
-
-def path_table(path: PathView) -> pd.DataFrame:
-    """Tabulate the released states."""
-    index = pd.RangeIndex(len(path.states), name="state")
-    return pd.DataFrame(path.states, index=index, columns=list(path.names))
 
 
 FIGURES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -159,16 +158,24 @@ def plot_compact_ranges(
     if exact is None:  # the draws were made from other rows
         figure = plot_coefficient_spread(models, highlight=highlight)
         return registry.add_subtitle(figure, "exact ranges need the rows used for the draws")
-    drawn = models is not None and models.hit_rate > 0
-    figure = plot_ranges(models, exact, highlight=highlight) if drawn else plot_exact_ranges(exact)
+    inside = 0 if models is None else round(models.hit_rate * models.n_draws)
+    figure = plot_ranges(models, exact, highlight=highlight) if inside else plot_exact_ranges(exact)
     head = figure.layout.title.text.split("<br>")[0]
-    inside = round(models.hit_rate * models.n_draws) if drawn else 0
     bars = f"light: exact · dark: {text.plural(inside, 'draw')} inside" if inside else "exact"
     note = f"{bars} · × best · per scaled unit"
     figure.layout.title.text = f'{head}<br><span style="font-size:11.5px">{note}</span>'
-    # Without an axis title there is room for one line of text per row.
-    figure.update_yaxes(tickfont={"size": _READABLE})
-    figure.update_xaxes(title=None)
+    return _compact(figure)
+
+
+def plot_compact_spread(models: Any, *, highlight: Sequence[int] = ()) -> go.Figure:
+    """Plot coefficient ranges over draws without a legend, for a low card."""
+    figure = plot_coefficient_spread(models, highlight=highlight)
+    return _compact(registry.add_subtitle(figure, "light: all · dark: middle 90 % · ◇ median"))
+
+
+def _compact(figure: go.Figure) -> go.Figure:
+    """Make room for one line of text per row, without legend and axis title."""
+    figure.update_yaxes(tickfont={"size": _READABLE}).update_xaxes(title=None)
     return figure.update_layout(showlegend=False, margin={"b": 26})
 
 
@@ -226,40 +233,22 @@ _DEFINITION = (
     "range over the draws within ψ. A range that contains 0: good models disagree on the sign. "
     "All rows are used, regardless of the selection."
 )
-_RANGES = registry.on_demand_figure(
-    name="exact_ranges",
-    title="How far each coefficient can go",
-    short="Exact coefficients",
-    label="Exact range of every coefficient over all models within ψ, with the draws inside",
-    definition=_DEFINITION,
-    plot=plot_ranges,
-    table=lambda exact: exact,
-    families=registry.LINEAR,
-    needs=("models", "fitted", "psi", "exact", "selection"),
-    marks=("exact", "sampled"),
-    selects="models",
-)
 FIGURES = (
-    _RANGES,
-    replace(
-        _RANGES,
+    registry.on_demand_figure(
         name="ranges",
-        plot=plot_compact_ranges,
-        release_plot=plot_coefficient_spread,
-        code=plot_ranges,
-        audience=registry.BOTH,
-        terms=("exact range", "coefficient"),
-    ),
-    registry.FigureSpec(
-        name="exact",
         title="How far each coefficient can go",
-        label="Exact range of every coefficient over the models within ψ",
-        terms=("exact range",),
-        plot=plot_exact_ranges,
+        short="Exact coefficients",
+        label="Exact range of every coefficient over all models within ψ, with the draws inside",
+        definition=_DEFINITION,
+        terms=("exact range", "coefficient"),
+        plot=plot_compact_ranges,
+        release_plot=plot_compact_spread,
+        code=plot_ranges,
         table=lambda exact: exact,
+        audience=registry.BOTH,
         families=registry.LINEAR,
-        needs=("fitted", "psi"),
-        marks=("exact",),
-        slow=True,
+        needs=("models", "fitted", "settings", "psi", "exact", "selection"),
+        marks=("exact", "sampled"),
+        selects="models",
     ),
 )

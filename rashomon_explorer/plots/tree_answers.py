@@ -43,43 +43,6 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     return theme.curator_band(figure)
 
 
-_MOST_DOTS = 2_000
-
-
-def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) -> go.Figure:
-    """Plot the share of people with a conflicting prediction within every ψ."""
-    values = np.sort(flips.to_numpy(dtype=float))
-    steps = np.unique(values[np.isfinite(values)])
-    shares = np.searchsorted(values, steps, side="right") / len(values)
-    share = float((values <= psi).mean())
-    some = flips.iloc[text.sample_rows(len(flips), _MOST_DOTS)]
-    some = some[np.isfinite(some)]
-    dots = "" if len(flips) <= _MOST_DOTS else f"; dots: {_MOST_DOTS:,} of them, to be selected"
-    figure = theme.new_figure(
-        f"{text.percent(share)} of people get a conflicting prediction from some tree within ψ = "
-        f"{text.number(psi)}",
-        f"exact, over all trees; {len(values):,} people{dots}",
-    )
-    x, y = np.concatenate([[0.0], steps]).astype(np.float32), np.concatenate([[0.0], shares])
-    look = {"mode": "lines", "line": {"shape": "hv", "color": theme.BLUE}}
-    add_marks(figure, x, y, "share of people", "within ψ = %{x:.4g}: %{y:.1%}", **look)
-    ends = some.to_numpy(np.float32), np.searchsorted(values, some, side="right") / len(values)
-    dot = {"marker": {"size": 5, "color": theme.BLUE}, "customdata": some.index.tolist()}
-    add_marks(figure, *ends, "one person", "person %{customdata}: from ψ = %{x:.4g} on", **dot)
-    marker = {"size": 11, "color": theme.ORANGE, "symbol": "diamond"}
-    for person in people:
-        at, name = float(flips.loc[person]), f"person {person}"
-        if np.isfinite(at):
-            hover = f"{name}: from ψ = {text.number(at)} on"
-            add_marks(figure, [at], [float((values <= at).mean())], name, hover, marker=marker)
-    figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
-    figure.update_layout(
-        xaxis={"title": "ψ: excess loss over the best tree"},
-        yaxis={"title": "share of people", "tickformat": ".0%", "range": [0, 1.02]},
-    )
-    return theme.curator_band(figure)
-
-
 def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     """Plot the least excess loss of trees with and without each question."""
     needed = int((table["psi_avoiding"] > psi).sum())
@@ -244,21 +207,6 @@ _SIZES = registry.FigureSpec(
 )
 FIGURES = (
     _SIZES,
-    replace(
-        _SIZES,
-        name="tree_flips",
-        title="Whose label can a good tree flip?",
-        short="Flips",
-        label="Share of people whose label some tree within ψ flips",
-        definition=(
-            "For each person: the least ψ at which some tree predicts another label than the best "
-            "one; exact over all trees. Selected people are marked."
-        ),
-        plot=plot_tree_flips,
-        table=lambda flips: pd.DataFrame(flips),
-        selects="people",
-        of_people=True,
-    ),
     replace(
         _SIZES,
         name="tree_questions",

@@ -24,7 +24,7 @@ FIGURES = {
 """The view of each figure of linear models."""
 
 OF_TREES = {
-    "tree_flips": "people",
+    "dots": "people",
     "tree_questions": "features",
     "tree_use": "features",
     "tree_sizes": "set",

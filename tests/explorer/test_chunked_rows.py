@@ -119,7 +119,7 @@ def test_what_is_exact_is_that_of_the_table_held(page, held):
     assert "this section shows a fixed random sample" not in text  # all are people
 
 
-SUMS = {"exact_ranges", "map", "ranges"}
+SUMS = {"map", "ranges"}
 """Figures of all rows."""
 
 
@@ -189,7 +189,7 @@ def test_who_changes_files_is_told(tmp_path):
     other.loc[FILE + 50, "age"] = 18 if other.loc[FILE + 50, "age"] > 50 else 90
     pages.in_files(folder, other)
     explorer.exact.forget()
-    card = explorer.cards["exact_ranges"]
+    card = explorer.cards["ranges"]
     card.redraw()
     assert "have changed since" in card._definition_html()
     with pytest.raises(RowsChangedError, match=r"part-1\.parquet"):

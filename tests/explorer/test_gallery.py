@@ -30,7 +30,7 @@ def test_a_view_makes_what_stands_in_it_and_keeps_it(page):
         page.cards["no such"]
     slow = [name for name, spec in page.cards.specs.items() if spec.slow]
     # A slow figure has a renderer of its own, and holds no other.
-    assert {"gaps", "exact_ranges"} <= {*slow} and len(page.cards.renderers) == 1 + len(slow)
+    assert {"gaps", "ranges"} <= {*slow} and len(page.cards.renderers) == 1 + len(slow)
     page.state.page = "data"
     assert "columns" not in page.cards._made  # behind the form, which was chosen
     page.show("columns")

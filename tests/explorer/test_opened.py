@@ -49,9 +49,9 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     seen = StandardScaler().fit_transform(X) if scaled else X
     problem = penalised_problem(model[-1] if scaled else model, seen, y)
     share = exact_ambiguity(problem, explorer.state.audit_psi, np.asarray(seen)).lower
-    title = _title(explorer, "exact")
-    assert f"{share:.0%} of 100 people have a conflicting prediction" in title
-    assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
+    title = _title(explorer, "dots")
+    assert f"{100 * share:.0f} of 100 people: good models disagree" in title
+    assert "curator view: not private" in str(explorer.cards["dots"].view.figure["layout"])
     assert explorer.draw_panel.button.disabled and list(tmp_path.iterdir()) == []
     explorer.show("people_ranges")
     people = explorer.cards["people_ranges"].call.table()
@@ -59,13 +59,13 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert set(people) == {"flips", "best", "exact_low", "exact_high"} | drawn
     assert (people["exact_low"] <= people["drawn_low"] + 1e-9).all()
     explorer.state.psi = 1e-3
-    assert _title(explorer, "exact") != title and _failed(explorer) == []
+    assert _title(explorer, "dots") != title and _failed(explorer) == []
     explorer.state.view = "release"
-    assert "reads private rows" in str(explorer.cards["exact"].view.figure["layout"])
+    assert "reads private rows" in str(explorer.cards["dots"].view.figure["layout"])
     explorer.session.choose(load_dataset("monks1"))
     assert explorer.state.audit is None
     ridge = Explorer(Ridge().fit(X, X["a"] + y), data=(X, X["a"] + y), home=tmp_path)
-    assert _failed(ridge) == [] and "people" not in _title(ridge, "exact")  # no flips
+    assert _failed(ridge) == [] and " of " not in _title(ridge, "dots")  # no labels
 
 
 def test_an_audit_opens_with_its_tolerance_and_its_models(rows, tmp_path, monkeypatch):

@@ -9,13 +9,7 @@ from rashomon_explorer.explorer.panels.budget import gauge_html
 from rashomon_explorer.mechanisms import MECHANISMS
 from rashomon_explorer.mechanisms.langevin.states import plan_states
 from rashomon_explorer.plots.map import plane
-from rashomon_explorer.plots.path import (
-    PathView,
-    path_table,
-    plot_path,
-    plot_share_and_width,
-    share_table,
-)
+from rashomon_explorer.plots.path import PathView, plot_path, plot_share_and_width, share_table
 from tests.explorer.pages import held_page, set_state
 from tests.mechanisms.builders import request_of
 
@@ -37,7 +31,6 @@ def test_the_plane_is_of_released_states_and_keeps_its_sides():
     assert "mostly a" in figure.layout.xaxis.title.text
     assert [note.text for note in figure.layout.annotations] == ["start", "newest"]
     assert plot_path(view_of(states), "b", "a").layout.xaxis.title.text == "coefficient of b"
-    assert path_table(view_of(states)).shape == (30, 3)
     for few in (0, 1, 2):
         assert len(plot_path(view_of(states[:few])).data) >= 2
 

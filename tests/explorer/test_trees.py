@@ -17,9 +17,11 @@ from rashomon_explorer.explorer.family import names_in_words
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.table_rows import tree_rows
 from rashomon_explorer.plots.text import cost_text
+from rashomon_explorer.plots.theme import ORANGE
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
 from tests.explorer.pages import held_page, press, price_on, redrawn, set_state, unzipped
+from tests.report.conftest import numbers_of
 
 AS_OPENED = {"family": "trees", "max_leaves": 3, "max_depth": None, "leaf_penalty": 0.005}
 AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "group_column": ""}
@@ -63,8 +65,8 @@ def _chosen(page, view):
     return [slot.names[slot.choice.value] for slot in page.shell.views[view].slots]
 
 
-LINEAR = {"map", "exact_ranges", "ranges", "bounds", "pair"}
-TREES = {"trees", "rules", "witness", "tree_sizes", "tree_flips", "tree_questions", "tree_use"}
+LINEAR = {"map", "ranges", "bounds", "pair"}
+TREES = {"trees", "rules", "witness", "tree_sizes", "tree_questions", "tree_use"}
 TREES |= {"tree_parity"}
 
 
@@ -107,12 +109,15 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
     assert sizes[psi].sum() == answers.counted.size(psi) and set(sizes.index) == {1, 2, 3}
     assert drawn.least == pytest.approx(answers.counted.least)  # the class that draws come from
     page.state.people = (5,)
-    for name in ("tree_sizes", "tree_flips", "tree_questions", "witness"):
+    for name in ("tree_sizes", "dots", "tree_questions", "witness"):
         assert redrawn(page.cards[name])[2] > 0, name
-    flips = page.cards["tree_flips"].view
-    dots = next(one for one in flips.figure["data"] if "customdata" in one)
-    some = dots["customdata"][:60]
-    flips.selected = [{"id": one} for one in some]
+    view, flips = page.cards["dots"].view, answers.flips()["psi"]
+    dots = view.figure["data"][0]
+    people = [int(person) for person in numbers_of(dots["customdata"])]
+    depends = [colour == ORANGE for colour in dots["marker"]["color"]]
+    assert depends == (flips[people] <= psi).tolist() and 0 < sum(depends) < 100
+    some = people[:60]
+    view.selected = [{"id": one} for one in some]
     assert page.state.people == tuple(some)
     page.state.people = (5,)
     both = answers.flipping(5)
@@ -316,7 +321,7 @@ def test_memory_is_given_back_after_trees_and_after_a_change_of_table(tmp_path, 
     set_state(page, family="trees", max_leaves=4, n_draws=3, psi=0.05)
     before = _resident()
     page.draw()
-    for name in ("tree_sizes", "tree_flips", "tree_parity"):
+    for name in ("tree_sizes", "dots", "tree_parity"):
         page.cards[name].redraw()
     old, results = page.data, page.session.tree_answers._results
     assert results._keys[0] is old

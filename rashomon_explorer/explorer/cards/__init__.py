@@ -19,14 +19,13 @@ INPUTS: Mapping[str, Inputs] = {
     "chains": inputs.chains,
     "path_width": inputs.path_width,
     "map": inputs.model_map,
+    "dots": inputs.dots,
     "importance": inputs.importances,
     "importance_cloud": inputs.importance_cloud,
     "importance_distribution": inputs.distribution,
     "profile": inputs.feature_profile,
     "class_reliance": inputs.class_reliance,
-    "exact_ranges": inputs.exact_ranges,
     "ranges": inputs.ranges,
-    "exact": inputs.exact,
     "columns": inputs.columns,
     "sets": inputs.sets,
     "pair": inputs.pair,
@@ -49,12 +48,7 @@ INPUTS: Mapping[str, Inputs] = {
     "tree_parity": people.parity,
     "witness": people.example,
     "tree_sizes": people.exact_answer("sizes", "sizes()", lambda answers: answers.sizes()),
-    "tree_flips": people.exact_answer(
-        "flips", 'flips()["psi"]', lambda answers: answers.flips()["psi"]
-    ),
-    "tree_questions": people.exact_answer(
-        "table", "features()", lambda answers: answers.features()
-    ),
+    "tree_questions": people.exact_answer("table", "features()", lambda trees: trees.features()),
 }
 """Inputs of figures by name; the other figures take what every figure gets."""
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer import html, messages
-from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer.family import answered_families, trees_in
 from rashomon_explorer.explorer.panels.card import column, region, row
 from rashomon_explorer.explorer.selection import group_labels, taken
 from rashomon_explorer.explorer.session import Session
@@ -64,10 +64,12 @@ NEEDS: Mapping[str, Need] = {
     "models": Need(_OF_MODELS),
     "drawn": Need(_OF_MODELS),
     "fitted": Need(("audit", "audit_psi", "view")),
+    "settings": Need(("loss", "radius", "ridge", "psi")),
     "selection": Need(("selection",)),
     "inside only": Need(("inside_only",)),
     "favourites": Need(("favourites",)),
     "people": Need(("groups", "people")),
+    "marked people": Need(("people",)),
     "edits": Need(("edits",)),
     "chains": Need(
         ("chains", "view", "psi"),
@@ -338,7 +340,8 @@ class FigureCard:
         models, needs = self.state.rashomon_set, self.spec.needs
         is_external = "fitted" in needs and self.state.exact_audit is not None
         has_draws = models is not None and models.n_draws
-        return not (has_draws or is_external or self.shows_run)
+        is_planned = "settings" in needs and self.spec.suits(answered_families(self.state))
+        return not (has_draws or is_external or is_planned or self.shows_run)
 
     @property
     def shows_run(self) -> bool:

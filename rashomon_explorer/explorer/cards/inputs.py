@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.audits import Audit
 from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PLAN, FigureCard
@@ -19,7 +18,8 @@ from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.plots import coefficients, guarantees, importance, prices
 from rashomon_explorer.plots.budget import HEIGHT
-from rashomon_explorer.plots.path import path_table, plot_path
+from rashomon_explorer.plots.dots import MOST_PEOPLE
+from rashomon_explorer.plots.path import plot_path
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall, Plot
 from rashomon_explorer.plots.text import number, plural
@@ -28,66 +28,18 @@ from rashomon_explorer.privacy.ledger.totals import counted_guarantees
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.linear import groups_by_name
 
-_RANGES = "explorer.exact.coefficient_ranges()"
 
-
-def exact_ranges(card: FigureCard) -> FigureCall:
-    exact = {"exact": Argument(_RANGES, card.session.exact.coefficient_ranges)}
-    changes = {} if _has_draws(card) else {"plot": plot_exact_ranges, "marks": ("exact",)}
-    return card.build(exact, **changes)
-
-
-def ranges(card: FigureCard) -> FigureCall | str:
+def ranges(card: FigureCard) -> FigureCall:
     if card.state.view == "release":
-        return card.build(tabulate=coefficients.spread_table, code=None)
-
-    def find() -> Any:
-        try:
-            return card.session.exact.coefficient_ranges()
-        except ValueError as error:  # the draws were made from other rows
-            messages.LOGGER.info("no exact ranges for these rows", exc_info=error)
-            return None
-
-    if _has_draws(card):
-        return card.build({"exact": Argument(_RANGES, find)})
-    arguments = {"exact": Argument(_RANGES, find), "models": None}
-    return card.build(arguments, code=plot_exact_ranges, marks=("exact",))
-
-
-def _has_draws(card: FigureCard) -> bool:
-    """Whether draws lie within ψ whose coefficients are those of the exact ranges."""
-    models, audit = card.state.rashomon_set, card.state.exact_audit
-    if audit is not None and audit.problem.loss.outputs > 1:  # exact ones are centred
-        return False
-    return models is not None and models.hit_rate > 0
-
-
-_NO_MODEL = (
-    "For a model that you fitted: <b>Explorer(model, data=(X, y))</b><br>"
-    "shows the exact range of each coefficient. Nothing is charged."
-)
-
-
-def exact(card: FigureCard) -> FigureCall | str:
-    external, psi = card.state.exact_audit, card.state.audit_psi
-    if external is None:
-        return _NO_MODEL
-    of = "explorer.state.audit"
-    return card.build(
-        {
-            "exact": Argument(f"{of}.at({psi!r}).effects", lambda: external.at(psi).effects),
-            "note": Argument("", lambda: _audit_note(external.at(psi))),
-        }
-    )
-
-
-def _audit_note(shown_audit: Audit) -> str:
-    unit = "per standard deviation or level"
-    if shown_audit.task == "regression":
-        return unit
-    people = shown_audit.decided
-    share = f"{people['flips'].mean():.0%} of {len(people):,} people have a conflicting prediction"
-    return f"{unit} · {share}"
+        code = coefficients.plot_coefficient_spread
+        return card.build(tabulate=coefficients.spread_table, code=code)
+    answers, models, audit = card.session.exact, card.state.rashomon_set, card.state.exact_audit
+    line = "explorer.exact.coefficient_ranges()"
+    exact = Argument(line, lambda: answers.coefficient_ranges() if answers.matched else None)
+    centred = audit is not None and audit.problem.loss.outputs > 1  # unlike those of the draws
+    if models is not None and models.hit_rate > 0 and not centred:
+        return card.build({"exact": exact})
+    return card.build({"exact": exact, "models": None}, code=plot_exact_ranges, marks=("exact",))
 
 
 def budget(card: FigureCard) -> FigureCall:
@@ -186,20 +138,49 @@ MAIN = "main direction"
 
 def model_map(card: FigureCard) -> FigureCall:
     """Map the models on screen, or the released states of a path that runs."""
-    state, exact = card.state, card.session.exact
-    runs = card.shows_run
+    state, exact, runs = card.state, card.session.exact, card.shows_run
     models = state.path if runs else state.rashomon_set
-    names = models.names if runs else models.parameter_names
+    if models is None and len(state.data.classes or ()) > 2:
+        return card.waiting()  # several scores have no exact outline
+    if models is None:
+        names = (*card.session.rows.columns, "intercept")
+    else:
+        names = models.names if runs else models.parameter_names
     axes = [card.offer(label, (MAIN, *names), MAIN) for label in ("across", "up")]
     x, y = (None if axis == MAIN else axis for axis in axes)
     arguments: dict[str, Any] = {"x": x, "y": y, "inside_only": state.inside_only}
     if runs:
         arguments["path"] = Argument.known(models, "explorer.state.path")
-        return card.build(arguments, plot=plot_path, tabulate=path_table, marks=("paid",))
+        return card.build(arguments, plot=plot_path, tabulate=None, marks=("paid",))
+    if models is None:
+        arguments["models"] = None
     # The outline takes some passes over the rows, and needs two different directions.
-    if not (state.view == "release" or state.busy or exact.why_not or (x and x == y)):
+    hidden = state.view == "release" or state.busy or card.session.is_chunked
+    if not (hidden or exact.why_not or (x and x == y)):
         line = f"explorer.exact.outline({x!r}, {y!r})"
         arguments["outline"] = Argument(line, lambda: exact.outline(x, y))
+    return card.build(arguments)
+
+
+def dots(card: FigureCard) -> FigureCall | str:
+    """Compare the labels of some people, exactly or by the models on screen."""
+    session, models, data = card.session, card.state.rashomon_set, card.state.data
+    if "regression" in (getattr(models, "task", ""), getattr(data, "task", "")):
+        return "The models predict numbers,<br>so there are no labels that differ."
+    names = models.class_names if data is None else [str(name) for name in data.classes]
+    n_rows, exact, psi = session.shape[0], session.exact, card.state.psi
+    trees = family.draws_trees(card.state) and (not models or family.trees_in(models) is not None)
+    table = Argument("explorer.tree_answers.one_by_one()", session.tree_answers.one_by_one)
+    if not trees:
+        table, psi = Argument("explorer.exact.one_by_one()", exact.one_by_one), exact.psi
+    note = f"{MOST_PEOPLE} of {n_rows:,} people, at random" if n_rows > MOST_PEOPLE else ""
+    arguments = {
+        "table": table,
+        "psi": float(psi),
+        "labels": (names[0] if len(names) == 2 else "another", names[-1]),
+        "note": Argument.unwritten(note),
+        "highlight": tuple(card.state.people),
+    }
     return card.build(arguments)
 
 

@@ -324,6 +324,12 @@ def _largest_crossing(
     return 1.01 * max(float(problem.value(reached).max()) - problem.minimum.value, 1e-12)
 
 
+def in_last_class(problem: ConvexProblem, X: ArrayLike) -> Mask:
+    """Whether the best model gives each row (n,) the last label."""
+    directions, label, _ = _problem_directions(problem, scored_rows(problem, X), 0.0)
+    return np.asarray(label == directions.shape[1])
+
+
 class FlipPsi(NamedTuple):
     """Smallest ψ at which a label flips, between two proved bounds; one number a person.
 

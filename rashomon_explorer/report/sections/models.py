@@ -225,8 +225,8 @@ def _exact(material: Curator, models: RashomonSet) -> Block:
     )
     if not models.hit_rate:
         return Table(exact, "Exact ranges of the coefficients; no draw lies in the set")
-    numbers = Table(draws_in_range(models, exact), FIGURES["exact_ranges"].title)
-    return figure(material, "exact_ranges", exact=exact, numbers=numbers)
+    numbers = Table(draws_in_range(models, exact), FIGURES["ranges"].title)
+    return figure(material, "ranges", exact=exact, numbers=numbers)
 
 
 _MOST_WRITTEN = 12
