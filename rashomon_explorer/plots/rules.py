@@ -1,7 +1,7 @@
 """Rules of many trees as one trie, shown as an icicle (rules as in TimberTrek)."""
 
 import math
-import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.plots import registry, text, theme
-from rashomon_explorer.plots.trees import need_trees
+from rashomon_explorer.plots.trees import need_trees, wrapped_lines
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.written import as_question, tree_rules
 
-_MOST_LEVELS, _SMALLEST_TEXT, _LINE = 5, 11, 18
+_MOST_LEVELS, _SMALLEST_TEXT, _LETTERS = 5, 10, 60  # letters across 350 pixels
 _ALWAYS = "no question"
 _ROOT = "all trees"  # with an empty id, plotly would add a root without a name
 _ARROW = " → "
@@ -110,9 +110,16 @@ def plot_rules(
     note = f"{text.plural(rules, 'rule')} of {text.plural(models.n_draws, 'tree')}{match_text}"
     figure = theme.new_figure(_finding(nodes, models.n_draws), f"{note}; first question at the top")
     paths = sorted(nodes, key=lambda path: (len(path), -len(nodes[path].through), path))
+    rules_below = Counter[Path]()
+    for path, node in trie.items():
+        for end in range(len(path) + 1):
+            rules_below[path[:end]] += len(node.ending)
     figure.add_icicle(
         ids=[_ROOT, *map(_ARROW.join, paths)],
-        labels=[text.plural(models.n_draws, "tree"), *(_label(path[-1]) for path in paths)],
+        labels=[
+            text.plural(models.n_draws, "tree"),
+            *(_label(path[-1], rules_below[path] / rules_below[()]) for path in paths),
+        ],
         parents=["", *(_ARROW.join(path[:-1]) or _ROOT for path in paths)],
         values=[0, *(len(nodes[path].ending) for path in paths)],
         branchvalues="remainder",
@@ -141,8 +148,12 @@ def _finding(nodes: dict[Path, _TrieNode], n_draws: int) -> str:
     return f"{firsts[question]:,} of {trees} ask first “{escape(question)}”"
 
 
-def _label(question: str) -> str:
-    return "<br>".join(escape(line) for line in textwrap.wrap(question, _LINE))
+def _label(question: str, share: float) -> str:
+    """Question in lines as wide as its box, a share of the figure; the hover has all of it."""
+    letters = max(6, int(_LETTERS * share))
+    lines = wrapped_lines(question, letters)
+    cut = (line if len(line) <= letters else f"{line[: letters - 1]}…" for line in lines)
+    return "<br>".join(map(escape, cut))
 
 
 def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _TrieNode]:

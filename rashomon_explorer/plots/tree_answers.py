@@ -1,5 +1,6 @@
 """Figures of exact results about trees."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -51,9 +52,10 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     )
     figure_rows = ordered.iloc[:_MOST][::-1]
     cut = f"{_MOST} shown, the least important omitted · " if len(table) > _MOST else ""
+    every = f"{needed} of {text.plural(len(table), 'question')} {'is' if needed == 1 else 'are'}"
     figure = theme.new_figure(
-        f"Every tree within ψ = {text.number(psi)} asks {needed} of "
-        f"{text.plural(len(table), 'question')}",
+        f"{every if needed else 'No question is'} asked by every tree within ψ = "
+        f"{text.number(psi)}",
         f"{cut}exact",
         height=max(360, 150 + 22 * len(figure_rows)),
     )
@@ -168,9 +170,10 @@ def plot_tree_guarantee(planned: Plan) -> go.Figure:
         finding = (
             f"No hit rate is guaranteed for a drawn tree within ψ = {text.number(planned.psi)}"
         )
+    n_trees = text.number(math.exp(min(planned.request.log_size, 700.0)), 2)
     figure = theme.new_figure(
         finding,
-        f"of e^{planned.request.log_size:.1f} trees · mean excess "
+        f"of about {n_trees} trees · mean excess "
         f"{text.at_most(planned.excess_bound)} · no row is read",
     )
     hover, marker = "within ψ = %{x:.4g}: at least %{y:.1%}", {"size": 11, "symbol": "diamond"}

@@ -1,6 +1,7 @@
 """Figures of trees and of the features that they use."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -23,8 +24,11 @@ from rashomon_explorer.sets.models.written import as_question
 MOST_TREES = 9
 _TITLE = "Trees, one by one"
 _RELATIONS = {"=", "≠", "≤", "≥", "<", ">"}
-_WORD = 15  # letters that fit in a line of a question
-_WIDE = 3  # largest number of leaves for three trees side by side
+_WIDE = 4  # largest number of leaves for two trees side by side
+_LETTERS_ACROSS, _FEWEST_LETTERS = 52, 9  # that fit across 350 pixels, and in any box
+_LINE, _BETWEEN = 14, 36  # pixels of a line in a box, and between two boxes
+_INK, _PAPER = "#1f2430", "#eef2f7"  # of boxes, on light and on dark pages
+_TINTS = ("#a9d3ee", "#f5d48a", "#9ddcc6", "#ecc8dc", "#cfe8f8", "#f3b892")  # of the categories
 
 
 def plot_trees(
@@ -42,7 +46,7 @@ def plot_trees(
     draws : sequence of int, optional
         Indices of the trees, at most nine; by default the best known, or the first.
     columns : int, optional
-        Number of trees per row; by default three for small trees, otherwise two.
+        Number of trees per row; by default two for small trees, otherwise one.
 
     Returns
     -------
@@ -67,36 +71,34 @@ def plot_trees(
     models = fitted_set(models)
     trees = need_trees(models)
     selected = _draws_to_show(models, draws)
-    widest = max((_size(trees.trees[draw])[0] for draw in selected), default=1)
-    max_columns = (3 if widest <= _WIDE else 2) if columns is None else columns
+    sizes = [_size(trees.trees[draw]) for draw in selected] or [(1, 0)]
+    widest, deepest = (max(ends) for ends in zip(*sizes, strict=True))
+    max_columns = (2 if widest <= _WIDE else 1) if columns is None else columns
     columns = min(max_columns, max(1, len(selected)))
     rows = max(1, math.ceil(len(selected) / columns))
+    drawing = _Drawing(trees.feature_names, models.classes, _LETTERS_ACROSS // columns)
+    for number, draw in enumerate(selected):
+        corner = number % columns, -(number // columns)
+        drawing.tree(trees.trees[draw], corner, deepest)
+        heading = f"<b>{draw}</b>"
+        if not isinstance(models, ReleasedTrees) and not math.isnan(models.least):
+            heading += f" · loss {text.number(float(models.losses[draw]), 4)}"
+        drawing.words.append((corner[0] + 0.5, corner[1] + 0.97, heading, "", "heading"))
+    level = _LINE * drawing.most_lines + _BETWEEN  # pixels from a question to the next
     figure = theme.new_figure(
         _TITLE,
         f"{len(selected)} of {text.plural(models.n_draws, 'tree')}; yes to the left, no to the "
         "right",
-        height=150 + 230 * rows,
+        height=110 + round((level * deepest + 40) / 0.8) * rows,
     )
-    drawing = _Drawing()
-    for number, draw in enumerate(selected):
-        corner = number % columns, -(number // columns)
-        drawing.tree(trees.trees[draw], trees.feature_names, models.classes, corner)
-        heading = f"<b>{draw}</b>"
-        if not isinstance(models, ReleasedTrees) and not math.isnan(models.least):
-            heading += f" · loss {text.number(float(models.losses[draw]), 4)}"
-        figure.add_annotation(
-            x=corner[0] + 0.5,
-            y=corner[1] + 0.97,
-            text=heading,
-            showarrow=False,
-            font={"size": 11.5},
-        )
-    drawing.onto(figure, models.classes)
-    figure.update_layout(legend={"y": -0.01}, margin={"l": 12, "r": 12})
+    drawing.onto(figure)
+    figure.update_layout(showlegend=False, margin={"l": 12, "r": 12, "b": 16})
     axis = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
     figure.update_xaxes(range=[0, columns], **axis)
     figure.update_yaxes(range=[1 - rows, 1], **axis)
-    return text.models_band(figure, models)
+    text.models_band(figure, models)
+    figure.layout.meta |= {"least": figure.layout.height - 50}  # boxes of lower trees overlap
+    return figure
 
 
 def need_trees(models: object) -> DecisionTrees:
@@ -132,66 +134,67 @@ def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
 
 @dataclass
 class _Drawing:
-    """Lines, questions and leaves of all trees, collected into one trace for each kind."""
+    """Edges of all trees in one trace, and their boxes: question, answer or heading."""
 
-    lines: tuple[list[float | None], list[float | None]] = field(default_factory=lambda: ([], []))
-    questions: list[tuple[float, float, str, str]] = field(default_factory=list)
-    leaves: list[tuple[float, float, int, str]] = field(default_factory=list)
+    names: Sequence[str]
+    classes: Sequence[Any]
+    letters: int  # that fit side by side in the width of one tree
+    edges: tuple[list[float | None], list[float | None]] = field(default_factory=lambda: ([], []))
+    words: list[tuple[float, float, str, str, str | int]] = field(default_factory=list)
+    most_lines: int = 1
 
-    def tree(
-        self, tree: Node, names: Sequence[str], classes: Sequence[Any], corner: tuple[float, float]
-    ) -> None:
+    def tree(self, tree: Node, corner: tuple[float, float], deepest: int) -> None:
         """Lay out a tree in the unit square at a corner, with one step down per question."""
-        wide, deep = _size(tree)
+        wide, _ = _size(tree)
         left = [0]
 
         def lay(node: Node, depth: int, path: str) -> tuple[float, float]:
-            y = corner[1] + 0.88 - 0.72 * depth / max(deep, 1)
+            y = corner[1] + 0.85 - 0.75 * depth / max(deepest, 1)
             if isinstance(node, Leaf):
                 x = corner[0] + (left[0] + 0.5) / wide
                 left[0] += 1
-                note = f"{path or 'always'}: {escape(str(classes[node.prediction]))}"
-                self.leaves.append((x, y, node.prediction, note))
+                name = escape(str(self.classes[node.prediction]))
+                self.words.append((x, y, name, f"{path or 'always'}: {name}", node.prediction))
                 return x, y
-            question = as_question(node.feature, names, node.relation, node.reference)
+            question = as_question(node.feature, self.names, node.relation, node.reference)
+            letters = max(_FEWEST_LETTERS, self.letters * _size(node)[0] // wide)
+            lines = wrapped_lines(question, letters)
+            self.most_lines = max(self.most_lines, len(lines))
             words = escape(question)
             yes = lay(node.if_true, depth + 1, f"{path}{words}: yes<br>")
             no = lay(node.if_false, depth + 1, f"{path}{words}: no<br>")
             x = (yes[0] + no[0]) / 2
             for end in (yes, no):
-                self.lines[0].extend([x, end[0], None])
-                self.lines[1].extend([y, end[1], None])
-            self.questions.append((x, y, _in_two_lines(question), words))
+                self.edges[0].extend([x, end[0], None])
+                self.edges[1].extend([y, end[1], None])
+            self.words.append((x, y, "<br>".join(map(escape, lines)), words, "question"))
             return x, y
 
         lay(tree, 0, "")
 
-    def onto(self, figure: go.Figure, classes: Sequence[Any]) -> None:
-        """Add the traces to a figure."""
-        quiet: dict[str, Any] = {"showlegend": False}
+    def onto(self, figure: go.Figure) -> None:
+        """Add the edges, and above them the boxes, which hide the ends of the edges."""
         line = {"color": theme.GREY, "width": 1.2}
-        add_marks(figure, *self.lines, None, mode="lines", line=line, **quiet)
-        for label, name in enumerate(escape(str(label_name)) for label_name in classes):
-            some = [leaf for leaf in self.leaves if leaf[2] == label]
-            if some:
-                x, y, _, hover = zip(*some, strict=True)
-                marker = {"size": 10, "color": theme.CATEGORIES[label % len(theme.CATEGORIES)]}
-                look: dict[str, Any] = {"mode": "markers+text", "marker": marker}
-                look |= {"text": [name] * len(some), "textposition": "bottom center"}
-                add_marks(figure, x, y, name, hover, **look)
-        x, y, words, hover = zip(*self.questions, strict=True) if self.questions else [()] * 4
-        look = {"mode": "text", "cliponaxis": False, "text": words, "textfont": {"size": 11}}
-        add_marks(figure, x, y, None, hover, **look, **quiet)
+        add_marks(figure, *self.edges, None, mode="lines", line=line, showlegend=False)
+        for x, y, words, hover, kind in self.words:
+            fill = _PAPER if kind == "question" else None
+            if isinstance(kind, int):  # a class
+                fill = _TINTS[kind % len(_TINTS)]
+            box = {"bgcolor": fill, "bordercolor": theme.GREY, "borderpad": 3} if fill else {}
+            font = {"size": 11, "color": _INK} if fill else {"size": 11.5}
+            name = "leaf" if isinstance(kind, int) else kind
+            place = {"x": x, "y": y, "text": words, "hovertext": hover, "name": name}
+            figure.add_annotation(**place, **box, font=font, showarrow=False)
 
 
-def _in_two_lines(question: str) -> str:
-    """Break a question before its reference value; long names are cut."""
-    name, sign, against = question.rpartition(" > ")
-    parts = [name, f"> {against}"] if sign else [*question.split("=", 1)]
-    if not sign and len(parts) > 1:
-        parts[1] = f"= {parts[1]}"
-    cut = [part if len(part) <= _WORD else f"{part[: _WORD - 1]}…" for part in parts]
-    return "<br>".join(map(escape, cut))
+def wrapped_lines(words: str, most: int) -> list[str]:
+    """Lines of at most so many letters, broken at the ends of words; no word is cut."""
+    lines = [""]
+    for part in re.findall(r"[=≠≤≥<>] \S+|[^ _]+_*|_+| ", words):
+        if lines[-1].strip() and len(lines[-1] + part) > most:
+            lines.append("")
+        lines[-1] += part
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _size(tree: Node) -> tuple[int, int]:

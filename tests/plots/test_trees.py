@@ -9,6 +9,7 @@ import pytest
 from rashomon_explorer import RashomonTreeClassifier, plots
 from rashomon_explorer.measures import permutation_importance
 from rashomon_explorer.plots import importance
+from rashomon_explorer.plots.trees import wrapped_lines
 from rashomon_explorer.sets.models.written import tree_rules
 from rashomon_explorer.trees import CountedTrees
 
@@ -33,14 +34,25 @@ def private(table):
 
 def test_every_leaf_of_every_chosen_tree_is_drawn_and_the_best_come_first(drawn):
     figure = plots.plot_trees(drawn, [3, 5])
-    leaves = [trace for trace in figure.data if trace.mode == "markers+text"]
-    assert sum(len(trace.x) for trace in leaves) == drawn.complexity()[[3, 5]].sum()
-    questions = next(trace for trace in figure.data if trace.mode == "text")
-    assert len(questions.x) == drawn.complexity()[[3, 5]].sum() - 2
+    boxes = {name: [] for name in ("leaf", "question", "heading")}
+    for box in figure.layout.annotations:
+        boxes[box.name].append(box)
+    leaves = drawn.complexity()[[3, 5]].sum()
+    assert [len(found) for found in boxes.values()] == [leaves, leaves - 2, 2]
+    assert all(box.bgcolor for box in boxes["leaf"] + boxes["question"])
+    assert len({box.bgcolor for box in boxes["leaf"]}) == len({box.text for box in boxes["leaf"]})
     assert figure.layout.meta["view"] == "none"  # uniform draws: no guarantee
-    headings = [one.text for one in plots.plot_trees(drawn).layout.annotations]
+    boxes = plots.plot_trees(drawn).layout.annotations
+    headings = [box.text for box in boxes if box.name == "heading"]
     assert len(headings) == 9
     assert headings[0].startswith(f"<b>{int(np.argmin(drawn.losses))}</b>")
+
+
+def test_a_question_is_whole_and_broken_at_the_ends_of_words():
+    question = "a_very_long_name of something > -0.25"
+    lines = wrapped_lines(question, 9)
+    assert lines == ["a_very_", "long_name", "of", "something", "> -0.25"]
+    assert wrapped_lines(question, 99) == [question]
 
 
 def test_rules_are_counted_over_trees_and_a_search_greys_out_the_rest(drawn):
@@ -54,7 +66,7 @@ def test_rules_are_counted_over_trees_and_a_search_greys_out_the_rest(drawn):
     assert all(icicle.ids) and list(icicle.parents).count("") == 1  # one root, with its name
     assert icicle.type == "icicle"  # of whose texts none is too small to read
     figure = plots.plot_rules(drawn)
-    assert figure.layout.uniformtext.mode == "hide" and figure.layout.uniformtext.minsize >= 11
+    assert figure.layout.uniformtext.mode == "hide" and figure.layout.uniformtext.minsize >= 10
     assert all(one in text for one, text in zip(icicle.ids[1:], icicle.hovertext[1:], strict=True))
     assert " of 40 trees ask first “" in figure.layout.title.text
     found = plots.rules_table(drawn, "X2")
