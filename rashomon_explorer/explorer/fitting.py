@@ -89,8 +89,9 @@ def fit_and_audit(
     if names is not None:
         measured = ["accuracy"] + ["neg_log_loss"] * hasattr(model, "predict_proba")
         options = {"wanted": names[1]} if len(names) == 2 else {}
+    options["tolerance"] = "cv"
     if is_sampled := isinstance(model, SampleFit):
-        options["n_models"] = REFITS
+        options |= {"tolerance": "paired standard error", "n_models": REFITS}
     # Five folds a penalty, two fits of all, and two refits more, each without four folds.
     fits, total = count(1), 5 * len(estimator.grid) + 2 + 4 * (REFITS + 2)
     search = GridSearchCV(
@@ -102,7 +103,7 @@ def fit_and_audit(
             warnings.simplefilter("ignore", ConvergenceWarning)
             search.fit(select_rows(rows, searched), targets[searched])
             model = clone(search.best_estimator_).fit(rows, targets)
-            table_audit = audit(model, rows, targets, tolerance="cv", random_state=0, **options)
+            table_audit = audit(model, rows, targets, random_state=0, **options)
             _ = table_audit.models  # drawn here, not in the thread that answers the browser
     finally:
         _BEFORE_FIT.reset(token)

@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
@@ -44,7 +45,9 @@ class FittedModels:
         """Return a frame with the columns in the order of the first one's; arrays unchanged."""
         labels = column_labels(X) if self.columns else None
         if labels is None:
-            return X
+            named = isinstance(X, np.ndarray) and X.shape[1:] == (len(self.columns),)
+            named = named and all(hasattr(model, "feature_names_in_") for model in self.estimators)
+            return pd.DataFrame(X, columns=list(self.columns)) if named else X
         order = column_order(labels, self.columns)
         if order is not None:
             return columns_at(X, order)
