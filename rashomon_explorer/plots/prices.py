@@ -27,6 +27,7 @@ LEAST_PRICE, MOST_PRICE = 0.05, 100.0
 _ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges η of one draw
 _PLANNED = 9  # costs that are planned one by one, without a closed form
 _TREES_PLANNED = 25
+_APART = 0.75  # powers of ten of the cost between two labels
 ANY_NUMBER = "any number of models"
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
@@ -143,7 +144,7 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
             _label(figure, curve, f"same for {counts[0]} to {plural(count, 'draw')}", last=True)
         elif not alike and count in labelled:
             words = ANY_NUMBER if _is_a_path(planned) else plural(count, "draw")
-            _label(figure, curve, words if last else str(count), last=last)
+            _label(figure, curve, words, last=last)
     figure.add_scatter(
         x=[planned.epsilon],
         y=[_promise(planned, by_hits=planned.hit_rate is not None)],
@@ -168,14 +169,18 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
 
 
 def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) -> None:
-    """Label a curve with its number of draws; a legend would need more room."""
+    """Label a curve with its number of draws, where no other label stands."""
     if curve.empty:
         return
     ends = curve["promise"].min(), curve["promise"].max()
     middle = curve.iloc[(curve["promise"] - sum(ends) / 2).abs().argmin()]
     log = figure.layout.yaxis.type == "log"
+    x = np.log10(middle["epsilon"])
+    if any(abs(x - other.x) < _APART for other in figure.layout.annotations):
+        return
+    last = last and x < np.log10(MOST_PRICE) - _APART  # else the words would be cut
     figure.add_annotation(
-        x=np.log10(middle["epsilon"]),
+        x=x,
         y=np.log10(middle["promise"]) if log else middle["promise"],
         text=words,
         showarrow=False,

@@ -89,6 +89,7 @@ function render({ el }) {
 
   const show = (shown) => {
     el.hidden = !shown;
+    el.classList.toggle("rx-asked", shown); // models hide an introduction that nobody asked for
     seen.set(shown ? "seen" : "hidden");
   };
   const begin = () => {
