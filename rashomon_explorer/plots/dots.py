@@ -44,14 +44,12 @@ def plot_dots(
     marker = {"size": 13, "color": [_COLOURS[kind] for kind in kinds], "line": line}
     look = {"marker": marker, "customdata": people, "showlegend": False}
     marks.add_marks(figure, place % _A_ROW, place // _A_ROW, "person", hover, **look)
-    key = [f'<span style="color:{c}">●</span> {w}' for c, w in zip(_COLOURS, words, strict=True)]
-    at = {"x": 0, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top"}
-    font = {"size": 11}
-    figure.add_annotation(text="\u2002".join(key), showarrow=False, yshift=-4, font=font, **at)
+    for colour, kind in zip(_COLOURS, words, strict=True):
+        marks.add_marks(figure, [None], [None], kind, marker={"size": 13, "color": colour})
     axes = {"visible": False, "fixedrange": True}
     rows = max(1, -(-len(table) // _A_ROW))
     figure.update_xaxes(range=[-0.5, _A_ROW - 0.5], **axes)
-    figure.update_yaxes(range=[rows - 0.5, -0.5], **axes).update_layout(margin={"l": 12, "b": 34})
+    figure.update_yaxes(range=[rows - 0.5, -0.5], **axes).update_layout(margin={"l": 12})
     return theme.curator_band(figure)
 
 
