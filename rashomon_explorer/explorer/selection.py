@@ -123,7 +123,10 @@ class ModelInputs:
         if state.view == "release" or state.busy or state.rashomon_set is None:
             return ()
         if self._ranked[0] != key:
-            self._ranked = key, _ranked(state.rashomon_set, self.rows, self.encoder)
+            try:
+                self._ranked = key, _ranked(state.rashomon_set, self.rows, self.encoder)
+            except (TypeError, ValueError):  # while another table is loaded, rows are not its own
+                return ()
         return self._ranked[1]
 
     @property
@@ -518,7 +521,10 @@ class WhatIf:
         if self._conflicting[0] is not models or self._conflicting[1] != people.tobytes():
             widest = people[:0]
             if not models_within_psi(models).is_empty:
-                table = people_ranges(models, taken(rows, people))
+                try:
+                    table = people_ranges(models, taken(rows, people))
+                except (TypeError, ValueError):  # as for `ranked_features`
+                    return widest
                 width = (table["drawn_high"] - table["drawn_low"]).to_numpy()
                 wide = width >= np.quantile(width, _WIDE)  # predicted numbers have no labels
                 conflicts = np.asarray(table["drawn_flips"] > 0 if "drawn_flips" in table else wide)

@@ -27,6 +27,7 @@ def page(private):
 
 
 def _form(page):
+    page.state.page = "people"
     return page.cards["person"].controls["features"].widget
 
 
@@ -158,6 +159,7 @@ def test_the_next_conflicting_person_and_what_makes_every_good_model_say_yes(tmp
     page = held_page(tmp_path)
     set_state(page, psi=0.05, n_draws=6, mechanism="hit_and_run", radius=4.0)
     page.draw()
+    page.state.page = "people"
     form, what_if = page.cards["person"].controls["features"], page.session.what_if
     conflicting = np.sort(what_if.conflicting)
     page.state.people = (int(conflicting[0]),)
@@ -177,6 +179,6 @@ def test_the_next_conflicting_person_and_what_makes_every_good_model_say_yes(tmp
     for part in words.split("? ")[1].rstrip(".").split(", "):  # by as much each model says yes
         name, by = part.replace("−", "-").split(" ")
         form.widget.do(name, str(float(_fields(page)[name]["own"]) + 1.03 * float(by)))
-    assert page.exact.all_accept(what_if.after)[0] and form.widget.words == ""
+    assert page.exact.all_accept(what_if.after)[0]
     page.state.view = "release"
     assert form.recourse() == "" and not form.widget.moves

@@ -135,7 +135,9 @@ def burden(card: FigureCard) -> FigureCall:
     }
     proved = measure == "ambiguity" and not session.exact.why_not
     few = f"exact of {len(everyone.few):,} people" if proved else ""
-    arguments["note"] = Argument.unwritten(" · ".join(filter(None, [everyone.words, few])))
+    arguments["note"] = Argument.unwritten(
+        " · ".join(filter(None, [f"by {column}", everyone.words, few]))
+    )
     if proved:
         line = f"explorer.exact.ambiguity_by(explorer.selected.everyone, {column!r})"
         exact = session.exact

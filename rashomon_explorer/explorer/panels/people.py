@@ -149,7 +149,7 @@ class PersonForm:
         self.widget = ui.FieldForm(label="What if?", sliders=_SLIDERS)
         changed = error_boundary(session.state, "Changing a feature", lambda _: self._on_edit())
         self.widget.observe(changed, "edit")
-        follows = ["edits", "people", "groups", "view", "data", "rashomon_set", "phase"]
+        follows = ["edits", "people", "groups", "view", "data", "rashomon_set", "phase", "page"]
         session.state.observe(lambda _: self.refresh(), follows)
         self.task, needs = BackgroundTask("recourse"), ["people", "groups", "rashomon_set", "data"]
         start = self.task.repeat(self.state, needs, "people", self.recourse, self._show, self._show)
@@ -160,6 +160,8 @@ class PersonForm:
         """Update the fields; also out of sight, so that a release holds no private row."""
         if self.state.view == "release":
             self.widget.edit = {}
+        elif self.state.page != "people":
+            return
         self.widget.moves = len(self.what_if.conflicting) > 0
         self.widget.fields = [
             {
