@@ -25,7 +25,7 @@ from rashomon_explorer.plots.map import Outline, map_plane
 from rashomon_explorer.plots.registry import MeasureCache
 from rashomon_explorer.plots.text import empty_set_message, models_within_psi, sample_rows
 from rashomon_explorer.sets import PredictorSet, RashomonSet
-from rashomon_explorer.sets.models.trees import Node, count_leaves
+from rashomon_explorer.sets.models.trees import Node, count_leaves, tree_columns
 
 _NO_LINEAR = "Exact results need linear models with a convex loss."
 _NO_TARGETS = "Exact results need the rows and their targets."
@@ -241,6 +241,9 @@ _NO_TREES = "Choose <b>sparse trees</b> under Models to count them all."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
 
+_MOST_LISTED, _MOST_TRIES = 100, 16
+
+
 class TreeAnswers:
     """Exact results over all trees of the current class, cached."""
 
@@ -381,6 +384,32 @@ class TreeAnswers:
         return self._as_predictor_set(
             trees.best_avoiding(self.counted, self.questions.index(question))
         )
+
+    def listed(self, leaves: int = 0, asks: str = "", avoids: str = "") -> PredictorSet:
+        """All trees within ψ, or 100 uniform draws of more, that pass the filters, best first."""
+        psi, questions = float(self.state.psi), self.questions
+
+        def find() -> tuple[list[Node], bool]:
+            n_trees, by_loss = self.counted.size(psi), dict[Node, float]()
+            for seed in range(_MOST_TRIES):  # the exact count says when all are found
+                drawn, losses = self.counted.uniform_trees(4 * _MOST_LISTED, psi, seed)
+                by_loss.update(zip(drawn, losses.tolist(), strict=True))
+                if len(by_loss) >= min(n_trees, _MOST_LISTED):
+                    break
+            listed = sorted(list(by_loss)[:_MOST_LISTED], key=lambda tree: by_loss[tree])
+            return listed, len(listed) == n_trees
+
+        listed, complete = self._find(("listed", psi), find)
+        chosen = [
+            tree
+            for tree in listed
+            if leaves in (0, count_leaves(tree))
+            and (not asks or questions.index(asks) in tree_columns(tree))
+            and (not avoids or questions.index(avoids) not in tree_columns(tree))
+        ]
+        shown = self.counted.as_set(chosen, psi=psi)
+        whole = complete and len(chosen) == len(listed)
+        return replace(shown, classes=tuple(self.state.data.classes), complete=whole)
 
     def _count(self) -> trees.CountedTrees:
         inputs = table_rows(self.state.data).tree_inputs

@@ -131,7 +131,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         (
             (
                 *("trees", "map", "losses", "chains", "models panel", "rules"),
-                *("tree_sizes", "witness", "pair", "sets", "start panel"),
+                *("tree_sizes", "tree_list", "witness", "pair", "sets", "start panel"),
             ),
             ("dots",),
             ("ranges", "tree_use", "bounds"),

@@ -144,6 +144,28 @@ def plot_best_trees(models: PredictorSet, what: str) -> go.Figure:
     return registry.add_subtitle(figure, "the best above")
 
 
+def plot_tree_list(models: PredictorSet, n_trees: int) -> go.Figure:
+    """Plot the best of listed trees, and state how many there are within ψ."""
+    within = f"{n_trees:,} trees are within ψ = {text.number(models.psi)}"
+    if not models.n_draws:
+        return text.models_band(
+            theme.empty_figure(within, "No listed tree is of this kind."), models
+        )
+    figure = plot_trees(models, columns=2)
+    chosen = "" if models.complete else f", {models.n_draws:,} of them listed"
+    below = "the best below, all in the table · yes to the left, no to the right"
+    figure.layout.title.text = f"{within}{chosen}<br><span>{below}</span>"
+    return figure
+
+
+def tree_list_table(models: PredictorSet) -> pd.DataFrame:
+    """Tabulate trees: leaves, loss and rules."""
+    trees = range(models.n_draws)
+    rules = ["; ".join(map(str.strip, models.text(tree).splitlines())) for tree in trees]
+    columns = {"leaves": models.complexity(), "loss": models.losses, "tree": rules}
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(trees), name="number"))
+
+
 _POINTS = 121
 _SURE = 0.9995
 
@@ -257,5 +279,21 @@ FIGURES = (
         table=None,
         code=plot_trees,
         needs=("tree class", "column"),
+    ),
+    replace(
+        _SIZES,
+        name="tree_list",
+        title="All trees of the set",
+        short="All trees",
+        label="The best nine of all sparse trees within ψ, with their questions",
+        definition=(
+            "All trees within ψ, the best first: nine as figures, up to 100 in the table. Of more "
+            "than 100 trees, 100 uniform draws. Filters choose by leaves and by a question that a "
+            "tree asks or does not ask. No tree is charged, and none is part of a release."
+        ),
+        plot=plot_tree_list,
+        table=tree_list_table,
+        code=plot_trees,
+        needs=("tree class",),
     ),
 )

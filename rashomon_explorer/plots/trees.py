@@ -27,7 +27,7 @@ _RELATIONS = {"=", "≠", "≤", "≥", "<", ">"}
 _WIDE = 4  # largest number of leaves for two trees side by side
 _LETTERS_ACROSS, _FEWEST_LETTERS = 52, 9  # that fit across 350 pixels, and in any box
 _LINE, _BETWEEN = 14, 36  # pixels of a line in a box, and between two boxes
-_INK, _PAPER = "#1f2430", "#eef2f7"  # of boxes, on light and on dark pages
+_INK, _PAPER = "#11151c", "#eef2f7"  # of boxes, on light and on dark pages
 _TINTS = ("#a9d3ee", "#f5d48a", "#9ddcc6", "#ecc8dc", "#cfe8f8", "#f3b892")  # of the categories
 
 

@@ -32,6 +32,7 @@ OF_TREES = {
     "trees": "set",
     "rules": "set",
     "witness": "set",
+    "tree_list": "set",
 }
 """The view of each figure of sparse trees."""
 

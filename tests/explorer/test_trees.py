@@ -67,7 +67,7 @@ def _chosen(page, view):
 
 LINEAR = {"map", "ranges", "bounds", "pair"}
 TREES = {"trees", "rules", "witness", "tree_sizes", "tree_questions", "tree_use"}
-TREES |= {"tree_parity"}
+TREES |= {"tree_parity", "tree_list"}
 
 
 def test_figures_are_offered_that_have_something_to_show(page, tmp_path):
@@ -101,6 +101,27 @@ def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     assert (labels[first] != labels[second]).mean() > 0
     page.state.view = "release"
     assert not menu.enabled("Most different")
+
+
+def test_all_trees_of_a_small_set_are_listed_free(page):
+    answers, charges = page.tree_answers, len(page.ledger.entries())
+    page.state.psi = 0.0
+    while answers.counted.size(page.state.psi) < 5:
+        page.state.psi = round(page.state.psi + 0.002, 3)
+    listed, n_trees = answers.listed(), answers.counted.size(page.state.psi)
+    assert listed.n_draws == min(n_trees, 100) == len(set(listed.models.trees))
+    assert listed.complete == (n_trees <= 100) and (np.diff(listed.losses) >= 0).all()
+    assert listed.excess.max() <= page.state.psi + 1e-9
+    asked = {question: answers.listed(asks=question) for question in answers.questions}
+    question, those = max(asked.items(), key=lambda item: item[1].n_draws)
+    assert those.n_draws
+    assert those.n_draws + answers.listed(avoids=question).n_draws == listed.n_draws
+    by_leaves = [answers.listed(leaves=leaves).n_draws for leaves in (1, 2, 3)]
+    assert sum(by_leaves) == listed.n_draws and len(page.ledger.entries()) == charges
+    card = page.cards["tree_list"]
+    assert f"{n_trees:,} trees are within ψ" in redrawn(card)[0] and len(card.call.table())
+    page.state.view = "release"
+    assert "not part of the release" in redrawn(card)[1]
 
 
 def test_what_is_true_of_all_trees_is_shown_exactly(page):

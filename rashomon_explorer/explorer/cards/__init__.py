@@ -47,6 +47,7 @@ INPUTS: Mapping[str, Inputs] = {
     "rules": people.rules,
     "tree_parity": people.parity,
     "witness": people.example,
+    "tree_list": people.tree_list,
     "tree_sizes": people.exact_answer("sizes", "sizes()", lambda answers: answers.sizes()),
     "tree_questions": people.exact_answer("table", "features()", lambda trees: trees.features()),
 }
@@ -84,6 +85,11 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
     },
     "tree_parity": {"rate of": picker()},
     "witness": {"the best that": picker(*people.PROPERTIES), "question": picker()},
+    "tree_list": {
+        "leaves": picker(),
+        "trees that": picker("ask anything", *people.PROPERTIES[:2]),
+        "question": picker(),
+    },
 }
 """Controls of each figure by their labels."""
 

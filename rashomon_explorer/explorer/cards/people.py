@@ -249,6 +249,25 @@ def example(card: FigureCard) -> FigureCall | str:
     return _best(card, "flipping", person, f"that flips person {person}")
 
 
+def tree_list(card: FigureCard) -> FigureCall:
+    answers, controls = card.session.tree_answers, card.controls
+    leaves = card.offer("leaves", ("any", *range(1, card.state.max_leaves + 1)), "any")
+    question, does = card.offer("question", answers.questions), controls["trees that"].value
+    ui.display(controls["question"], does in (_ASKS, _LACKS))
+    filters: dict[str, Any] = {"leaves": 0 if leaves == "any" else int(leaves)}
+    filters |= {name: question for name, of in (("asks", _ASKS), ("avoids", _LACKS)) if of == does}
+    written = ", ".join(f"{name}={value!r}" for name, value in filters.items() if value)
+
+    def find() -> Any:
+        return with_readable_names(answers.listed(**filters), card.state.data.schema)
+
+    def count() -> int:
+        return int(answers.counted.size(float(card.state.psi)))
+
+    models = Argument(f"explorer.tree_answers.listed({written})", find)
+    return card.build({"models": models, "n_trees": Argument("", count), "columns": 2})
+
+
 def _best(card: FigureCard, method: str, argument: Any, words: str) -> FigureCall:
     answers, schema, column = card.session.tree_answers, card.state.data.schema, card.column
 
