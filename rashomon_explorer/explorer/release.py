@@ -184,7 +184,11 @@ class Purchase:
 
     @property
     def what(self) -> str:
-        names = ", ".join(answer.query.replace("_", " ") for answer in self.released.answers)
+        queries = (answer.query for answer in self.released.answers)
+        names = "; ".join(
+            AGGREGATES[query].title.partition(":")[0] if query in AGGREGATES else query
+            for query in queries
+        )
         of = "" if self.draws is None else f" of {len(self.draws)} chosen models"
         return f"{names}{of}"
 

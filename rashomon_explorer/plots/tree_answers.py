@@ -152,8 +152,8 @@ def plot_tree_list(models: PredictorSet, n_trees: int) -> go.Figure:
             theme.empty_figure(within, "No listed tree is of this kind."), models
         )
     figure = plot_trees(models, columns=2)
-    chosen = "" if models.complete else f", {models.n_draws:,} of them listed"
-    below = "the best below, all in the table · yes to the left, no to the right"
+    chosen = "" if models.complete else f": {models.n_draws:,} of them listed"
+    below = "the best of the list below, all in the table · yes to the left, no to the right"
     figure.layout.title.text = f"{within}{chosen}<br><span>{below}</span>"
     return figure
 

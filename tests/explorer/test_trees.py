@@ -120,6 +120,7 @@ def test_all_trees_of_a_small_set_are_listed_free(page):
     assert sum(by_leaves) == listed.n_draws and len(page.ledger.entries()) == charges
     card = page.cards["tree_list"]
     assert f"{n_trees:,} trees are within ψ" in redrawn(card)[0] and len(card.call.table())
+    assert card.call.marks() == (("exact",) if listed.complete else ("sampled",))
     page.state.view = "release"
     assert "not part of the release" in redrawn(card)[1]
 

@@ -265,7 +265,10 @@ def tree_list(card: FigureCard) -> FigureCall:
         return int(answers.counted.size(float(card.state.psi)))
 
     models = Argument(f"explorer.tree_answers.listed({written})", find)
-    return card.build({"models": models, "n_trees": Argument("", count), "columns": 2})
+    return card.build(
+        {"models": models, "n_trees": Argument("", count), "columns": 2},
+        marks=lambda: ("exact",) if answers.listed().complete else ("sampled",),
+    )
 
 
 def _best(card: FigureCard, method: str, argument: Any, words: str) -> FigureCall:
