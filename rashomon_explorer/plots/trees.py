@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike
 
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.registry import mechanism_traits
@@ -36,6 +38,7 @@ def plot_trees(
     draws: Sequence[int] | None = None,
     *,
     columns: int | None = None,
+    rows: ArrayLike | None = None,
 ) -> go.Figure:
     """Plot some trees of a set side by side; yes is the left branch, no the right one.
 
@@ -47,6 +50,8 @@ def plot_trees(
         Indices of the trees, at most nine; by default the best known, or the first.
     columns : int, optional
         Number of trees per row; by default two for small trees, otherwise one.
+    rows : array-like of shape (n_rows, n_features), optional
+        Private rows (curator only), of which each leaf states the share that reaches it.
 
     Returns
     -------
@@ -56,7 +61,7 @@ def plot_trees(
     Raises
     ------
     TypeError
-        If the set contains no trees.
+        If the set contains no trees, or rows are given with a release.
     ValueError
         If a draw does not exist, or more than nine are requested.
 
@@ -70,13 +75,16 @@ def plot_trees(
     """
     models = fitted_set(models)
     trees = need_trees(models)
+    if rows is not None and isinstance(models, ReleasedTrees):
+        raise TypeError("shares of private rows are not part of a release: omit rows")
+    table = None if rows is None else trees.rows(rows)
     selected = _draws_to_show(models, draws)
     sizes = [_size(trees.trees[draw]) for draw in selected] or [(1, 0)]
     widest, deepest = (max(ends) for ends in zip(*sizes, strict=True))
     max_columns = (2 if widest <= _WIDE else 1) if columns is None else columns
     columns = min(max_columns, max(1, len(selected)))
-    rows = max(1, math.ceil(len(selected) / columns))
-    drawing = _Drawing(trees.feature_names, models.classes, _LETTERS_ACROSS // columns)
+    lines = max(1, math.ceil(len(selected) / columns))
+    drawing = _Drawing(trees.feature_names, models.classes, _LETTERS_ACROSS // columns, table)
     for number, draw in enumerate(selected):
         corner = number % columns, -(number // columns)
         drawing.tree(trees.trees[draw], corner, deepest)
@@ -89,13 +97,13 @@ def plot_trees(
         _TITLE,
         f"{len(selected)} of {text.plural(models.n_draws, 'tree')}; yes to the left, no to the "
         "right",
-        height=110 + round((level * deepest + 40) / 0.8) * rows,
+        height=110 + round((level * deepest + 40) / 0.8) * lines,
     )
     drawing.onto(figure)
     figure.update_layout(showlegend=False, margin={"l": 12, "r": 12, "b": 16})
     axis = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
     figure.update_xaxes(range=[0, columns], **axis)
-    figure.update_yaxes(range=[1 - rows, 1], **axis)
+    figure.update_yaxes(range=[1 - lines, 1], **axis)
     text.models_band(figure, models)
     figure.layout.meta |= {"least": figure.layout.height - 50}  # boxes of lower trees overlap
     return figure
@@ -139,6 +147,7 @@ class _Drawing:
     names: Sequence[str]
     classes: Sequence[Any]
     letters: int  # that fit side by side in the width of one tree
+    rows: FloatArray | None = None  # of the curator, in the trees' columns
     edges: tuple[list[float | None], list[float | None]] = field(default_factory=lambda: ([], []))
     words: list[tuple[float, float, str, str, str | int]] = field(default_factory=list)
     most_lines: int = 1
@@ -148,21 +157,27 @@ class _Drawing:
         wide, _ = _size(tree)
         left = [0]
 
-        def lay(node: Node, depth: int, path: str) -> tuple[float, float]:
+        def lay(node: Node, depth: int, path: str, reached: Any = None) -> tuple[float, float]:
             y = corner[1] + 0.85 - 0.75 * depth / max(deepest, 1)
             if isinstance(node, Leaf):
                 x = corner[0] + (left[0] + 0.5) / wide
                 left[0] += 1
                 name = escape(str(self.classes[node.prediction]))
-                self.words.append((x, y, name, f"{path or 'always'}: {name}", node.prediction))
+                hover = f"{path or 'always'}: {name}"
+                share = "" if reached is None else f"<br>{text.percent(float(reached.mean()))}"
+                self.words.append((x, y, f"{name}{share}", f"{hover}{share}", node.prediction))
                 return x, y
             question = as_question(node.feature, self.names, node.relation, node.reference)
             letters = max(_FEWEST_LETTERS, self.letters * _size(node)[0] // wide)
             lines = wrapped_lines(question, letters)
             self.most_lines = max(self.most_lines, len(lines))
             words = escape(question)
-            yes = lay(node.if_true, depth + 1, f"{path}{words}: yes<br>")
-            no = lay(node.if_false, depth + 1, f"{path}{words}: no<br>")
+            there = away = None
+            if self.rows is not None:
+                answers = node.answers(self.rows[:, node.feature])
+                there, away = reached & answers, reached & ~answers
+            yes = lay(node.if_true, depth + 1, f"{path}{words}: yes<br>", there)
+            no = lay(node.if_false, depth + 1, f"{path}{words}: no<br>", away)
             x = (yes[0] + no[0]) / 2
             for end in (yes, no):
                 self.edges[0].extend([x, end[0], None])
@@ -170,7 +185,7 @@ class _Drawing:
             self.words.append((x, y, "<br>".join(map(escape, lines)), words, "question"))
             return x, y
 
-        lay(tree, 0, "")
+        lay(tree, 0, "", None if self.rows is None else np.ones(len(self.rows), dtype=bool))
 
     def onto(self, figure: go.Figure) -> None:
         """Add the edges, and above them the boxes, which hide the ends of the edges."""

@@ -48,6 +48,17 @@ def test_every_leaf_of_every_chosen_tree_is_drawn_and_the_best_come_first(drawn)
     assert headings[0].startswith(f"<b>{int(np.argmin(drawn.losses))}</b>")
 
 
+def test_leaves_state_the_share_of_rows_that_reach_them_except_in_a_release(table, drawn, private):
+    X, _ = table
+    boxes = plots.plot_trees(drawn, [3], rows=X).layout.annotations
+    leaves = [box.text.split("<br>") for box in boxes if box.name == "leaf"]
+    label = np.mean(drawn.labels(X)[3] == 1)
+    shares = [float(share.rstrip("%")) / 100 for name, share in leaves if name == "1"]
+    assert sum(shares) == pytest.approx(label, abs=0.02)
+    with pytest.raises(TypeError, match="omit rows"):
+        plots.plot_trees(private.release(), rows=X)
+
+
 def test_a_question_is_whole_and_broken_at_the_ends_of_words():
     question = "a_very_long_name of something > -0.25"
     lines = wrapped_lines(question, 9)

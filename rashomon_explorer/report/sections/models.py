@@ -249,9 +249,10 @@ def trees_section(material: Any) -> list[Block]:
     table = pd.DataFrame({"leaves": models.complexity(), "first line": firsts})
     if losses is not None and not np.isnan(losses).any():
         table["loss"] = losses
+    shares = {"rows": material.people.X} if isinstance(material, Curator) else {}
     return [
         *([] if losses is not None else [Words(note, "note")]),
-        figure(material, "trees", numbers=Table(table.rename_axis("tree"), _SIZES)),
+        figure(material, "trees", numbers=Table(table.rename_axis("tree"), _SIZES), **shares),
         figure(material, "tree_use", _INTERVALS),
         figure(material, "rules"),
         *_written(models),
