@@ -207,7 +207,7 @@ function render({ model, el }) {
     own = (wanted.height ?? 360) - TITLE_LINES;
     least = wanted.meta?.least ?? LEAST; // pixels below which lines of text would overlap
     marked = showsMarks();
-    const below = AXIS + (marked ? MARKS : 0);
+    const below = (wanted.xaxis?.visible === false ? 4 : AXIS) + (marked ? MARKS : 0);
     margin.b = keyed(data ?? [], wanted) ? below : Math.min(margin.b ?? 56, below);
     const layout = { ...wanted, template, margin, height: tall(), width: gd.offsetWidth, showlegend: false };
     delete layout.title;
