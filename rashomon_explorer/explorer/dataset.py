@@ -179,7 +179,7 @@ class DatasetController(ModelInputs):
         size, kind = f"{data.name}: {plural(n, 'row')}", ""
         if not state.unconfirmed:  # otherwise the number of features may be data-dependent
             size, kind = f"{size}, {plural(columns, 'feature')}", "public "
-        self.set_status(f"{size}. Encoded by its {kind}schema. No slider reads a row.")
+        self.set_status(f"{size}. Encoded by its {kind}schema. Sliders cost nothing.")
         release_freed_memory()
         if is_chunked and not data.bounds_learnt:
             self._recognise(data, account.path)

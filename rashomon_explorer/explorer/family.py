@@ -49,10 +49,13 @@ def answered_families(state: ExplorerState) -> tuple[str, ...]:
 
 
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
-    families = {str(state.family)}
-    if state.rashomon_set is not None:
-        families.add(TREES if trees_in(state.rashomon_set) is not None else LINEAR)
-    if state.exact_audit is not None:
+    models, families = state.rashomon_set, {str(state.family)}
+    external = state.exact_audit is not None
+    if isinstance(models, PredictorSet) and trees_in(models) is None and not external:
+        return frozenset({"other"})  # without coefficients
+    if models is not None:
+        families.add(TREES if trees_in(models) is not None else LINEAR)
+    if external:
         families.add(LINEAR)
     return frozenset(families)
 
