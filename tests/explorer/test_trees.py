@@ -103,6 +103,12 @@ def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     assert not menu.enabled("Most different")
 
 
+def test_the_curators_report_of_trees_reads_the_rows(page):
+    page.state.view = "curator"
+    text = page.take_panel.curator_report.fetch().content.decode()
+    assert "no rows were given" not in text and "one of the 8 models within ψ predicts" in text
+
+
 def test_all_trees_of_a_small_set_are_listed_free(page):
     answers, charges = page.tree_answers, len(page.ledger.entries())
     page.state.psi = 0.0

@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer import family
 from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.paid import Quote
 from rashomon_explorer.explorer.panels.card import Panel, row, slider, styled
@@ -301,7 +302,8 @@ class TakePanel(Panel):
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")
         audit, psi = state.audit, float(state.audit_psi)
-        has_rows = rows is not None and isinstance(models, RashomonSet)
+        is_readable = isinstance(models, RashomonSet) or family.trees_in(models) is not None
+        has_rows = rows is not None and is_readable
         data, author = state.data, self.aggregates.author
         table = "models" if data is None else str(data.name)
         account = session.refresh_account()

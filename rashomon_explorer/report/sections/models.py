@@ -229,7 +229,7 @@ def _exact(material: Curator, models: RashomonSet) -> Block:
     return figure(material, "ranges", exact=exact, numbers=numbers)
 
 
-_MOST_WRITTEN = 12
+_MOST_WRITTEN, _MOST_DRAWN = 12, 4  # trees in words, and as a figure on one printed page
 _SIZES = "Leaves of each tree, and the first question that it asks"
 
 
@@ -249,10 +249,13 @@ def trees_section(material: Any) -> list[Block]:
     table = pd.DataFrame({"leaves": models.complexity(), "first line": firsts})
     if losses is not None and not np.isnan(losses).any():
         table["loss"] = losses
-    shares = {"rows": material.people.X} if isinstance(material, Curator) else {}
+    order = np.arange(models.n_draws) if losses is None else np.argsort(losses, kind="stable")
+    shown: dict[str, Any] = {"draws": order[:_MOST_DRAWN].tolist()}
+    if isinstance(material, Curator):
+        shown["rows"] = material.people.X
     return [
         *([] if losses is not None else [Words(note, "note")]),
-        figure(material, "trees", numbers=Table(table.rename_axis("tree"), _SIZES), **shares),
+        figure(material, "trees", numbers=Table(table.rename_axis("tree"), _SIZES), **shown),
         figure(material, "tree_use", _INTERVALS),
         figure(material, "rules"),
         *_written(models),
