@@ -36,7 +36,7 @@ OF_TREES = {
 }
 """The view of each figure of sparse trees."""
 
-_VIEWS = {**FIGURES, **OF_TREES, "people_ranges": "people"}
+_VIEWS = {**FIGURES, **OF_TREES, "people_ranges": "people", "dots": "set"}
 _CALLED = {name: spec.short or spec.title for name, spec in SPECS.items()}
 
 _TRACES = """

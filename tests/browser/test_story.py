@@ -43,7 +43,11 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page):
     assert rail == ["Estimator", *dials, "More", "Draw"]
     assert page.run("location.hash") == "#set"
     assert "lending: 50,000 rows" in page.status
-    assert [way.text for way in page.shown(".rx-way h3")] == ["Look", "Release"]
+    page.wait(lambda: page.traces("map").get("exact outline"), "the set, before any draw")
+    page.wait(lambda: "good models disagree" in page.words("dots"), "people")
+    page.button("Start").click()
+    ways = ["Look", "Release"]
+    page.wait(lambda: [way.text for way in page.shown(".rx-way h3")] == ways, "two ways")
     assert page.alert == ""
     assert page.button("Draw 400 models").is_enabled()
     assert page.run(_NAMELESS) == []
