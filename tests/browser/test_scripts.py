@@ -67,7 +67,7 @@ const [code, state, messages, done] = arguments;
   const Plotly = {
     purge() {},
     async react(place, data) {
-      const _fullLayout = { _size: { l: 0, r: 0, w: 1, h: 1 } };
+      const _fullLayout = { height: 310, _size: { l: 0, r: 0, t: 0, b: 0, w: 1, h: 1 } };
       Object.assign(place, { on() {}, _fullLayout, _fullData: data });
       drawn[JSON.stringify(data)] = data; // a place that is laid out may be drawn twice
     },
