@@ -16,7 +16,7 @@ from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.fitting import FittingPanel
 from rashomon_explorer.explorer.panels.plan import attack_text, excess_fact
-from rashomon_explorer.explorer.selection import predicted
+from rashomon_explorer.explorer.selection import predicted, score_beside_constant
 from rashomon_explorer.explorer.state import FAMILIES, LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.table_rows import table_shape
@@ -344,7 +344,7 @@ class Rail:
     def __init__(
         self, state: ExplorerState, estimator: FittingPanel, model: ModelPanel, draw: GoalPanel
     ) -> None:
-        self.state = state
+        self.state, self._session = state, estimator.session
         self.data = ui.HTML()
         self.more = ui.Step(title="More")
         self.more.observe(lambda _: ui.display(model.widget, self.more.unfolded), "unfolded")
@@ -355,8 +355,17 @@ class Rail:
         self._private = (model.main, self.more, draw.widget)
         self._estimator = estimator.choice
         self._estimator.observe(lambda _: self.refresh(), "value")
+        self.score = card.region("rx-score")
+        first.children = (*first.children, self.score)
+        state.observe(lambda _: self._compare(), ["rashomon_set", "view", "phase", "loading"])
         state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
+
+    def _compare(self) -> None:
+        """State the score of the best model beside that of a constant one, for the curator."""
+        settled = not (self.state.busy or self.state.loading)
+        score = score_beside_constant(self._session) if settled else ""
+        self.score.value = score and f'<p class="rx-note">{escape(score)}</p>'
 
     def refresh(self) -> None:
         for part in self._private:  # an estimator that is fitted here has no ε
