@@ -231,7 +231,7 @@ class Explorer(SessionView):
     >>> from rashomon_explorer.data import load_dataset
     >>> explorer = Explorer(data=load_dataset("breast_cancer"))
     >>> explorer.plan.n, explorer.plan.n_draws
-    (569, 20)
+    (569, 400)
     """
 
     def __init__(
