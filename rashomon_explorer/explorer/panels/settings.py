@@ -381,8 +381,7 @@ def _data_line(state: ExplorerState) -> str:
     n, columns = table_shape(data)
     if state.unconfirmed_reason:
         return f'<p class="rx-note">{text.plural(n, "row")}</p>'
-    size = f"{n:,} rows × {text.plural(columns, 'feature')}"
-    return f'<p class="rx-note">predicts {escape(predicted(data))} · {size}</p>'
+    return f'<p class="rx-note">{escape(predicted(data))} · {n:,} rows × {columns}</p>'
 
 
 def _more_line(state: ExplorerState) -> str:
