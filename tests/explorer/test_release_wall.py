@@ -190,6 +190,10 @@ def test_all_that_is_sent_from_the_switch_on_is_the_same_for_other_rows(tmp_path
             for card in cards:
                 card.shown = True
                 card.changed()
+            for renderer in page.renderers:  # each was drawn once, however long that takes
+                await renderer.wait_until_idle()
+            for card in cards:
+                card.changed()
             await asyncio.sleep(0.4)  # some are at work, and some wait for their turn
             curators = set(map(_plain, sent))
             sent.clear()
