@@ -33,6 +33,7 @@ def page(planned):
 
 @pytest.mark.law
 def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
+    set_state(page, n_draws=20, mechanism="exact", epsilon=4.0)
     offered = page.draw_panel.suggestions
     assert page.plan.hit_rate_bound < 0.8 and "For 80 % it takes:" in offered.words
     for words in [button.description for button in offered.buttons]:
