@@ -2,6 +2,7 @@
 
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -64,6 +65,8 @@ def tally(total: int, what: str, *, visible: bool = True) -> Iterator[Callable[[
 def _has_display() -> bool:
     if _ELSEWHERE.get() or sys.stderr is None:
         return False
+    if threading.current_thread() is not threading.main_thread():
+        return False  # a page works in threads: a notebook's bar would be widgets beside its own
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return bool(sys.stderr.isatty() or hasattr(shell, "kernel"))
 

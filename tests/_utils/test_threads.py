@@ -122,6 +122,16 @@ def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
         [1 / one for one in progress([1, 0], "dividing")]
 
 
+def test_work_in_a_thread_shows_no_bar(monkeypatch):
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setattr(module, "_SECONDS", 0.0)
+    worker = threading.Thread(target=lambda: list(progress([1, 2], "counting")))
+    worker.start()
+    worker.join()
+    assert found.getvalue() == ""
+
+
 class Watcher:
     """A callback of scikit-learn, which shows the work in its own way."""
 
