@@ -8,6 +8,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY rashomon_explorer rashomon_explorer
 COPY apps apps
 COPY datasets datasets
+COPY docs docs
 RUN python -m venv /opt/explorer && \
     /opt/explorer/bin/pip install --no-cache-dir --constraint constraints.txt '.[app]'
 

@@ -1,8 +1,12 @@
 """Settings of the documentation site, which `make docs` builds without a network."""
 
+import ast
+import doctest
+import inspect
 import re
 import runpy
 import shutil
+from collections.abc import Callable
 from contextlib import chdir
 from functools import cache
 from html.parser import HTMLParser
@@ -21,6 +25,7 @@ from sphinx.errors import ExtensionError
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
 GENERATED = DOCS / "generated"
+PACKAGE = "rashomon_explorer"
 ROOMS = {
     "": "Top level",
     "estimators": "Estimators for scikit-learn's pipelines",
@@ -51,6 +56,7 @@ version = release = installed_version("rashomon-explorer")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -60,9 +66,11 @@ exclude_patterns = ["_build", "templates", "generated/gallery/*.ipynb", "generat
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["templates"]
 html_title = project
+html_favicon = "static/favicon.svg"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
-html_static_path = ["generated/static"]
+html_css_files = ["site.css"]
+html_static_path = ["static", "generated/static"]
 html_extra_path = ["generated/extra"]  # reports, which are pages of their own
 html_js_files = ["plotly.min.js"]  # once for the whole site, from the installed plotly
 html_copy_source = False
@@ -102,8 +110,107 @@ def exported(module: ModuleType) -> set[str]:
     return set(getattr(module, "__all__", own))
 
 
+def statements(page: Path) -> list[str]:
+    """Python statements that a page or a script of the gallery executes."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        return [one.source.strip() for one in doctest.DocTestParser().get_examples(text)]
+    return [str(ast.get_source_segment(text, node)) for node in ast.parse(text).body[1:]]
+
+
+def uses() -> dict[str, list[tuple[str, str]]]:
+    """Page and shortest statement of each use of an exported name, by the name."""
+    scripts = {f"/generated/gallery/{path.stem}": path for path in EXAMPLES.glob("plot_*.py")}
+    pages = {f"/{path.stem}": path for path in DOCS.glob("*.md")}
+    used: dict[str, dict[str, str]] = {}
+    for address, path in sorted({**pages, **scripts}.items()):
+        imported: set[str] = set()
+        for statement in statements(path):
+            tree = ast.parse(statement)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    ours = node.module.startswith(PACKAGE)
+                    imported |= {alias.name for alias in node.names} if ours else set()
+                named = isinstance(node, ast.Name) and node.id in imported and node.id
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    named = node.value.id in imported and node.attr
+                if named and len(statement) < len(
+                    used.setdefault(named, {}).get(address, 99 * " ")
+                ):
+                    used[named][address] = statement
+    shortest = {
+        name: sorted(of.items(), key=lambda use: len(use[1]))[:2] for name, of in used.items()
+    }
+    for address, path in pages.items():  # what no statement uses, a page may explain
+        for name in re.findall(r"`(?:[a-z]+\.)*(\w+)[`(]", path.read_text(encoding="utf-8")):
+            shortest.setdefault(name, [])
+            if not any(code for _, code in shortest[name]) and len(shortest[name]) < 2:
+                shortest[name] = [*dict.fromkeys([*shortest[name], (address, "")])]
+    return {name: use for name, use in shortest.items() if use}
+
+
+def sources() -> dict[str, list[str]]:
+    """List the exported functions and methods that return an instance of each class."""
+    returned: dict[str, list[str]] = {}
+    for room in ROOMS:
+        module = import_module(".".join([PACKAGE, *([room] if room else [])]))
+        for name in sorted(exported(module)):
+            value = getattr(module, name)
+            members = vars(value) if isinstance(value, type) else {"": value}
+            for member, function in members.items():
+                result = str(getattr(function, "__annotations__", {}).get("return", ""))
+                for kind in re.findall(r"\w+", result) if not member.startswith("_") else ():
+                    path = ".".join(part for part in (PACKAGE, room, name, member) if part)
+                    if kind[0].isupper() and kind != name:
+                        returned.setdefault(kind, []).append(path)
+    return returned
+
+
+autosummary_context = {"uses": uses(), "sources": sources()}
+
+
+def _row(*cells: str) -> str:
+    """Row of a list-table."""
+    texts = (re.sub(r"</?b>", "**", cell).replace("|", r"\|") for cell in cells)
+    return "   * - " + "\n     - ".join(texts) + "\n"
+
+
+def _call(function: Callable[..., object], inner: str = "", result: str = "") -> str:
+    """Python call of a function by the names of its required arguments."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [one.name for one in parameters if one.default is one.empty and one.kind != 4]
+    written = ", ".join(inner if name == result else name for name in names)
+    return f"{function.__name__}({written})"
+
+
+def registries() -> dict[str, str]:
+    """Tables of what two registries hold, by the room of their reference page."""
+    figures = ""
+    for spec in import_module("rashomon_explorer.plots.figures").FIGURES.values():
+        inner = _call(spec.measure) if spec.measure else ""
+        line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
+        released = "curator, release" if "release" in spec.audience else "curator"
+        figures += _row(f"{spec.title}", f"``{line}``", released, spec.definition)
+    measures = import_module("rashomon_explorer.measures.multiplicity").MEASURES
+    listed = "".join(
+        _row(f"``{name}``", one.meaning, f"``{one.formula}``", one.source)
+        for name, one in measures.items()
+    )
+    head = "\n{0}\n{1}\n\n{2}\n\n.. list-table::\n   :header-rows: 1\n\n"
+    columns = _row("title", "Python", "view", "definition")
+    return {
+        "plots": head.format("All figures", "-" * 11, "On the dashboard, in reports and here.")
+        + columns
+        + figures,
+        "measures.multiplicity": head.format("All measures", "-" * 12, "f₀ is the best model.")
+        + _row("name", "meaning", "formula", "source")
+        + listed,
+    }
+
+
 def write_reference() -> None:
     """One page a room with a table of its exported names."""
+    tables = registries()
     folder = GENERATED / "reference"
     folder.mkdir(parents=True, exist_ok=True)
     door = set(import_module("rashomon_explorer").__all__)
@@ -115,7 +222,7 @@ def write_reference() -> None:
         listed = "\n".join(f"   {name}" for name in sorted(names, key=str.lower))
         page = (
             f"{title}\n{'=' * len(title)}\n\n.. currentmodule:: {module}\n\n"
-            f".. autosummary::\n   :toctree: names\n\n{listed}\n"
+            f".. autosummary::\n   :toctree: names\n\n{listed}\n" + tables.get(room, "")
         )
         (folder / f"{room or 'door'}.rst").write_text(page, encoding="utf-8")
 
@@ -187,7 +294,9 @@ def check_links(app: Sphinx, error: Exception | None) -> None:
                 found = bool(known)
             else:
                 target = (path.parent / unquote(there.path)).resolve() if there.path else path
-                page = target.suffix == ".html" and there.fragment
+                # A name of two rooms has one listing of its source, whose link back names one.
+                exact = there.fragment and "_modules" not in path.parts
+                page = target.suffix == ".html" and exact
                 found = target.is_file() and (
                     not page or unquote(there.fragment) in read(target).anchors
                 )

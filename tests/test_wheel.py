@@ -108,10 +108,11 @@ def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     prefix = "rashomon_explorer/_assets/"
     packed = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+    cited = {*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "theory").glob("*.md")}
     assert packed == {
         path.relative_to(ROOT).as_posix()
         for folder in ("apps", "datasets")
-        for path in (ROOT / folder).rglob("*")
+        for path in [*(ROOT / folder).rglob("*"), *cited]
         if path.is_file() and ".ipynb_checkpoints" not in path.parts
     }
     assert "rashomon_explorer/py.typed" in names

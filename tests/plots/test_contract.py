@@ -1,9 +1,7 @@
 """Contract of figures: whose they are, which draws count, and that names are no markup."""
 
-import inspect
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,6 @@ from rashomon_explorer.measures import (
     importance_cloud,
 )
 from rashomon_explorer.plots.coefficients import spread_table
-from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.plots.people import multiplicity, people_table
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -171,25 +168,3 @@ def test_names_in_a_figure_are_no_markup(models):
     assert "<b>" not in figure.layout.xaxis.title.text
     names = plots.plot_coefficient_spread(renamed).layout.yaxis.ticktext
     assert not any("<b>" in name for name in names)
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "report.md"
-
-
-def _call(function, inner="", result=""):
-    parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
-    names = [one.name for one in parameters if one.default is one.empty and one.kind != 4]
-    written = ", ".join(inner if name == result else name for name in names)
-    return f"{function.__name__}({written})"  # type: ignore[attr-defined]
-
-
-def _row(spec):
-    inner = "" if spec.measure is None else _call(spec.measure)
-    line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
-    mark = " *" if "release" in spec.audience else ""
-    return f"| {spec.title}{mark} | `{line}` |"
-
-
-def test_the_page_lists_every_figure():
-    rows = "\n".join(map(_row, FIGURES.values()))
-    assert rows in PAGE.read_text(encoding="utf-8"), f"write these rows into {PAGE}:\n{rows}"

@@ -40,7 +40,7 @@ def test_the_container_is_given_what_the_wheel_is_made_of():
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert copied == {line[1:] for line in ignored if line.startswith("!")}
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    needed = {"pyproject.toml", "constraints.txt", *wheel["packages"], *wheel["force-include"]}
+    needed = {"pyproject.toml", "constraints.txt", *wheel["only-include"], *wheel["force-include"]}
     assert needed | {"README.md", "LICENSE"} == copied
     assert all((ROOT / name).exists() for name in copied)
 
