@@ -17,6 +17,7 @@ from rashomon_explorer.audits.group_rates import group_names, pair_name
 from rashomon_explorer.audits.models import codes_of_scores, linear_scores, row_labels
 from rashomon_explorer.audits.table_recourse import table_recourse
 from rashomon_explorer.measures.ranges import Recourse, proved_people
+from rashomon_explorer.measures.reliance.logistic import nominal_seconds
 from rashomon_explorer.mechanisms.hit_and_run import uniform_models
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import RashomonSet
@@ -30,9 +31,10 @@ NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _OPEN = "undecided"  # of proved_people
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
-_RELIANCE_MODELS = 32  # each needs all pairs of rows
-_RELIANCE_WORK = 10**9  # rows × parameters³, of a quick bound of every feature
-_RELIANCE_ROWS = 20_000  # of a logistic model; with more, a bound takes minutes a feature
+_RELIANCE_SECONDS = 2.5  # nominal, for closer ranges of the features that matter most
+_PROVED_SECONDS, _SAMPLED_SECONDS = 12.0, 3.0  # nominal, of proved and of sampled reliance
+_RELIANCE_MODELS, _FEWEST_MODELS, _FEWEST_ROWS = 32, 4, 200
+_SWITCH, _SWITCHED_ROW, _SWITCHED_PAIR = 3e-4, 1.7e-7, 4e-8  # seconds of a model and a feature
 _RELIANCE_ENDS = {
     "lower": "low",
     "best": "fitted",
@@ -299,29 +301,35 @@ class CertifiedAnswers:
 
     def reliance(self) -> pd.DataFrame:
         """Increase of the loss when a feature is switched between people, over the set."""
-        if self.has_exact_reliance:
-            proved = measures.model_class_reliance(
-                self.problem, psi=self.inputs.psi, features=self.inputs.named_features()
-            )
-            table = proved.rename(columns=_RELIANCE_ENDS)[list(_RELIANCE_ENDS.values())]
-            return marked(table.sort_values("fitted", ascending=False), "exact")
-        features, targets = self.inputs.named_features(), self.inputs.model.targets
-        few = self.models[: min(_RELIANCE_MODELS, self.models.n_draws)]
-        drawn, best = (
-            measures.model_reliance(models, self.rows, targets, features=features)
-            for models in (few, _only_best(self.models))
+        features = self.inputs.named_features()
+        if not self.has_exact_reliance:
+            return self._sampled_reliance(features)
+        proved = measures.model_class_reliance(
+            self.problem, psi=self.inputs.psi, features=features, seconds=_RELIANCE_SECONDS
         )
-        return spread(drawn, best)
+        table = proved.rename(columns=_RELIANCE_ENDS)[list(_RELIANCE_ENDS.values())]
+        return marked(table.sort_values("fitted", ascending=False), "exact")
+
+    def _sampled_reliance(self, features: dict[str, list[int]]) -> pd.DataFrame:
+        problem, targets = self.problem, np.asarray(self.inputs.model.targets)
+        n_models, n_rows = reliance_size(problem, len(features), self.models.n_draws)
+        some = np.sort(self.inputs.rng().permutation(problem.n)[:n_rows])
+        drawn, best = (
+            measures.model_reliance(models, self.rows[some], targets[some], features=features)
+            for models in (self.models[:n_models], _only_best(self.models))
+        )
+        rows = "" if n_rows == problem.n else f" on {n_rows:,} of {problem.n:,} rows"
+        return marked(spread(drawn, best), f"sampled: {n_models} models{rows}")
 
     @property
     def has_exact_reliance(self) -> bool:
         """Whether the range of reliance over the whole set can be bounded, and in seconds."""
         problem = self.problem
-        has_bounds = problem.l1 is None and not problem.row_space.flat.size
-        squared = problem.loss.name == "squared"
-        small = problem.n <= _RELIANCE_ROWS and problem.n * problem.p**3 <= _RELIANCE_WORK
-        few = problem.loss.name == "logistic" and small
-        return bool(has_bounds and problem.loss.outputs == 1 and (squared or few))
+        if problem.l1 is not None or problem.row_space.flat.size or problem.loss.outputs > 1:
+            return False
+        each = nominal_seconds(problem.n, problem.p, quick=True)
+        quick = each * len(self.inputs.named_features()) <= _PROVED_SECONDS
+        return problem.loss.name == "squared" or (problem.loss.name == "logistic" and quick)
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
@@ -350,6 +358,19 @@ class CertifiedAnswers:
         best = self._best_flips(encoded, row_labels(rows))
         labels = pd.Series(self.inputs.model.labels(best["label"]), best.index, dtype=object)
         return labels.where(best["decided"] & ~best["flips"], None).rename("label")
+
+
+def reliance_size(problem: Any, n_features: int, most: int) -> tuple[int, int]:
+    """Models, and rows, whose reliance takes a few seconds, by the size of the table alone."""
+    n, scores = problem.n, problem.loss.outputs
+    if scores == 1:
+        each = n_features * (_SWITCH + _SWITCHED_ROW * n)
+        n_models = int(_SAMPLED_SECONDS / each)
+        return min(most, max(_FEWEST_MODELS, min(_RELIANCE_MODELS, n_models))), n
+    # Several scores need all pairs of rows.
+    each = n_features * (scores + 1) * _SWITCHED_PAIR * min(most, _FEWEST_MODELS)
+    n_rows = int((_SAMPLED_SECONDS / each) ** 0.5)
+    return min(most, _FEWEST_MODELS), min(n, max(_FEWEST_ROWS, n_rows))
 
 
 def _only_best(models: RashomonSet) -> RashomonSet:

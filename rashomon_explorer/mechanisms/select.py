@@ -58,6 +58,9 @@ _FEW_SECONDS = 5.0
 _COST_TOLERANCE = 1.05
 """Expected loss, as a multiple of the least, up to which candidates count as equally good."""
 
+_ONE_MODEL_TOLERANCE = 0.0015
+"""Share of L(0) by which the expected loss of one model may exceed that, to save seconds."""
+
 _SMALLER_RADII = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 _UNIT = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
@@ -436,14 +439,16 @@ def _break_ties(candidates: list[Plan | Rejected], goal: str) -> list[Plan | Rej
     rank = _rank(first, goal)
     if not isinstance(first, Plan) or rank[0] != _BY_COST or not math.isfinite(rank[2]):
         return candidates
+    one_model, largest = is_about_one(first), _COST_TOLERANCE * rank[2]
+    if one_model:
+        largest += _ONE_MODEL_TOLERANCE * first.request.zero_loss
     near = [
         plan
         for plan in candidates
         if isinstance(plan, Plan)
         and _rank(plan, goal)[:2] == rank[:2]
-        and expected_loss(plan, goal) <= _COST_TOLERANCE * rank[2]
+        and expected_loss(plan, goal) <= largest
     ]
-    one_model = is_about_one(first)
     best = min(near, key=lambda plan: _work_seconds(plan) if one_model else plan.stated_excess)
     return [best, *(outcome for outcome in candidates if outcome is not best)]
 
@@ -491,9 +496,10 @@ def _reason(plan: Plan, goal: str, best: Plan) -> str:
                 "over the rows"
                 for one in (plan, best)
             )
+            more = max(expected_loss(plan, goal) - expected_loss(best, goal), 0.0)
             return (
-                f"one model; its expected loss{new} is within 5 % of that of {best.mechanism}, in "
-                f"{quick} instead of {long}; {success}"
+                f"one model; its expected loss{new} is {more:.2g} above that of "
+                f"{best.mechanism}, in {quick} instead of {long}; {success}"
             )
         return f"one model; this mechanism has the lowest expected loss{new}; {success}"
     return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {success}"

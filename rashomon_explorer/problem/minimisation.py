@@ -49,29 +49,35 @@ class Minimum(ReprMixin):
 
 
 class MinimisedObjective:
-    """Mean loss plus ½·ridge·‖θ‖², for K models at once."""
+    """Mean loss plus ½·ridge·‖θ‖² plus tilt·θ, for K models at once."""
 
-    def __init__(self, loss: EmpiricalLoss, ridge: float) -> None:
+    def __init__(self, loss: EmpiricalLoss, ridge: float, tilt: FloatArray | None = None) -> None:
         self.loss = loss
         self.ridge = ridge
+        self.tilt = tilt
         self.p = loss.p
 
     def value(self, theta: FloatArray) -> FloatArray:
-        value = self.loss.value(theta)
-        return value + self.ridge / 2 * _squares(theta) if self.ridge else value
+        return self._with_penalty(self.loss.value(theta), theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         value, gradient = self.loss.value_and_gradient(theta)
-        if self.ridge == 0:
-            return value, gradient
-        return value + self.ridge / 2 * _squares(theta), gradient + self.ridge * theta
+        return self._with_penalty(value, theta), self._with_pull(gradient, theta)
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         if isinstance(self.loss, LogisticRisk):
-            gradient = self.loss.gradient(theta)
-        else:
-            gradient = self.loss.value_and_gradient(theta)[1]
-        return gradient + self.ridge * theta if self.ridge else gradient
+            return self._with_pull(self.loss.gradient(theta), theta)
+        return self._with_pull(self.loss.value_and_gradient(theta)[1], theta)
+
+    def _with_penalty(self, value: FloatArray, theta: FloatArray) -> FloatArray:
+        if self.ridge:
+            value = value + self.ridge / 2 * _squares(theta)
+        return value if self.tilt is None else value + self.tilt @ theta
+
+    def _with_pull(self, gradient: FloatArray, theta: FloatArray) -> FloatArray:
+        if self.ridge:
+            gradient = gradient + self.ridge * theta
+        return gradient if self.tilt is None else gradient + self.tilt[:, None]
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         return self.loss.hessian(theta) + self.ridge * np.eye(self.p)
@@ -82,9 +88,9 @@ class MinimisedObjective:
             value, gradient = self.value_and_gradient(theta[:, None])
             return Evaluation(theta, float(value[0]), gradient[:, 0])
         value, gradient, hessian = self.loss.second_order(theta)
-        value = value + self.ridge / 2 * float(theta @ theta)
-        hessian = hessian + self.ridge * np.eye(self.p)
-        return Evaluation(theta, float(value), gradient + self.ridge * theta, hessian)
+        gradient = self._with_pull(gradient[:, None], theta[:, None])[:, 0]
+        value = self._with_penalty(value[None], theta[:, None])[0]
+        return Evaluation(theta, float(value), gradient, hessian + self.ridge * np.eye(self.p))
 
 
 def _squares(theta: FloatArray) -> FloatArray:
@@ -148,13 +154,16 @@ def minimise_on_ball(
 ) -> Minimum:
     """Best model found, by second-order models on the ball; its gap may exceed the tolerance."""
     evaluation = objective.evaluate(start)
+    hessian = evaluation.hessian(objective)
     best = _certify(evaluation, domain.radius)
     first, last = (math.log10(max(gap, _LEAST_GAP)) for gap in (best.gap, tolerance))
     with tally(max(1, round(first - last)), "digits of the minimum") as done:
         for _ in range(_MOST_STEPS):
-            hessian = evaluation.hessian(objective)
             target = _model_minimiser(hessian, evaluation.gradient, evaluation.theta, domain.radius)
-            advanced = step_towards(objective, evaluation, target)
+            if best.gap > tolerance:
+                advanced = step_towards(objective, evaluation, target)
+            else:  # no shorter step helps where rounding hides what a step gains
+                advanced = objective.evaluate(target)
             if advanced is evaluation:
                 break
             evaluation = advanced
@@ -162,6 +171,8 @@ def minimise_on_ball(
             if candidate.gap >= best.gap and best.gap <= tolerance:
                 break
             best = min(best, candidate, key=lambda minimum: minimum.gap)
+            if best.gap > tolerance:  # later steps are so short that the last Hessian serves them
+                hessian = evaluation.hessian(objective)
             done(round(first - max(last, math.log10(max(best.gap, _LEAST_GAP)))))
     return best
 
@@ -282,7 +293,7 @@ def minimise_kinked(
         if best.gap <= tolerance:
             break
         smooth = MinimisedObjective(loss.smoothed(smoothing), ridge)
-        theta = _best(smooth, domain, tolerance / 4, theta).theta
+        theta = best_found(smooth, domain, tolerance / 4, theta).theta
         candidate = certify(loss, ridge, domain, theta, smoothing)
         best = min(best, candidate, key=lambda minimum: minimum.gap)
         smoothing *= _NARROWER
@@ -318,10 +329,11 @@ def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
     return max(flat, value - max(gap, 0.0))
 
 
-def minimise(empirical: MinimisedObjective, domain: Domain, tolerance: float) -> Minimum:
-    """Minimise on the domain, by the algorithm for this loss and domain."""
-    with one_blas_thread():
-        best = _best(empirical, domain, tolerance, np.zeros(empirical.p))
+def minimise(
+    objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray | None = None
+) -> Minimum:
+    """Minimise on the domain from a model (p,), by default 0."""
+    best = best_found(objective, domain, tolerance, start)
     if best.gap > tolerance:
         raise SamplerError(
             f"the minimum could not be certified to a duality gap of {tolerance:.2e}: add some "
@@ -330,11 +342,14 @@ def minimise(empirical: MinimisedObjective, domain: Domain, tolerance: float) ->
     return best
 
 
-def _best(
-    empirical: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray
+@one_blas_thread()
+def best_found(
+    objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray | None = None
 ) -> Minimum:
-    if is_kinked(empirical.loss):
-        return minimise_kinked(empirical.loss, empirical.ridge, domain, tolerance, start)
+    """Best model found by the algorithm for a loss and domain; its gap may exceed the tolerance."""
+    start = np.zeros(objective.p) if start is None else start
+    if is_kinked(objective.loss):
+        return minimise_kinked(objective.loss, objective.ridge, domain, tolerance, start)
     if isinstance(domain, Ball):
-        return minimise_on_ball(empirical, domain, tolerance, start)
-    return minimise_on(empirical, domain, tolerance, start)
+        return minimise_on_ball(objective, domain, tolerance, start)
+    return minimise_on(objective, domain, tolerance, start)

@@ -15,12 +15,23 @@ from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
-from rashomon_explorer.problem.minimisation import Evaluation, MinimisedObjective, Minimum, minimise
+from rashomon_explorer.problem.losses.chunked import is_kinked
+from rashomon_explorer.problem.losses.squared import SquaredRisk
+from rashomon_explorer.problem.minimisation import (
+    Evaluation,
+    MinimisedObjective,
+    Minimum,
+    best_found,
+    minimise,
+)
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets
 
 SAMPLE = 4096
 """Rows on which searches run that need no certificate."""
+
+# A minimisation starts on a sixteenth of many rows, where its error is that of sampling.
+_MANY_ROWS, _SAMPLED, _MOST_SAMPLED, _COARSE = 16_384, 16, 65_536, 1e-6
 
 
 class Problem(ReprMixin):
@@ -152,7 +163,17 @@ class Problem(ReprMixin):
     @cached_property
     def minimum(self) -> Minimum:
         """Certified constrained minimum (for the curator: computed from private rows)."""
-        return minimise(self._objective, self.domain, self.constants.gap_tolerance)
+        start = self.coarse_minimiser()
+        return minimise(self._objective, self.domain, self.constants.gap_tolerance, start)
+
+    def coarse_minimiser(self, tilt: FloatArray | None = None) -> FloatArray | None:
+        """Least model (p,) of the objective plus tilt·θ on a sample of many rows; None for few."""
+        loss = self._objective.loss
+        if self.n < _MANY_ROWS or isinstance(loss, SquaredRisk) or is_kinked(loss):
+            return None
+        sample = self.data.sampled(self.loss, min(self.n // _SAMPLED, _MOST_SAMPLED))
+        objective = MinimisedObjective(sample, self.ridge, tilt)
+        return best_found(objective, self.domain, _COARSE).theta
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Objective (K,) of each column of ``theta`` of shape (p, K)."""

@@ -1,18 +1,19 @@
 """The audit of one model: its numbers, its summary, what it takes and refuses."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 from rashomon_explorer import audit, measures
-from rashomon_explorer.audits import Audit
+from rashomon_explorer.audits import Audit, answers
 from rashomon_explorer.data import TableSchema
 from tests.audits.conftest import encoder
 
@@ -142,6 +143,35 @@ def test_a_regression_has_ranges_and_no_labels(regression):
     assert "Arbitrary" in repr(found) and "Arbitrary" in found._repr_html_()
     with pytest.raises(TypeError, match="labels need classes"):
         _ = found.flips
+
+
+def test_reliance_is_proved_where_it_takes_seconds_and_says_where_it_is_sampled(monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    found = audit(model, X, y, tolerance="1%", random_state=0)
+    assert found.answers.has_exact_reliance
+    monkeypatch.setattr(answers, "_PROVED_SECONDS", 0.1)
+    sampled = found.reliance
+    assert sampled.attrs["mark"] == "sampled: 32 models"
+    proved = measures.model_class_reliance(found.problem, psi=found.psi, seconds=0)
+    proved = proved.loc[sampled.index]
+    assert (proved["lower"] <= sampled["low"] + 1e-9).all()
+    assert (sampled["high"] <= proved["upper"] + 1e-9).all()
+
+
+@pytest.mark.parametrize(("scores", "n", "size"), [(1, 10**6, (4, 10**6)), (2, 10**4, (4, 721))])
+def test_a_sample_of_reliance_takes_seconds_on_any_table(scores, n, size):
+    problem = SimpleNamespace(n=n, loss=SimpleNamespace(outputs=scores))
+    assert answers.reliance_size(problem, 12, 200) == size
+    assert answers.reliance_size(SimpleNamespace(n=150, loss=problem.loss), 4, 9)[1] == 150
+
+
+def test_reliance_on_a_sample_of_the_rows_says_so(monkeypatch):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    found = audit(LogisticRegression().fit(scale(X), y), scale(X), y, tolerance="1%")
+    monkeypatch.setattr(answers, "_FEWEST_ROWS", 50)
+    monkeypatch.setattr(answers, "_SAMPLED_SECONDS", 0.01)
+    assert found.reliance.attrs["mark"] == "sampled: 4 models on 50 of 178 rows"
 
 
 @pytest.mark.parametrize("form", ["frame", "array", "polars", "search", "labels"])

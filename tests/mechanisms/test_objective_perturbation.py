@@ -33,6 +33,7 @@ from rashomon_explorer.privacy.tradeoff.curves import from_dict
 from rashomon_explorer.problem.losses import SoftmaxLoss, SquaredLoss
 from rashomon_explorer.problem.losses.kinked import HuberLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, LogisticLoss
+from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.builders import by_settings, constants_of, request_of
@@ -370,7 +371,7 @@ def test_the_minimiser_is_as_near_as_is_said_and_no_nearer_is_an_error(radius):
     X = rng.uniform(-0.5, 0.5, (50, 2))
     problem = Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), radius=radius, ridge=0.1)
     tilt = np.array([0.3, -0.2, 0.1])
-    objective = sampler.PerturbedObjectiveFunction(problem, tilt)
+    objective = MinimisedObjective(problem.objective.loss, problem.ridge, tilt)
     best = sampler.perturbed_minimiser(problem, tilt, 1e-6)
     gradient = objective.value_and_gradient(best[:, None])[1][:, 0]
     assert (np.linalg.norm(best) > 0.999 * radius) == (radius == 0.5)

@@ -336,6 +336,24 @@ def test_a_gap_that_cannot_be_reached_is_said():
         minimise(problem._objective, problem.domain, 0.0)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "softmax", "smoothed_hinge"])
+def test_the_minimum_of_many_rows_starts_on_a_sample_and_is_the_same(loss, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.4, 0.4, (20_000, 4))
+    signs = np.sort(np.where(X[:, 0] + 0.2 * rng.standard_normal(len(X)) > 0, 1.0, -1.0))
+    problem = Problem(X, (signs > 0) * 1.0 if loss == "softmax" else signs, loss=loss, ridge=1e-4)
+    from_zero = minimise(problem.objective, problem.domain, problem.constants.gap_tolerance)
+    hessians, hessian = [], type(problem.objective).hessian
+    monkeypatch.setattr(
+        type(problem.objective),
+        "hessian",
+        lambda objective, theta: hessians.append(objective.loss.n) or hessian(objective, theta),
+    )
+    assert problem.minimum.gap <= problem.constants.gap_tolerance
+    assert problem.minimum.theta == pytest.approx(from_zero.theta, abs=1e-6)
+    assert hessians.count(20_000) <= 3 and set(hessians) == {20_000, 1_250}
+
+
 def test_a_larger_domain_is_caught_by_the_certificate():
     """Negative control: the minimum over the body alone is not certified on the intersection."""
     problem = make_problem("logistic", "intersection", radius=0.5)

@@ -15,13 +15,12 @@ from rashomon_explorer.exceptions import (
     SameTableWarning,
     SamplerError,
 )
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import PerturbedObjectiveFunction
 from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import Where, bowl_under
-from rashomon_explorer.problem.minimisation import step_towards
+from rashomon_explorer.problem.minimisation import MinimisedObjective, step_towards
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import ThreadWorkers
@@ -86,7 +85,7 @@ def test_a_step_of_a_minimum_takes_one_pass_and_shorter_steps_another(name, monk
     passes, run = [], ChunkedRows.run
     monkeypatch.setattr(ChunkedRows, "run", lambda *given: passes.append(0) or run(*given))
     theta, tilt = np.random.default_rng(1).normal(size=(2, whole.p))
-    evaluation = PerturbedObjectiveFunction(many, tilt).evaluate(theta)
+    evaluation = MinimisedObjective(many.objective.loss, many.ridge, tilt).evaluate(theta)
     assert len(passes) == 1
     value, gradient = whole.value_and_gradient(theta[:, None])
     np.testing.assert_allclose(evaluation.value, value[0] + tilt @ theta, rtol=1e-12)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.reliance import level_set, set_reliance
-from rashomon_explorer.measures.reliance.logistic import LogisticClass, row_weights
+from rashomon_explorer.measures.reliance.logistic import LogisticClass, nominal_seconds, row_weights
 from rashomon_explorer.problem.problem import Problem
 
 _ROUNDING = 1e-12  # relative to the zero model's loss: sums of n terms are exact to about 1e-15
@@ -45,7 +46,6 @@ class SquareClass:
     ball: level_set.Quadratic
     floor: float  # smallest e_orig of any linear model
     quick: bool = False  # ranges are closed forms, and always quick
-    seconds: ClassVar[float] = 1e-6  # nominal, of one range
 
     @classmethod
     def from_problem(
@@ -207,10 +207,10 @@ def model_class_reliance(
         Models such as ``rashomon_set.coef``, to compare with the range; those outside the set are
         excluded.
     seconds : float or None, default=5
-        Nominal seconds for ranges under logistic loss; their number follows from the size of the
-        table, so that results do not depend on the machine. Features beyond it, those of least
-        reliance of the best model, get ends that are further apart, still attained and proved.
-        None searches all.
+        Nominal seconds for ranges under logistic loss, by the size of the table alone, so that
+        results do not depend on the machine. In what all features leave of them, those of most
+        reliance of the best model are searched; the ends of others are further apart, still
+        attained and proved. None searches all.
 
     Returns
     -------
@@ -255,11 +255,14 @@ def model_class_reliance(
         set_reliance.problem_task(problem, problem.minimum.theta[None]), groups, form
     )
     with one_blas_thread():
-        make, first = _CLASSES[problem.loss.name], next(iter(groups.values()))
-        models = make(problem, psi, first, ratio=form == "ratio")
+        make, columns = _CLASSES[problem.loss.name], next(iter(groups.values()))
+        models = make(problem, psi, columns, ratio=form == "ratio")
         order = best.iloc[0].abs().sort_values(ascending=False, kind="stable").index
-        n_searched = len(order) if seconds is None else int(seconds / models.seconds)
-        quick = set(order[n_searched:])
+        first, searched = (
+            nominal_seconds(problem.n, problem.p, quick=quick) for quick in (True, False)
+        )
+        spare = math.inf if seconds is None else max(0.0, seconds - first * len(order))
+        quick = set(order[int(min(spare / (searched - first), len(order))) :])
         ranges = {
             name: _range(replace(models.on(columns), quick=name in quick), form)
             for name, columns in progress(groups.items(), "class reliance")

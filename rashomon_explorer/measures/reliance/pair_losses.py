@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.fft import dct
 from scipy.special import expit, log_softmax
 
 from rashomon_explorer._utils.arrays import FloatArray
@@ -18,95 +19,121 @@ Function = Callable[[FloatArray], FloatArray]
 _STRIP = 0.9 * math.pi  # the functions below are analytic for |Im z| < π
 _ERROR = 1e-16
 _FLAT = 1e-20  # half-width of an interval on which one node suffices for each function below
+_FEW_POINTS = 2  # points a node up to which interpolation takes longer than it saves
 _HEIGHT = 12.0  # on the strip each function below is at most |Re z| + 12
 
 
 @dataclass(frozen=True)
 class SoftplusKernel:
-    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and functions derived from it."""
+    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and functions derived from it.
 
-    # The sides are kept separate from the interpolation matrices: sums over rows are taken on
-    # polynomials first, so no n × m product with an m × m matrix is needed.
-    left: "Side"
-    right: "Side"
+    Sums take the values (m, m') of g on the grid of both sides' nodes, ``g(kernel.arguments)``.
+    """
+
+    # The sides are kept separate from the interpolation: sums over rows are taken on polynomials
+    # first, so no n × m product with an m × m matrix is needed.
+    left: "Points"
+    right: "Points"
     arguments: FloatArray  # (m, m'): t_k + u_l
 
     @classmethod
     def from_scores(cls, b: FloatArray, a: FloatArray) -> "SoftplusKernel":
         """Kernel of the unswitched scores b (n,) and the switched scores a (n,)."""
         reach = float(np.abs(b).max() + np.abs(a).max())
-        left, right = Side.from_points(b, reach), Side.from_points(a, reach)
+        left, right = _interpolation(b, reach), _interpolation(a, reach)
         return cls(left, right, left.nodes[:, None] + right.nodes)
 
     @staticmethod
-    def nodes(b: FloatArray, a: FloatArray) -> int:
-        """Count the nodes of both sides; if it exceeds the rows, all pairs are cheaper."""
+    def cells(b: FloatArray, a: FloatArray) -> int:
+        """Count the arguments; if there are almost as many as pairs, summing pairs is cheaper."""
         reach = float(np.abs(b).max() + np.abs(a).max())
-        return sum(_degree(float(np.ptp(side)) / 2, reach) + 1 for side in (b, a))
+        counts = (_degree(float(np.ptp(side)) / 2, reach) + 1 for side in (b, a))
+        return math.prod(len(b) if len(b) <= _FEW_POINTS * count else count for count in counts)
 
-    def total(self, g: Function) -> float:
+    def total(self, values: FloatArray) -> float:
         """Σ_ij g(b_i + a_j)."""
-        return float(self.left.sums @ g(self.arguments) @ self.right.sums)
+        return float(self.left.sums @ values @ self.right.sums)
 
-    def between(self, g: Function, alpha: FloatArray, beta: FloatArray) -> FloatArray:
+    def between(self, values: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """αᵀ g β (k, l) for α (n, k) and β (n, l)."""
         if not alpha.shape[1] * beta.shape[1]:
             return np.zeros((alpha.shape[1], beta.shape[1]))
         if alpha.shape[1] < beta.shape[1]:
-            values = self.left.gathered(alpha).T @ g(self.arguments)
-            return np.asarray(self.right.at_points(values.T).T @ beta)
-        values = g(self.arguments) @ self.right.gathered(beta)
-        return np.asarray(alpha.T @ self.left.at_points(values))
+            gathered = self.left.gathered(alpha).T @ values
+            return np.asarray(self.right.at_points(gathered.T).T @ beta)
+        return np.asarray(alpha.T @ self.left.at_points(values @ self.right.gathered(beta)))
 
-    def left_sums(self, g: Function) -> FloatArray:
+    def left_sums(self, values: FloatArray) -> FloatArray:
         """Σ_j g(b_i + a_j) for each i, shape (n,)."""
-        return self.left.at_points(g(self.arguments) @ self.right.sums)
+        return self.left.at_points(values @ self.right.sums)
 
-    def right_sums(self, g: Function) -> FloatArray:
+    def right_sums(self, values: FloatArray) -> FloatArray:
         """Σ_i g(b_i + a_j) for each j, shape (n,)."""
-        return self.right.at_points(g(self.arguments).T @ self.left.sums)
+        return self.right.at_points(self.left.sums @ values)
 
 
 @dataclass(frozen=True)
-class Side:
-    """Chebyshev interpolation of functions of some points."""
+class Points:
+    """Few points, which are their own nodes."""
 
     nodes: FloatArray  # (m,)
-    low: FloatArray  # (q, n): T_0 … T_{q − 1} at each point
-    high: FloatArray  # (m/q, n): T_0, T_q, T_2q, …
-    to_coefficients: FloatArray  # (m, m): from values at the nodes
 
-    @classmethod
-    def from_points(cls, points: FloatArray, reach: float) -> "Side":
-        """Side of points (n,), where ``reach`` bounds the sum of both sides' absolute values."""
-        middle, half = float(points.max() + points.min()) / 2, float(np.ptp(points)) / 2
-        if half <= _FLAT:
-            constant = np.ones((1, len(points)))
-            return cls(np.array([middle]), constant, constant, np.ones((1, 1)))
-        nodes, to_coefficients = _nodes(_degree(half, reach) + 1)
-        x = np.clip((points - middle) / half, -1.0, 1.0)
-        step = max(2, math.isqrt(len(nodes)))
-        first = _chebyshev(x, step + 1)
-        high = _chebyshev(first[step], -(-len(nodes) // step))
-        return cls(middle + half * nodes, first[:step], high, to_coefficients)
-
-    @cached_property
+    @property
     def sums(self) -> FloatArray:
         """Weights (m,) of the nodes' values in a function's sum over the points."""
-        return self._unfolded((self.high @ self.low.T)[:, :, None])[:, 0]
+        return np.ones(len(self.nodes))
 
     def gathered(self, weights: FloatArray) -> FloatArray:
         """Weights (m, k) of the nodes' values in sums over the points weighted by (n, k)."""
+        return weights
+
+    def at_points(self, values: FloatArray) -> FloatArray:
+        """Evaluate the function (n,) or (n, k) at the points, from (m,) or (m, k) at the nodes."""
+        return values
+
+
+def _interpolation(points: FloatArray, reach: float) -> Points:
+    """Interpolation at points (n,), where ``reach`` bounds the sum of both sides' |values|."""
+    middle, half = float(points.max() + points.min()) / 2, float(np.ptp(points)) / 2
+    if half <= _FLAT:
+        constant = np.ones((1, len(points)))
+        return Chebyshev(np.array([middle]), constant, constant)
+    count = _degree(half, reach) + 1
+    if len(points) <= _FEW_POINTS * count:
+        return Points(points)
+    x = np.clip((points - middle) / half, -1.0, 1.0)
+    step = max(2, math.isqrt(count))
+    first = _chebyshev(x, step + 1)
+    high = _chebyshev(first[step], -(-count // step))
+    nodes = np.cos((np.arange(count) + 0.5) * (math.pi / count))
+    return Chebyshev(middle + half * nodes, first[:step], high)
+
+
+@dataclass(frozen=True)
+class Chebyshev(Points):
+    """Chebyshev interpolation of functions of some points."""
+
+    low: FloatArray  # (q, n): T_0 … T_{q − 1} at each point
+    high: FloatArray  # (m/q, n): T_0, T_q, T_2q, …
+
+    @cached_property
+    def sums(self) -> FloatArray:
+        """See :class:`Points`."""
+        return self._unfolded((self.high @ self.low.T)[:, :, None])[:, 0]
+
+    def gathered(self, weights: FloatArray) -> FloatArray:
+        """See :class:`Points`."""
         products = [(self.high * weight) @ self.low.T for weight in weights.T]
         return self._unfolded(np.stack(products, axis=2))
 
     def at_points(self, values: FloatArray) -> FloatArray:
-        """Evaluate the function (n,) or (n, k) at the points, from (m,) or (m, k) at the nodes."""
+        """See :class:`Points`."""
         if values.ndim == 2:
             return np.column_stack([self.at_points(column) for column in values.T])
         steps, width = len(self.high), len(self.low)
         c = np.zeros(steps * width)
-        c[: len(values)] = self.to_coefficients @ values
+        c[: len(values)] = dct(values) / len(values)
+        c[0] /= 2
         for start in range((steps - 1) * width, 0, -width):
             above = c[start + 1 : start + width]
             c[start - 1 : start - width : -1] -= above
@@ -122,7 +149,8 @@ class Side:
             sums[start] = product[0]
             below = sums[start - 1 : start - width : -1]
             sums[start + 1 : start + width] = 2 * product[1:] - below
-        return np.asarray(self.to_coefficients.T @ sums[: len(self.nodes)])
+        count = len(self.nodes)
+        return np.asarray(dct(sums[:count], type=3, axis=0)) / count
 
 
 def softplus(s: FloatArray) -> FloatArray:
@@ -147,15 +175,6 @@ def _degree(half_width: float, reach: float) -> int:
     log_rho = math.asinh(_STRIP / half_width)
     largest = reach + half_width * math.cosh(log_rho) + _HEIGHT
     return math.ceil((math.log(4 * largest / _ERROR) - math.log(math.expm1(log_rho))) / log_rho)
-
-
-@lru_cache(maxsize=256)
-def _nodes(count: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes (m,) on [−1, 1], and the matrix (m, m) from values there to coefficients."""
-    angle = (np.arange(count) + 0.5) * (math.pi / count)
-    to_coefficients = np.cos(np.outer(np.arange(count), angle)) * (2.0 / count)
-    to_coefficients[0] /= 2
-    return np.cos(angle), to_coefficients
 
 
 def _chebyshev(x: FloatArray, count: int) -> FloatArray:
@@ -221,10 +240,11 @@ def _zero_one_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
 
 def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     n = len(a)
-    if SoftplusKernel.nodes(b, a) > n / 2:
+    if SoftplusKernel.cells(b, a) > max(n * n / 4, _BLOCK):
         scores = (b[None, :, None], a[None, :, None])
         return float(_every_pair(*scores, codes, "logistic")[0])
-    total = SoftplusKernel.from_scores(b, a).total(softplus)
+    kernel = SoftplusKernel.from_scores(b, a)
+    total = kernel.total(softplus(kernel.arguments))
     total -= float((n * b + a.sum()) @ codes)  # log(1 + e^{−s}) = log(1 + eˢ) − s
     total -= float(row_losses("logistic", (b + a)[:, None], codes).sum())
     return total / (n * (n - 1))

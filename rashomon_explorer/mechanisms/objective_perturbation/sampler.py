@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,9 +18,8 @@ from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, clipped
-from rashomon_explorer.problem.minimisation import Evaluation, MinimisedObjective, minimise_on_ball
+from rashomon_explorer.problem.minimisation import MinimisedObjective, best_found
 from rashomon_explorer.problem.problem import Problem
 
 _ON_SPHERE = 1e-9
@@ -44,41 +43,16 @@ class SurrogateProblem(Problem):
             self._objective = MinimisedObjective(problem.mean_loss(loss), ridge)
 
 
-class PerturbedObjectiveFunction:
-    """A problem's objective with a linear term b·θ, for the solver."""
-
-    def __init__(self, problem: Problem, tilt: FloatArray) -> None:
-        self._problem, self._tilt = problem, tilt
-
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K)."""
-        value, gradient = self._problem.value_and_gradient(theta)
-        return value + self._tilt @ theta, gradient + self._tilt[:, None]
-
-    def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) at one model (p,)."""
-        return self._problem.hessian(theta)
-
-    def evaluate(self, theta: FloatArray) -> Evaluation:
-        """Evaluate one model (p,)."""
-        near = self._problem.evaluate(theta)
-        value = near.value + float(self._tilt @ theta)
-        return replace(near, value=value, gradient=near.gradient + self._tilt)
-
-
 def perturbed_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatArray:
     """Minimiser (p,) over the ball, certified to lie within ``error`` of the exact one.
 
     With r = ∇J(θ) + λθ, λ ≥ 0, the distance d has md² ≤ ‖r‖d + λ‖θ‖(R − ‖θ‖) (docs/theory.md §15).
     """
-    objective, ball = (
-        cast(MinimisedObjective, PerturbedObjectiveFunction(problem, tilt)),
-        cast(Ball, problem.domain),
-    )
+    objective = MinimisedObjective(problem.objective.loss, problem.ridge, tilt)
     # Steps continue below it, as long as they lower the gap.
-    tolerance = problem.m * error**2 / 2
-    theta = minimise_on_ball(objective, ball, tolerance, np.zeros(problem.p)).theta
-    off = distance_bound(objective, theta, ball.radius, problem.m)
+    tolerance, start = problem.m * error**2 / 2, problem.coarse_minimiser(tilt)
+    theta = best_found(objective, problem.domain, tolerance, start).theta
+    off = distance_bound(objective, theta, problem.domain.radius, problem.m)
     if off > error:
         raise SamplerError(
             f"the minimiser of the perturbed objective could not be certified to {error:.2e}, "

@@ -141,7 +141,6 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
 
 
 ALL_ROWS = slice(None)
-_HESSIAN_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -184,10 +183,11 @@ class TableRows:
         return sum_row_batches(work, self.n, width, block=batch_rows(self.n, width, self.p))
 
     def mean_outer(self, weights: Callable[[Any, slice], Any], theta: FloatArray) -> FloatArray:
-        """Mean (p, p) of w_i·z_i·z_iᵀ, for weights in the shape of scores of one model (p,)."""
-        every = weights(theta[:, None], ALL_ROWS)[:, 0] / self.n
-        total = np.zeros((self.p, self.p))
-        for start in range(0, self.n, _HESSIAN_ROWS):  # avoids a copy of the table
-            part = self.rows[start : start + _HESSIAN_ROWS]
-            total += (part * every[start : start + _HESSIAN_ROWS, None]).T @ part
-        return total
+        """Mean (p, p) of w_i·z_i·z_iᵀ, for weights w ≥ 0 in the shape of scores of a model (p,)."""
+        models = theta[:, None]
+
+        def batch(part: slice) -> tuple[FloatArray]:
+            scaled = self.rows[part] * np.sqrt(weights(models, part))
+            return (scaled.T @ scaled,)  # BLAS computes half of a product with its own transpose
+
+        return sum_row_batches(batch, self.n, self.p)[0] / self.n
