@@ -68,8 +68,13 @@ templates_path = ["templates"]
 html_title = project
 html_favicon = "static/favicon.svg"
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
+}
 html_css_files = ["site.css"]
+html_sidebars = {"changelog": [], "get-started": []}
 html_static_path = ["static", "generated/static"]
 html_extra_path = ["generated/extra"]  # reports, which are pages of their own
 html_js_files = ["plotly.min.js"]  # once for the whole site, from the installed plotly
@@ -152,9 +157,10 @@ def uses() -> dict[str, list[tuple[str, str]]]:
 def sources() -> dict[str, list[str]]:
     """List the exported functions and methods that return an instance of each class."""
     returned: dict[str, list[str]] = {}
+    door = exported(import_module(PACKAGE))
     for room in ROOMS:
         module = import_module(".".join([PACKAGE, *([room] if room else [])]))
-        for name in sorted(exported(module)):
+        for name in sorted(exported(module) - (door if room else set())):
             value = getattr(module, name)
             members = vars(value) if isinstance(value, type) else {"": value}
             for member, function in members.items():
@@ -169,12 +175,6 @@ def sources() -> dict[str, list[str]]:
 autosummary_context = {"uses": uses(), "sources": sources()}
 
 
-def _row(*cells: str) -> str:
-    """Row of a list-table."""
-    texts = (re.sub(r"</?b>", "**", cell).replace("|", r"\|") for cell in cells)
-    return "   * - " + "\n     - ".join(texts) + "\n"
-
-
 def _call(function: Callable[..., object], inner: str = "", result: str = "") -> str:
     """Python call of a function by the names of its required arguments."""
     parameters = inspect.signature(function).parameters.values()
@@ -183,28 +183,25 @@ def _call(function: Callable[..., object], inner: str = "", result: str = "") ->
     return f"{function.__name__}({written})"
 
 
+def _plain(text: str) -> str:
+    """Text of a definition as reStructuredText."""
+    return re.sub(r"</?b>", "**", text).replace("|", r"\|")
+
+
 def registries() -> dict[str, str]:
-    """Tables of what two registries hold, by the room of their reference page."""
-    figures = ""
-    for spec in import_module("rashomon_explorer.plots.figures").FIGURES.values():
+    """Definitions of what two registries hold, by the room of their reference page."""
+    figures, measures = "", ""
+    for spec in import_module(f"{PACKAGE}.plots.figures").FIGURES.values():
         inner = _call(spec.measure) if spec.measure else ""
         line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
-        released = "curator, release" if "release" in spec.audience else "curator"
-        figures += _row(f"{spec.title}", f"``{line}``", released, spec.definition)
-    measures = import_module("rashomon_explorer.measures.multiplicity").MEASURES
-    listed = "".join(
-        _row(f"``{name}``", one.meaning, f"``{one.formula}``", one.source)
-        for name, one in measures.items()
-    )
-    head = "\n{0}\n{1}\n\n{2}\n\n.. list-table::\n   :header-rows: 1\n\n"
-    columns = _row("title", "Python", "view", "definition")
+        view = "curator and release" if "release" in spec.audience else "curator"
+        figures += f"{spec.title} ({view})\n   ``{line}``\n\n   {_plain(spec.definition)}\n\n"
+    for name, one in import_module(f"{PACKAGE}.measures.multiplicity").MEASURES.items():
+        source = f"{_plain(one.meaning)} ({_plain(one.source)})"
+        measures += f"``{name}``\n   {source}\n\n   ``{one.formula}``\n\n"
     return {
-        "plots": head.format("All figures", "-" * 11, "On the dashboard, in reports and here.")
-        + columns
-        + figures,
-        "measures.multiplicity": head.format("All measures", "-" * 12, "f₀ is the best model.")
-        + _row("name", "meaning", "formula", "source")
-        + listed,
+        "plots": f"\nAll figures\n-----------\n\n{figures}",
+        "measures.multiplicity": f"\nAll measures\n------------\n\n{measures}",
     }
 
 

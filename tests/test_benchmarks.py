@@ -14,6 +14,7 @@ from benchmarks import __main__ as bench
 from benchmarks import (
     accountant,
     declared,
+    epsilon,
     exact,
     langevin,
     last_states,
@@ -155,3 +156,12 @@ def test_adassp_is_least_squares_where_the_price_is_no_matter():
     found = adassp(rows, targets, epsilon=1e9, **bounds)
     np.testing.assert_allclose(found, np.linalg.lstsq(rows, targets)[0], atol=1e-4)
     assert np.linalg.norm(adassp(rows, targets, epsilon=1e-3, **bounds)) < 0.5
+
+
+def test_the_simulated_law_of_the_table_of_epsilons_has_its_base_rate_and_best_accuracy():
+    slope, intercept = epsilon.logistic_law()
+    chances = 1 / (1 + np.exp(-slope * norm.ppf((np.arange(10_000) + 0.5) / 10_000) - intercept))
+    assert chances.mean() == pytest.approx(epsilon.BASE_RATE, abs=1e-3)
+    assert np.maximum(chances, 1 - chances).mean() == pytest.approx(0.8, abs=1e-3)
+    private, free = epsilon.accuracies(300, 2, seed=0, epsilons=(3.0,))
+    assert 0.6 < private <= free + 0.02

@@ -10,6 +10,8 @@ from pkgutil import resolve_name
 
 import pytest
 
+from rashomon_explorer import exceptions
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES, THEORY = sorted(DOCS.glob("*.md")), sorted((DOCS / "theory").glob("*.md"))
@@ -109,6 +111,13 @@ def test_every_page_is_listed():
     words = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in sections)
     listed = set(re.findall(r"\]\(([\w-]+\.md)\)", words))
     assert listed == {page.name for page in PAGES} - {"index.md"}
+
+
+def test_every_error_and_warning_is_explained():
+    classes = [value for value in vars(exceptions).values() if isinstance(value, type)]
+    own = {kind.__name__ for kind in classes if kind.__module__ == exceptions.__name__}
+    named = re.findall(r"`(\w+)`", (DOCS / "errors.md").read_text(encoding="utf-8"))
+    assert len(own) > 20 and own <= set(named)
 
 
 def test_the_index_of_theory_has_every_page_and_every_cited_section():
