@@ -174,7 +174,7 @@ default=None
         Raises
         ------
         ValueError
-            If the rows are invalid, or counting might take more than 4 GiB.
+            If the rows are invalid, or counting takes more than 4 GiB.
 
         Examples
         --------
@@ -187,7 +187,6 @@ default=None
         table = self._table(X, y)
         questions, classes = self._questions(table.feature_names), self._labels(table)
         trees = self._tree_class(len(questions), len(classes), table.shape[0])
-        trees.check_memory(table.shape[0])
         return self._count(table, questions, trees, classes)
 
     def _count(

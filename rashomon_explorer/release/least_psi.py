@@ -22,7 +22,7 @@ from rashomon_explorer.sets import ReleasedTrees
 from rashomon_explorer.trees.answers import losses_predicting
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.private import counted_like, planned_class
-from rashomon_explorer.trees.tree_class import EXACT
+from rashomon_explorer.trees.tree_class import EXACT, largest_cost
 
 _PUBLIC_PEOPLE = "the people whose labels are asked for are public: not taken from these rows"
 _SIGNED = ("sign", "label_of")
@@ -349,7 +349,7 @@ def _check_trees(psi_query: LeastPsi, public: query.PublicShape) -> None:
         )
     trees = planned_class(planned)
     try:
-        trees.check_memory(public.n_rows)
+        trees.check_memory(public.n_rows, dearest=largest_cost(planned.request.costs or None))
     except DataError as error:
         raise ValueError(f"{psi_query.name}: {error}") from None
     if psi_query.sign is not None:

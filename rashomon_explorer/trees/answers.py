@@ -290,7 +290,7 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
         if psi is not None and total is not None:
             limit = counted.limits(psi)[: len(least_errors.best_errors)]
             with one_blas_thread():
-                histograms = count(levels, trees, least_errors, limit).by_leaves()
+                histograms = count(levels, trees, least_errors, limit, np.inf).by_leaves()
             left = sum(
                 sum(map(int, histogram[1].tolist()))
                 for histogram in histograms

@@ -23,10 +23,17 @@ from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees import questions as tree_questions
+from rashomon_explorer.trees.conjunctions import Conjunctions, WithinLimits
 from rashomon_explorer.trees.counting import Counts, Histogram, LeafTreeCounts, count
 from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.sampling import Walks, limits, tree_losses, uniform
-from rashomon_explorer.trees.tree_class import Costs, TreeClass, cost_matrix
+from rashomon_explorer.trees.tree_class import (
+    LITTLE_WORK,
+    Costs,
+    TreeClass,
+    allowed_memory,
+    cost_matrix,
+)
 from rashomon_explorer.trees.witnesses import BestTrees
 
 
@@ -84,8 +91,9 @@ class CountedTrees(ReprMixin):
     """All sparse trees on a table, counted by loss; for the curator: computed from private rows.
 
     Trees are counted, not listed. For every set of rows that a path of questions selects, and every
-    number of leaves, the number of subtrees with each number of errors is stored. Counts are exact
-    if the class has at most 2⁵³ trees.
+    number of leaves, the number of subtrees with each number of errors is stored. Counts within ψ
+    see only the sets that trees within ψ lead to, and are made again for a larger ψ. Counts are
+    exact if the class has at most 2⁵³ trees.
 
     Parameters
     ----------
@@ -116,8 +124,9 @@ class CountedTrees(ReprMixin):
     feature_names : sequence of str, optional
         By default a table's column names, or x0, x1, ….
     most_memory : int, optional
-        Limit of the memory for counting, in bytes; a larger need is an error before a value is
-        read. By default 4 GiB, or the limit of ``ulimit`` or a container, if that is less.
+        Limit of the memory for counting, in bytes; a larger need is an error, before a value is
+        read if no ψ needs less. By default 4 GiB, or the limit of ``ulimit`` or a container, if
+        that is less.
     schema : TableSchema, optional
         Schema of the table whose encoded columns the questions are about; sets of trees then take
         the raw table.
@@ -168,7 +177,8 @@ class CountedTrees(ReprMixin):
         trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
         dearest = 1 if matrix is None else int(matrix.max())
-        trees.check_memory(shape[0], most_memory, dearest)
+        trees.check_memory(shape[0], most_memory, dearest, whole=False)
+        self._room = allowed_memory(most_memory)[0] - LITTLE_WORK
         self.questions, self.schema = questions, schema
         named = questions.in_words if questions is not None else feature_names
         self.feature_names = column_names(X, shape[1], named)
@@ -259,9 +269,8 @@ class CountedTrees(ReprMixin):
 
     @cached_property
     def levels(self) -> list[Level]:
-        """Sets of rows that paths lead to."""
-        with one_blas_thread():
-            return lattice(self.rows, self.trees, by_majority=self.convention == "treefarms")
+        """All sets of rows that paths lead to."""
+        return self._lattice(None)
 
     @cached_property
     def least_errors(self) -> LeastErrors:
@@ -274,6 +283,17 @@ class CountedTrees(ReprMixin):
         return BestTrees(self.levels, self.trees, self.least_errors)
 
     @cached_property
+    def _conjunctions(self) -> Conjunctions:
+        by_majority = self.convention == "treefarms"
+        with one_blas_thread():
+            return Conjunctions.from_rows(self.rows, self.trees, by_majority=by_majority)
+
+    def _lattice(self, pruning: WithinLimits | None) -> list[Level]:
+        by_majority = self.convention == "treefarms"
+        with one_blas_thread():
+            return lattice(self.rows, self.trees, pruning, by_majority, self._room)
+
+    @cached_property
     def least(self) -> float:
         """Loss of the best tree."""
         return float(self.least_by_leaves.min())
@@ -281,7 +301,9 @@ class CountedTrees(ReprMixin):
     @property
     def least_by_leaves(self) -> FloatArray:
         """Least loss of a tree of 1, 2, … leaves."""
-        return self.losses_by_leaves(self.least_errors.best_errors)
+        if "least_errors" in vars(self):
+            return self.losses_by_leaves(self.least_errors.best_errors)
+        return self.losses_by_leaves(self._conjunctions.errors(0, *np.zeros((2, 1), dtype=int))[0])
 
     def losses_by_leaves(self, errors: IntArray) -> FloatArray:
         """Losses of trees of 1, 2, … leaves by their errors; ∞ where there is no tree."""
@@ -295,16 +317,22 @@ class CountedTrees(ReprMixin):
 
     def counts(self, psi: float) -> Counts:
         """Count all trees within ψ, for every set of rows; the largest ψ so far is cached."""
-        limit = self.limits(psi)
         if self._counted is None or psi > self._within:
-            self._counted = self.counted_within(limit)
-            self._within = psi
+            self._counted, self._within = self.counted_within(self.limits(psi)), psi
         return self._counted
 
     def counted_within(self, limit: IntArray) -> Counts:
-        """Count the trees with at most so many errors, by leaves."""
+        """Count the trees with at most so many errors, by leaves.
+
+        Sees only the sets of rows that these trees lead to, unless all are there already.
+        """
+        if "least_errors" in vars(self):
+            levels, least = self.levels, self.least_errors
+        else:
+            within = WithinLimits(self._conjunctions, limit)
+            levels, least = self._lattice(within), LeastErrors(within.least)
         with one_blas_thread():
-            return count(self.levels, self.trees, self.least_errors, limit)
+            return count(levels, self.trees, least, limit, self._room)
 
     def histogram(self, psi: float) -> list[Histogram | None]:
         """For 1, 2, … leaves: least errors, and numbers of trees within ψ by errors from there."""
@@ -358,7 +386,8 @@ class CountedTrees(ReprMixin):
     def best(self) -> Node:
         """Return a tree of least loss, with the fewest leaves on a tie."""
         leaves = 1 + int(np.argmin(self.least_by_leaves))
-        return self.best_trees.best(leaves)
+        counts = self.counts(0.0)
+        return BestTrees(counts.levels, self.trees, counts.least).best(leaves)
 
     def errors(self, tree: Node) -> int:
         """Total cost of the rows that a tree labels wrongly; each counts 1 without costs."""

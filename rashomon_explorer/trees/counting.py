@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.randomness import uniform_below
 from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.questions import BITS, MergedRows, as_masks
-from rashomon_explorer.trees.tree_class import EXACT, TreeClass
+from rashomon_explorer.trees.tree_class import EXACT, HISTOGRAM, TreeClass, check_room
 
 _AT_ONCE = 1_000_000
 _LONG = 400  # number of terms above which separate products are faster
@@ -193,10 +193,24 @@ class Counts:
 
 
 def count(
-    levels: list[lattice.Level], trees: TreeClass, least: lattice.LeastErrors, limits: IntArray
+    levels: list[lattice.Level],
+    trees: TreeClass,
+    least: lattice.LeastErrors,
+    limits: IntArray,
+    room: float,
 ) -> Counts:
-    """Count all trees with at most limits[l − 1] errors and l leaves, for every l."""
+    """Count all trees with at most limits[l − 1] errors and l leaves, for every l.
+
+    Raises ``DataError`` before sets and counts take more than ``room`` bytes.
+    """
     allowed = lattice.allowances(levels, least, limits)
+    needed, n, n_patterns = 0, int(levels[0].totals.sum()), levels[0].sets[0].bit_length()
+    for depth, (level, fewest, most) in enumerate(zip(levels, least.levels, allowed, strict=True)):
+        needed += len(level.sets) * trees.set_memory(depth, n, n_patterns)
+        lengths = np.minimum(most, level.most[:, None]) - fewest + 1
+        lengths = lengths[:, 1:][most[:, 1:] >= fewest[:, 1:]]
+        needed += HISTOGRAM * lengths.size + 8 * int(lengths.sum())
+    check_room(needed, room)
     histograms: list[list[list[Histogram | None]]] = []
     for depth in range(len(levels) - 1, -1, -1):
         below = histograms[0] if histograms else []
@@ -263,7 +277,7 @@ class _Counter:
 
     def _add_cut(self, index: int, leaves: int, deep: FlatHistograms, total: Histogram) -> None:
         level = self._level
-        features = np.flatnonzero(level.cuts[index])
+        features = np.flatnonzero(level.yes[index] >= 0)
         if not len(features):
             return
         yes, no = level.yes[index, features].tolist(), level.no[index, features].tolist()
@@ -284,7 +298,7 @@ class _Counter:
     def _add_uncut(self, index: int, leaves: int, total: Histogram) -> None:
         """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
         level, spare = self._level, int(self._level.spare[index])
-        if spare == 0:
+        if level.same[index] < 0:
             return
         for a, b in lattice.pairs(leaves, len(self._empty)):
             times = float(spare * self._empty[a - 1])
@@ -405,7 +419,7 @@ class LeafTreeCounts:
     def _cut(self, index: int, leaves: int, around: FloatArray) -> None:
         level, histograms = self._level, self._counts.histograms[self._depth + 1]
         below, low = self._below, self._low(index, leaves)
-        features = np.flatnonzero(level.cuts[index])
+        features = np.flatnonzero(level.yes[index] >= 0)
         to_yes = level.yes[index, features].tolist()
         to_no = level.no[index, features].tolist()
         shared = lattice.pairs(leaves, len(histograms) + 1)
@@ -438,7 +452,7 @@ class LeafTreeCounts:
     def _uncut(self, index: int, leaves: int, around: FloatArray) -> None:
         """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
         level, spare = self._level, int(self._level.spare[index])
-        if spare == 0:
+        if level.same[index] < 0:
             return
         low, empty = self._low(index, leaves), self._counts.trees.table[self._depth + 1]
         for a, b in lattice.pairs(leaves, len(empty)):

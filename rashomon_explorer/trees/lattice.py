@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import permutations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer.trees.questions import MergedRows, all_labels, as_masks, wrong
-from rashomon_explorer.trees.tree_class import TreeClass
+from rashomon_explorer.trees.tree_class import TreeClass, check_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,27 @@ class Level:
         return np.asarray((self.totals * dear).sum(axis=1))
 
 
-def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) -> list[Level]:
-    """Levels 0, 1, … down to the deepest level at which a tree can split."""
+Origins = tuple[IntArray, IntArray, IntArray]
+"""Index in the level above of a set that leads to each set, the question, and its answer."""
+
+
+class Pruning(Protocol):
+    """Questions that lattice levels are built below."""
+
+    def questions(self, level: Level) -> Mask:
+        """Questions (N, m) that a tree within the limits may ask about each set of a level."""
+
+    def descend(self, level: Level, origins: Origins) -> None:
+        """Go to the next level, whose sets come from this one's."""
+
+
+def lattice(
+    rows: MergedRows, trees: TreeClass, pruning: Pruning | None, by_majority: bool, room: float
+) -> list[Level]:
+    """Levels 0, 1, … down to the deepest level at which a tree can split, or is within limits.
+
+    Raises ``DataError`` as soon as they take more than ``room`` bytes.
+    """
     levels: list[Level] = []
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
     deepest = max(1, trees.depth)
@@ -46,7 +65,14 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
         levels.append(branching.level)
         if depth == deepest - 1:
             break
-        branching.run()
+        per_set = trees.set_memory(depth + 1, rows.n, len(rows.patterns))
+        questions = None if pruning is None else pruning.questions(branching.level)
+        branching.run(questions, per_set, room)
+        room -= len(branching.below) * per_set
+        if not branching.below:
+            break
+        if pruning is not None:
+            pruning.descend(branching.level, branching.origins)
         sets, counted = list(branching.below), branching.rows_below()
         del branching  # its counts, before the next level is built
     return levels
@@ -89,14 +115,24 @@ class _Branching:
         )
         self.below: dict[int, int] = {}
         self._counted: list[FloatArray] = []
+        self._origins: list[IntArray] = []
 
-    def run(self) -> None:
-        """Set where each question leads, and collect the sets there."""
+    @property
+    def origins(self) -> Origins:
+        """Set, question and answer that each set of the next level is first found by."""
+        index, feature, answer = np.concatenate(self._origins, axis=1)
+        return index, feature, answer
+
+    def run(self, questions: Mask | None, per_set: int, room: float) -> None:
+        """Set where each question leads, or each of some, and collect the sets there."""
         level, masks, below = self.level, self._rows.masks, self.below
-        for index, subset in enumerate(level.sets):
+        cutting = level.cuts if questions is None else level.cuts & questions
+        idle = ~level.cuts if questions is None else ~level.cuts & questions
+        for index in np.flatnonzero((cutting | idle).any(axis=1)).tolist():
+            subset = level.sets[index]
             members = np.flatnonzero(as_masks([subset], self._size)[0])
             both = self._patterns[members].T @ self._rows.weights[members]
-            features, n_before = np.flatnonzero(level.cuts[index]), len(below)
+            features, n_before = np.flatnonzero(cutting[index]), len(below)
             parts = [subset & masks[feature] for feature in features.tolist()]
             parts += [subset ^ part for part in parts]
             next_indices = np.array(
@@ -109,10 +145,17 @@ class _Branching:
             lacking = at >= len(features)
             counted[lacking] = self._whole[index] - counted[lacking]
             self._counted.append(counted)
-            if level.spare[index] > 0:
+            self._origins.append(
+                np.array([np.full(len(at), index), features[at % max(1, len(features))], ~lacking])
+            )
+            if level.spare[index] > 0 and idle[index].any():
                 if subset not in below:
                     self._counted.append(self._whole[index : index + 1])
+                    feature = idle[index].argmax()
+                    having = level.with_feature[index, feature].any()
+                    self._origins.append(np.array([[index], [feature], [having]]))
                 level.same[index] = below.setdefault(subset, len(below))
+            check_room(len(below) * per_set, room)
 
     def rows_below(self) -> FloatArray:
         """Rows of each label with each feature, of the sets of the next level; frees them here."""
@@ -167,11 +210,14 @@ def leaf_errors(
 def label_errors(level: Level, rows: IntArray) -> IntArray:
     """Errors (…, C) of leaves with each label, by the rows of each label; huge for none."""
     errors = wrong(rows, level.costs)
-    if not level.by_majority:
-        return errors
-    labels = rows.shape[-1]
-    majority = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # the last label on a tie
-    return np.where(np.arange(labels) == majority[..., None], errors, UNREACHABLE)
+    return majority_errors(errors, UNREACHABLE) if level.by_majority else errors
+
+
+def majority_errors(errors: IntArray, unreachable: Any) -> IntArray:
+    """Errors (…, C) of leaves by their label; huge except for the best one, the last on a tie."""
+    labels = errors.shape[-1]
+    majority = labels - 1 - errors[..., ::-1].argmin(axis=-1)
+    return np.where(np.arange(labels) == majority[..., None], errors, unreachable)
 
 
 def _least_level_errors(
@@ -263,27 +309,27 @@ class TwoBest:
 
 def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) -> list[NDArray[Any]]:
     """Largest errors (N, leaves) below each set over trees of l leaves within limits[l − 1]."""
-    allowed = [np.full(errors.shape, -1, dtype=limits.dtype) for errors in least.levels]
-    allowed[0][0] = np.where(least.best_errors <= limits, limits, -1)
-    for depth, level in enumerate(levels[:-1]):
-        below = least.levels[depth + 1]
-        next_allowed = allowed[depth + 1]
-        for leaves in range(3, allowed[depth].shape[1] + 1):
-            room = allowed[depth][:, leaves - 1]
-            for a, b in pairs(leaves, below.shape[1]):
-                _hand_down(next_allowed[:, a - 1], room, level.yes, level.no, below[:, b - 1])
-                _hand_down(next_allowed[:, a - 1], room, level.no, level.yes, below[:, b - 1])
-                within = (level.same >= 0) & (room >= 0)
-                np.maximum.at(next_allowed[:, b - 1], level.same[within], room[within])
-        next_allowed[next_allowed < below] = -1
+    allowed = [np.where(least.levels[0] <= limits, limits, -1)]
+    for level, below in zip(levels[:-1], least.levels[1:], strict=True):
+        allowed.append(allowed_below(level, allowed[-1], below))
     return allowed
 
 
-def _hand_down(
-    allowed: NDArray[Any], room: NDArray[Any], to: IntArray, other: IntArray, least_other: IntArray
-) -> None:
-    """Raise a branch's allowance to its set's, less the least errors of the other branch."""
-    node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])
-    left = room[node] - least_other[other[node, feature]]
-    within = left >= 0
-    np.maximum.at(allowed, to[node, feature][within], left[within])
+def allowed_below(level: Level, allowed: NDArray[Any], below: IntArray) -> NDArray[Any]:
+    """Largest errors below each set of the next level, from those of a level; −1 for none."""
+    next_allowed = np.full(below.shape, -1, dtype=allowed.dtype)
+    for leaves in range(3, allowed.shape[1] + 1):
+        nodes = np.flatnonzero(allowed[:, leaves - 1] >= 0)
+        if not len(nodes):
+            continue
+        room, same = allowed[nodes, leaves - 1], level.same[nodes]
+        node, feature = np.nonzero(level.yes[nodes] >= 0)
+        yes, no = level.yes[nodes[node], feature], level.no[nodes[node], feature]
+        for a, b in pairs(leaves, below.shape[1]):
+            for branch, other in ((yes, no), (no, yes)):
+                left = room[node] - below[other, b - 1]
+                within = left >= 0
+                np.maximum.at(next_allowed[:, a - 1], branch[within], left[within])
+            np.maximum.at(next_allowed[:, b - 1], same[same >= 0], room[same >= 0])
+    next_allowed[next_allowed < below] = -1
+    return next_allowed

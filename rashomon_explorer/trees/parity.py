@@ -226,7 +226,8 @@ class Fronts(TreeBuilder):
     def __init__(
         self, counted: CountedTrees, weights: NDArray[np.int64], label: int, psi: float, most: int
     ) -> None:
-        super().__init__(counted.levels, counted.trees)
+        counts = counted.counts(psi)
+        super().__init__(counts.levels, counted.trees)
         self._label = label
         self._n_left = most
         # Parts of the weights at bit offsets, whose sums are exact in doubles.
@@ -234,7 +235,7 @@ class Fronts(TreeBuilder):
         if int(weights.sum()) >= 2**53:
             some = 2**24 - 1  # sums of 2²⁹ rows are exact
             self._digits = [(bit, (weights >> bit & some).astype(float)) for bit in (0, 24, 48)]
-        self._allowed = allowances(counted.levels, counted.least_errors, counted.limits(psi))
+        self._allowed = allowances(counts.levels, counts.least, counted.limits(psi))
         self._fronts: dict[tuple[int, int, int], Front] = {}
         self._leaves: dict[tuple[int, int], Front] = {}
         self._set_weights: dict[tuple[int, int], int] = {}
@@ -310,7 +311,7 @@ class Fronts(TreeBuilder):
             return _NOBODY
         level = self.levels[depth]
         parts: list[Front] = []
-        features = np.flatnonzero(level.cuts[index])
+        features = np.flatnonzero(level.cuts[index] if leaves == 2 else level.yes[index] >= 0)
         if leaves == 2 and len(features):
             parts.append(_within_limit(self._stumps(depth, index, features), limit))
         if leaves > 2:
@@ -323,12 +324,11 @@ class Fronts(TreeBuilder):
                     self._subtree_front(depth + 1, no, b),
                     limit,
                 )
-        if level.spare[index] > 0:
-            if leaves == 2:
-                parts.append(_within_limit(self._leaf(depth, index), limit))
-            uncut_index = int(level.same[index])
-            for _, b in self.shares(depth, leaves) if leaves > 2 else []:
-                parts.append(_within_limit(self._subtree_front(depth + 1, uncut_index, b), limit))
+        if leaves == 2 and level.spare[index] > 0:
+            parts.append(_within_limit(self._leaf(depth, index), limit))
+        uncut_index = int(level.same[index])
+        for _, b in self.shares(depth, leaves) if leaves > 2 and uncut_index >= 0 else []:
+            parts.append(_within_limit(self._subtree_front(depth + 1, uncut_index, b), limit))
         return _pareto_front(parts)
 
     def _sums(self, first_front: Front, second_front: Front, limit: int) -> list[Front]:

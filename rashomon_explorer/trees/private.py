@@ -15,7 +15,7 @@ from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.questions import ThresholdQuestions
 from rashomon_explorer.trees.sampling import CappedEnergy, Walks, gibbs, uniform_tree
-from rashomon_explorer.trees.tree_class import TreeClass
+from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ def gibbs_draws(counted: CountedTrees, planned: Plan, rng: np.random.Generator) 
         psi=planned.law_threshold,
         leaf_penalty=planned.request.leaf_penalty,
     )
-    within = energy.limits(counted.least, counted.trees.most_leaves)
-    counts = counted.counted_within(within)
-    law = gibbs(counts.by_leaves(), counted.trees, energy, counted.least)
+    # On all sets of rows: how many they are belongs to the class, and rows prune none.
+    least = float(counted.losses_by_leaves(counted.least_errors.best_errors).min())
+    counts = counted.counted_within(energy.limits(least, counted.trees.most_leaves))
+    law = gibbs(counts.by_leaves(), counted.trees, energy, least)
     cells = law.draw(planned.n_draws, rng)
     within_cap = iter(Walks(counts, rng).draw([cell for cell in cells if cell]))
     trees: list[Node] = []
@@ -80,6 +81,7 @@ def counted_like(
         leaf_penalty=planned.request.leaf_penalty,
         costs=planned.request.costs or None,
         classes=models.classes,
+        most_memory=DEFAULT_MEMORY,  # who counts after a charge checked it before
         schema=models.schema,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -26,6 +26,10 @@ USUAL_MEMORY = 2**30
 """Bytes that counting may take if the number of leaves is chosen for it."""
 
 _WORK = 2**26  # bytes of temporaries, for any class
+LITTLE_WORK = 2**24  # of those of counts within ψ
+HISTOGRAM = 200  # bytes, and eight for each number of errors
+WORDS_AT_ONCE = 2**20
+NARROW = 2**28  # rows, or errors, from which on sums are of eight bytes
 _LARGEST = 1e300  # counts are stored in doubles
 EXACT = 2.0**53  # doubles represent all integers up to here
 
@@ -152,18 +156,39 @@ class TreeClass(ReprMixin):
         bytes per feature and pair of labels, and twice as many from 2²⁴ rows on.
         """
         total = _WORK
-        m, labels = self.n_features, self.n_labels
+        m = self.n_features
         for depth in range(max(1, self.depth)):
             # A set that a question does not cut stays for the next level: fewer questions cut it.
             subsets = sum(math.comb(m, cut) for cut in range(depth + 1))
             sets = sum(math.comb(m, cut) * 2**cut for cut in range(depth + 1))
-            wide = 1 if n < 2**24 else 2
-            leads = 0 if depth == self.depth - 1 else 16 * m
-            counts = wide * 8 * labels * (m + 1) + 2 * m + leads
-            per_set = n // 8 + 350 + counts + 16 * len(self.table[depth])
             counted = max(0, len(self.table[depth]) - 1)
-            total += sets * (per_set + 200 * counted) + 8 * counted * (subsets * n + sets)
+            per_set = self.set_memory(depth, n, n) + HISTOGRAM * counted
+            total += sets * per_set + 8 * counted * (subsets * n + sets)
         return total
+
+    def set_memory(self, depth: int, n: int, n_patterns: int) -> int:
+        """Bytes of a set of rows of a level, among so many combinations of features."""
+        m, leaves = self.n_features, len(self.table[min(depth, self.depth)])
+        leads = 0 if depth >= self.depth - 1 else 16 * m
+        wide = 1 if n < 2**24 else 2
+        counts = wide * 8 * self.n_labels * (m + 1) + 2 * m + leads
+        return n_patterns // 8 + 350 + counts + 16 * leaves
+
+    def least_memory(self, n: int) -> int:
+        """Bytes for the least errors below all conjunctions of answers, whatever the rows.
+
+        The curator's counts need these, and memory for the sets that their trees lead to.
+        """
+        m, width = self.n_features, 4 if n < NARROW else 8
+        sizes = [(math.comb(m, d), 2**d) for d in range(self.depth + 1)]
+        tables = [width * self.n_labels * subsets * answers for subsets, answers in sizes]
+        least = sum(
+            width * subsets * answers * len(leaves)
+            for (subsets, answers), leaves in zip(sizes[:-1], self.table, strict=False)
+        )
+        indices = sum(16 * d * subsets for d, (subsets, _) in enumerate(sizes))
+        bits = 20 * min(WORDS_AT_ONCE, sizes[-1][0] * (n // 64 + 1))
+        return max(bits, sum(tables) + 3 * tables[-1] // 2 + least + indices) + LITTLE_WORK
 
     def seconds(self, n: int) -> float:
         """CPU seconds that counting takes on an ordinary processor, roughly; for any rows.
@@ -175,23 +200,32 @@ class TreeClass(ReprMixin):
         sets = sum((deepest - cut) * math.comb(m, cut) * 2**cut for cut in range(deepest))
         return m * (8e-8 * self.n_labels * sets + 1e-7 * n)
 
-    def check_memory(self, n: int, most: int | None = None, dearest: int = 1) -> None:
+    def check_memory(
+        self, n: int, most: int | None = None, dearest: int = 1, *, whole: bool = True
+    ) -> None:
         """Raise, from public numbers only, if counting n rows might take more than ``most`` bytes.
 
         By default 4 GiB, or what a limit of this process leaves, if less. Errors that cost up to
-        ``dearest`` take the memory of so many times the rows.
+        ``dearest`` take the memory of so many times the rows. With ``whole=False`` only for what
+        the curator's counts need at any ψ.
 
         Raises
         ------
         DataError
             If memory may not suffice; the message states the need and a size that fits.
         """
-        needed = self.memory(n * dearest)
+        needs: Callable[[TreeClass, int], int]
+        needs = TreeClass.memory if whole else TreeClass.least_memory
+        needed = needs(self, n * dearest)
         room, source = allowed_memory(most)
         if needed <= room:
             return
-        smaller = self._within(n * dearest, room)
-        questions = self.most_features(n * dearest, room)
+        smaller = self._within(n * dearest, room, needs)
+        questions = bisect_right(
+            range(1, self.n_features + 1),
+            room,
+            key=lambda m: needs(replace(self, n_features=m), n * dearest),
+        )
         leaves = [f"{smaller.max_leaves} leaves"] if smaller else []
         fits = [*leaves, *([f"{questions} features"] if questions else [])]
         fits += ["smaller costs"] if dearest > 1 else []
@@ -203,11 +237,6 @@ class TreeClass(ReprMixin):
             "(most_memory=, bytes)"
         )
 
-    def most_features(self, n: int, most: int = DEFAULT_MEMORY) -> int:
-        """Largest number of features, up to its own, with which the class can be counted."""
-        numbers = range(1, self.n_features + 1)
-        return bisect_right(numbers, most, key=lambda m: replace(self, n_features=m).memory(n))
-
     def largest(self, n: int, most: int = USUAL_MEMORY) -> TreeClass:
         """Return the class with as many leaves, up to its own, as can be counted on n rows.
 
@@ -216,11 +245,13 @@ class TreeClass(ReprMixin):
         """
         if self.memory(n) <= most:
             return self
-        return self._within(n, most) or replace(self, max_leaves=1)
+        return self._within(n, most, TreeClass.memory) or replace(self, max_leaves=1)
 
-    def _within(self, n: int, most: int) -> TreeClass | None:
+    def _within(
+        self, n: int, most: int, needs: Callable[[TreeClass, int], int]
+    ) -> TreeClass | None:
         smaller = (replace(self, max_leaves=few) for few in range(self.max_leaves - 1, 0, -1))
-        return next((trees for trees in smaller if trees.memory(n) <= most), None)
+        return next((trees for trees in smaller if needs(trees, n) <= most), None)
 
     def _title(self) -> str:
         return f"TreeClass: {self.size:,} trees"
@@ -242,6 +273,16 @@ def allowed_memory(most: int | None) -> tuple[int, str]:
     if tightest is not None and tightest.left < DEFAULT_MEMORY:
         return tightest.left, f"left under {tightest.name}"
     return DEFAULT_MEMORY, "allowed"
+
+
+def check_room(needed: int, room: float) -> None:
+    """Raise if sets of rows and counts would take more than the memory that is left for them."""
+    if needed > room:
+        raise DataError(
+            "counting these trees takes more than the memory allowed: a smaller psi, fewer leaves, "
+            "questions on a path or features take less; or allow CountedTrees more memory "
+            "(most_memory=, bytes)"
+        )
 
 
 def _gib(size: int) -> str:

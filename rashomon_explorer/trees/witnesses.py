@@ -69,7 +69,7 @@ class TreeBuilder:
     ) -> Split | None:
         level, below = self.levels[depth], depth + 1
         indices = int(level.yes[index, feature]), int(level.no[index, feature])
-        for shares in self.shares(depth, leaves):
+        for shares in self.shares(depth, leaves) if indices[0] >= 0 else []:
             parts = self.branches(depth, indices, feature, shares, goal)
             if parts is not None:
                 branches = zip(parts, indices, shares, strict=True)
@@ -84,7 +84,7 @@ class TreeBuilder:
         self, depth: int, index: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
     ) -> Split | None:
         level, uncut_index = self.levels[depth], int(self.levels[depth].same[index])
-        for a, b in self.shares(depth, leaves):
+        for a, b in self.shares(depth, leaves) if uncut_index >= 0 else []:
             part = self.reached(depth, uncut_index, feature, b, goal)
             if part is not None:
                 rows = part[0].tree(depth + 1, uncut_index, b, part[1], path)

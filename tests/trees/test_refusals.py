@@ -50,9 +50,9 @@ def test_no_more_memory_is_taken_than_was_said_beforehand(shape):
 
 
 def test_limits_of_the_process_count_where_nothing_was_said(monkeypatch):
-    limit = MemoryLimit("ulimit -v", 2**30, 2**30 - 2**25, is_process=True)
+    limit = MemoryLimit("ulimit -v", 2**30, 2**30 - 2**24, is_process=True)
     monkeypatch.setattr(tree_class, "memory_limits", lambda: [limit])
-    with pytest.raises(DataError, match=r"0\.0312 GiB are left under ulimit -v"):
+    with pytest.raises(DataError, match=r"0\.0156 GiB are left under ulimit -v"):
         CountedTrees(X, Y, max_leaves=3)
     with pytest.raises(DataError, match="left under ulimit -v"):
         RashomonTreeClassifier(max_leaves=3).plan(60, 4)
@@ -70,18 +70,12 @@ class Unreadable:
 
 
 FEW, SIGNS = [[0, 1], [1, 0]], [0, 1]
-WIDE = np.zeros((200, 40)), np.arange(200) % 2
 
 
 @pytest.mark.parametrize(
     ("rows", "labels", "settings", "message"),
     [
-        (Unreadable(), np.zeros(5000), {"max_leaves": 10}, "10 leaves on 60.* GiB .* 5 leaves or"),
-        (
-            *WIDE,
-            {"max_leaves": 6, "costs": {1: 1000}, "most_memory": 2**32},
-            "or smaller costs would fit",
-        ),
+        (Unreadable(), np.zeros(5000), {"max_leaves": 10}, "10 leaves on 60.* GiB .* 6 leaves or"),
         ([[0, 2], [1, 0]], SIGNS, {}, "column 1 of X holds"),
         (np.empty((0, 3)), [], {}, "rows and columns"),
         (X + 0.5, Y, {}, r"CountedTrees\.of_table\(X, y, thresholds"),
@@ -124,6 +118,11 @@ def test_what_cannot_be_counted_is_refused(rows, labels, settings, message):
 def test_tables_without_questions_are_refused_with_the_way_out(table, message):
     with pytest.raises(DataError, match=message):
         CountedTrees.of_table(table, Y[: len(table)], max_leaves=2)
+
+
+def test_private_draws_take_memory_for_every_error_of_the_dearest_cost():
+    with pytest.raises(DataError, match="or smaller costs would fit"):
+        TreeClass(40, 6).check_memory(200, 2**32, 1000)
 
 
 def test_truth_values_and_whole_numbers_are_labels():
