@@ -1,7 +1,8 @@
 """Explore the set of models that explain your data almost equally well, and draw from it privately.
 
 Public names of the package. Each is imported on first use, so that an estimator in a pipeline
-does not import the dashboard.
+does not import the dashboard. Pages that are cited as docs/… are in the folder ``_assets/docs`` of
+an installation.
 """
 
 from importlib.util import find_spec as _find_spec

@@ -36,7 +36,7 @@ class Guarantee(ReprMixin):
         ``"repeated_bounded_range"``, ``"zcdp"``, ``"gdp"``, ``"rdp"``, ``"tradeoff"``,
         ``"approximate"``, ``"composition"`` or ``"none"``.
     theorem : str
-        Source of the proof.
+        Source of the proof. A wheel has pages named docs/… in ``rashomon_explorer/_assets/docs``.
     pure_epsilon : float, default=inf
         ε of pure ε-DP, if it holds.
     rho : float, default=inf
