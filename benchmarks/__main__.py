@@ -1,7 +1,6 @@
 """Measure, write ``results/samplers.json`` or that of another name, and print tables."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from benchmarks import (
     utility,
 )
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
 _SIZE = ("n", "p", "K")
@@ -120,8 +120,7 @@ def _measure_samplers(seconds: float) -> None:
         "ranges": ranges.measure(seconds),
     }
     results |= _headlines(results)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    write_result(RESULTS, results)
     for name in ("exact", "langevin", "measures", "ranges"):
         _print_table(name, results[name])
     _print_peers(results["peers"])

@@ -4,7 +4,6 @@ Squared loss of four columns of unlike worth, a penalty each (two for draws by g
 within (½, 10), ε = 1 and δ = 10⁻⁶. By doubling rows; slopes are of lines through logarithms.
 """
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from benchmarks.rates import DELTA, slope_of
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
@@ -84,7 +84,7 @@ def measure(draws: int = 4, rows: Sequence[int] = ROWS) -> list[dict[str, Any]]:
 
 def write(measured: list[dict[str, Any]], file: Path = RESULTS) -> None:
     """Write the measurements."""
-    file.write_text(json.dumps({"machine": machine(), "sizes": measured}, indent=1) + "\n")
+    write_result(file, {"machine": machine(), "sizes": measured})
 
 
 def lines(measured: list[dict[str, Any]]) -> Iterator[str]:

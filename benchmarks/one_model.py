@@ -5,7 +5,6 @@ alike: that is outside any guarantee. ε = 1, δ = 10⁻⁵ and 0; accuracy on t
 away, and on the rows the mean excess beside what was promised of it.
 """
 
-import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from benchmarks.utility import diffprivlib_scores
 from rashomon_explorer import DPClassifier, load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
@@ -72,8 +72,7 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
 
 def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
     """Write the measurements."""
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(file, measured)
 
 
 def _of_method(

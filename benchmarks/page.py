@@ -1,6 +1,5 @@
 """The dashboard's page: seconds to its first figure, and what thousands of models cost it."""
 
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 
 RESULTS = Path(__file__).parent / "results" / "page.json"
 LIMITS = {"preheated": 2.0, "cold": 6.0, "megabytes": 8.0, "updates": 5.0}
@@ -65,7 +65,7 @@ def measure(visits: int = 3) -> dict[str, Any]:
 
 def write(measured: dict[str, Any]) -> None:
     """Write the figures beside the others."""
-    RESULTS.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(RESULTS, measured)
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:

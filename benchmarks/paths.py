@@ -6,7 +6,6 @@ that of uniform draws of the set without privacy) and the processor seconds of p
 ratio to those of a loop of ten lines that takes the same noisy steps.
 """
 
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.declared import Declared, loaders
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
@@ -62,7 +62,7 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
 
 def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
     """Write the measurements."""
-    file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(file, measured)
 
 
 def _of_table(table: Declared) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,6 @@ For the term of sampling they are random, and ε is so large that the draw adds 
 For a Rashomon set (Table 2) both are what is left above a uniform draw of the set with all rows.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measured import write_result
 from benchmarks.rates import DELTA, fitted_slope, slope_of
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
@@ -212,7 +212,7 @@ _LAWS: dict[str, _Signs | _Squares] = {
 
 def write(measured: list[dict[str, Any]], file: Path = RESULTS) -> None:
     """Write the measurements."""
-    file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(file, measured)
 
 
 def lines(measured: list[dict[str, Any]]) -> Iterator[str]:

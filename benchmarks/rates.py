@@ -7,7 +7,6 @@ turn, of squared loss. *Kinked*: the same of absolute loss. Three sweeps by doub
 straight lines through logarithms, with the standard error that the draws leave.
 """
 
-import json
 import math
 import time
 import warnings
@@ -20,6 +19,7 @@ import numpy as np
 
 from benchmarks.instances import least_excess, least_huber_barrier, many_wells, nonconvex_excess
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
@@ -135,8 +135,7 @@ def measure(draws: int = 64, methods: Sequence[str] = _METHODS) -> dict[str, Any
 
 def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
     """Write the measurements."""
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(file, measured)
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:

@@ -6,7 +6,6 @@ Exact draws come slowly on some of these tables, so that a long chain that no on
 for their law: what is asked is what a draw is worth, not how it is made.
 """
 
-import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.measured import write_result
 from benchmarks.simulated import SIZES, Table, tables
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
@@ -42,8 +42,7 @@ _BOUND = 2**0.5
 def main() -> None:
     """Measure, print and write the mean accuracy that each way to choose loses."""
     measured = measure()
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    write_result(RESULTS, measured)
     for key, entries in measured.items():
         print(key)
         for entry in entries:

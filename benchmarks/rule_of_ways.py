@@ -7,7 +7,6 @@ and spreads; averages of gradients beside tilted minimisers for several classes;
 of an ellipsoid by the radius of its ball.
 """
 
-import json
 import warnings
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +17,7 @@ from unittest import mock
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.measured import write_result
 from benchmarks.rule import scaled
 from benchmarks.simulated import KINDS, LARGE, SIZES, UNBALANCED, Table, of_classes, tables
 from rashomon_explorer import RashomonClassifier
@@ -49,7 +49,7 @@ def main() -> None:
         "several classes": list(several_classes()),
         "ellipsoids": list(ellipsoids()),
     }
-    RESULTS.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(RESULTS, measured)
 
 
 def one_model() -> Iterator[dict[str, Any]]:

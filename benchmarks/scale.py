@@ -1,6 +1,5 @@
 """Tables in blocks: seconds and memory against the number of rows, here and on a cluster."""
 
-import json
 import resource
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.ranges import exact_score_ranges
@@ -38,7 +38,7 @@ def measure(rows: tuple[int, ...] = ROWS) -> dict[str, Any]:
 
 def write(measured: dict[str, Any]) -> None:
     """Write the figures beside the others."""
-    RESULTS.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(RESULTS, measured)
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:

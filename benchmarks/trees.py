@@ -6,6 +6,7 @@ Tables are CSV files in one folder; those that are not there are left out and sa
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,12 +21,14 @@ from benchmarks import private_trees
 from benchmarks.binary_tables import FILES, binary_table
 from benchmarks.declared import FOLDER
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer.trees import CountedTrees
 
 RESULTS = Path(__file__).parent / "results" / "trees.json"
 _PENALTY = 0.005
-_PEER_SECONDS = 900
+_PEER_SECONDS = 300
+_RUNS = 3  # of each program; the median is written
 _PEERS = ("treefarms", "arborenum", "tree-praxis")
 
 # Table, most leaves, most depth, ψ; and the most seconds it may take.
@@ -35,9 +38,19 @@ TASKS = [
     ("default credit", 6, None, 0.02, 30),
     ("adult", 8, 3, 0.02, 60),
 ]
-# Penalty of a leaf, most depth, and ψ as a share of the least objective, on COMPAS; the last is
-# the hardest.
-BESIDE = [(0.01, 4, 0.03), (0.01, 4, 0.1), (0.005, 4, 0.05)]
+# Table, penalty of a leaf, most depth, and ψ as a share of the least objective.
+BESIDE = [
+    ("COMPAS", 0.01, 4, 0.03),
+    ("COMPAS", 0.01, 4, 0.1),
+    ("COMPAS", 0.005, 5, 0.03),
+    ("tic-tac-toe", 0.01, 4, 0.1),
+    ("20 columns", 0.01, 4, 0.1),
+    ("20 columns", 0.005, 5, 0.02),
+    ("20 columns", 0.005, 6, 0.1),
+    ("default credit", 0.005, 5, 0.05),
+]
+# treefarms takes more than five minutes, or more than this machine's memory, for the deeper ones.
+_TREEFARMS = [("COMPAS", 4), ("COMPAS", 5), ("20 columns", 4)]
 
 
 def measure(folder: str | Path = "", draws: int = 10_000, splits: int = 20) -> dict[str, Any]:
@@ -54,8 +67,7 @@ def measure(folder: str | Path = "", draws: int = 10_000, splits: int = 20) -> d
 
 def write(measured: dict[str, Any]) -> None:
     """Write the results."""
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    write_result(RESULTS, measured)
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:
@@ -72,8 +84,8 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
         )
     for one in measured["beside"]:
         yield (
-            f"COMPAS, lambda={one['penalty']}, depth <= {one['depth']}, {one['share']:.0%} beyond "
-            f"the best: {one['program']} {one['said']}"
+            f"{one['table']}, lambda={one['penalty']}, depth <= {one['depth']}, "
+            f"{one['share']:.0%} beyond the best: {one['program']} {one['said']}"
         )
     for one in measured["private"]:
         yield (
@@ -125,48 +137,44 @@ def one(folder: str | Path, draws: int, task: tuple[Any, ...]) -> dict[str, Any]
 
 
 def _beside(
-    folder: str | Path, penalty: float, depth: int, share: float
+    folder: str | Path, name: str, penalty: float, depth: int, share: float
 ) -> Iterator[dict[str, Any]]:
-    """Ours, by TreeFARMS's conventions, and every program that is installed."""
-    table = binary_table(folder, "COMPAS")
+    """Ours, by TreeFARMS's conventions, and every program that is installed.
+
+    Each runs in a process of its own, whose clock starts when the program is imported.
+    """
+    table = binary_table(folder, name)
     if table is None:
         return
     X, y = table
     task = {"penalty": penalty, "depth": depth, "share": share}
-    wall, cpu = time.perf_counter(), time.process_time()
-    counted = CountedTrees(
-        X, y, max_leaves=2**depth, max_depth=depth, leaf_penalty=penalty, convention="treefarms"
-    )
-    trees = counted.size(share * counted.least)
-    spent: dict[str, Any] = {
-        "s": round(time.perf_counter() - wall, 2),
-        "cpu_s": round(time.process_time() - cpu, 2),
-    }
-    yield {**task, "program": "counted here", "trees": trees, **spent, "said": f"{trees}, {spent}"}
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "table.npz"
         np.savez(file, rows=X.to_numpy(), targets=y)
-        for program in _PEERS if PYTHON.exists() else ():
-            found = _peer(program, file, *task.values())
-            yield {**task, "program": program, **found}
-            if "optimum" in found:
-                within = counted.size((1 + share) * found["optimum"] - counted.least)
-                told = f"{within}, within {1 + share:g} times the optimum that it found"
-                yield {**task, "program": "counted here", "trees": within, "said": told}
+        peers = [p for p in _PEERS if p != "treefarms" or (name, depth) in _TREEFARMS]
+        for program in ["counted here", *(peers if PYTHON.exists() else ())]:
+            found = _median_run(program, file, *task.values())
+            yield {"table": name, **task, "program": program, **found}
 
 
-def _peer(program: str, file: Path, *task: float) -> dict[str, Any]:
-    words = [program, str(file), *map(str, task)]
-    command = [str(PYTHON), "-m", "benchmarks.trees_peer", *words]
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=_PEER_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return {"said": f"stopped after {_PEER_SECONDS} s"}
-    if done.returncode:
-        return {"said": f"failed: {(done.stderr.strip().splitlines() or ['no word'])[-1]}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def _median_run(program: str, file: Path, *task: float) -> dict[str, Any]:
+    """Run a program; return what it found, and the medians of its times and memory."""
+    ours = program == "counted here"
+    python = sys.executable if ours else str(PYTHON)
+    command = [python, "-m", "benchmarks.trees_peer", program, str(file), *map(str, task)]
+    settings: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True}
+    settings |= {"env": {**os.environ, "OMP_NUM_THREADS": "1"}, "timeout": _PEER_SECONDS}
+    runs = []
+    for _ in range(_RUNS):
+        try:
+            done = subprocess.run(command, **settings)
+        except subprocess.TimeoutExpired:
+            return {"said": f"stopped after {_PEER_SECONDS} s"}
+        if done.returncode:
+            return {"said": f"failed: {(done.stderr.strip().splitlines() or ['no word'])[-1]}"}
+        runs.append(json.loads(done.stdout.splitlines()[-1]))
+    times = ("s", "cpu_s", "peak_mib", "imported_mib")
+    found = runs[0] | {name: statistics.median(run[name] for run in runs) for name in times}
     optimum = re.search(r'"model_objective": ([0-9.]+)', done.stdout)  # its library prints it
     if optimum:
         found["optimum"] = float(optimum[1])

@@ -4,7 +4,6 @@ Nothing is sampled: the law on the grid is computed, and its mean excess over th
 validation loss with it. A split is a rotation of the rows, of which every third validates.
 """
 
-import json
 import warnings
 from itertools import product
 from pathlib import Path
@@ -15,6 +14,7 @@ from sklearn.linear_model import RidgeCV
 
 from benchmarks.declared import Declared, loaders
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from rashomon_explorer import DPBilevelSearch
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
@@ -90,7 +90,7 @@ def lines(measured: dict[str, Any]) -> list[str]:
 
 def write(measured: dict[str, Any]) -> None:
     """Keep what was measured beside the other results."""
-    RESULTS.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    write_result(RESULTS, measured)
 
 
 def _bought(

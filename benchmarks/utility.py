@@ -25,6 +25,7 @@ from sklearn.model_selection import train_test_split
 from benchmarks.adassp import adassp
 from benchmarks.declared import DESCRIBED, Declared, loaders
 from benchmarks.machine import machine
+from benchmarks.measured import write_result
 from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer._utils.arrays import FloatArray
@@ -230,8 +231,7 @@ def diffprivlib_scores(
 
 def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
     """Write the measurements."""
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    write_result(file, measured)
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from benchmarks import (
     exact,
     langevin,
     last_states,
+    measured,
     measures,
     peers,
     population_rates,
@@ -45,6 +46,30 @@ def peer_process(monkeypatch):
 
     monkeypatch.setattr(peers.subprocess, "run", run)
     return commands
+
+
+def test_results_are_of_this_code_or_say_that_they_are_stale(monkeypatch):
+    assert measured.faults() == []
+    said = (measured.ROOT / "benchmarks" / "README.md").read_text().split("Stale:")[1]
+    stale = {name for name, entry in measured.read().items() if entry.get("stale")}
+    assert stale == set(said.split(".\n")[0].replace("`", "").replace(",", "").split())
+    changed = {**measured.read(), "trees": {"commit": "4fe8bd39", "code": "of another commit"}}
+    del changed["rule"]
+    monkeypatch.setattr(measured, "read", lambda: changed)
+    assert [line.split(".json")[0] for line in measured.faults()[:1]] == ["results/rule"]
+    assert "is not that of 4fe8bd39, which results/trees.json measured" in measured.faults()[1]
+
+
+def test_the_code_of_a_module_is_neither_its_comments_nor_its_docstrings(monkeypatch, tmp_path):
+    def digest(text):
+        (tmp_path / "module.py").write_text(text)
+        return measured.code_digest("module.py")
+
+    monkeypatch.setattr(measured, "ROOT", tmp_path)
+    same = ['"""A"""\ndef f(x):\n    return x + 1\n', "def f(x):  # b\n  'C'\n  return (x + 1)\n"]
+    others = ["def f(x):\n return x + 2", "def f(x):\n return x - 1", "def f(y):\n return y + 1"]
+    assert len({digest(text) for text in same}) == 1
+    assert len({digest(text) for text in (*others, same[0])}) == 4
 
 
 @pytest.mark.law
