@@ -71,7 +71,7 @@ html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
 }
 html_css_files = ["site.css"]
 html_sidebars = {"changelog": [], "get-started": []}
@@ -146,7 +146,7 @@ def uses() -> dict[str, list[tuple[str, str]]]:
     shortest = {
         name: sorted(of.items(), key=lambda use: len(use[1]))[:2] for name, of in used.items()
     }
-    for address, path in pages.items():  # what no statement uses, a page may explain
+    for address, path in sorted(pages.items(), key=lambda page: page[0] != "/errors"):  # explained
         for name in re.findall(r"`(?:[a-z]+\.)*(\w+)[`(]", path.read_text(encoding="utf-8")):
             shortest.setdefault(name, [])
             if not any(code for _, code in shortest[name]) and len(shortest[name]) < 2:
