@@ -96,6 +96,12 @@ def test_the_plan_is_dragged_and_settings_and_promise_follow(page):
         price, draws = settings()
         return handle.get_attribute("aria-valuetext").startswith(f"ε = {price:g} for {draws} draw")
 
+    def rests():
+        before = handle.rect
+        time.sleep(0.5)
+        return handle.rect == before
+
+    page.wait(rests, "the handle to rest: a pointer takes a moment to come to it")
     drag = ActionChains(page.browser).move_to_element(handle).click_and_hold()
     drag.move_by_offset(20, -8).move_by_offset(20, -8).release().perform()
     page.wait(lambda: settings()[0] > 6.0, "the end of the way, not a step of it")
@@ -154,6 +160,37 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page, dashboard):
         page.go("set")
         time.sleep(3)
         page.browser.save_screenshot(str(Path(__file__).parents[2] / "docs" / "dashboard.png"))
+
+
+_DOT = """(() => {
+  const [gd, other] = arguments[0].map((name) => document.querySelector(`[data-figure="${name}"]`));
+  const [dots, inside] = [gd, other].map((one) => one._fullData.find((trace) => trace.customdata));
+  const place = dots.customdata.findIndex((draw) => inside.customdata.includes(draw));
+  const at = (name) => gd._fullLayout[name[0] + 'axis' + name.slice(1)];
+  const [across, up, box] = [at(dots.xaxis), at(dots.yaxis), gd.getBoundingClientRect()];
+  return [box.left + across._offset + across.d2p(dots.x[place]),
+    box.top + up._offset + up.d2p(dots.y[place]), dots.customdata[place]];
+})()"""
+_RINGED = """[...document.querySelectorAll('.rx-plot-area')]
+  .filter((one) => one.offsetWidth && one.parentNode.querySelector('.rx-rings i'))
+  .map((one) => one.dataset.figure)"""
+
+
+def test_a_model_under_the_pointer_is_ringed_in_every_figure_and_in_the_table(page):
+    page.button("Exact coefficients").click()
+    assert page.traces("losses").get("draw", 0) > 0
+    across, down, draw = page.run(_DOT, ["losses", "ranges"])
+    pointer = ActionChains(page.browser)
+    pointer.w3c_actions.pointer_action.move_to_location(int(across), int(down))
+    pointer.perform()
+    page.wait(lambda: set(page.run(_RINGED)) >= {"losses", "ranges"}, "rings around one draw")
+    page.see("map")
+    page.wait(lambda: page.run(_RINGED) == [], "no ring when the pointer has left")
+    said = "document.dispatchEvent(new CustomEvent('rashomon-pointed', {detail: arguments[0]}))"
+    page.run(said, {"kind": "draw", "id": draw})
+    assert set(page.run(_RINGED)) >= {"map", "ranges"} and "dots" not in page.run(_RINGED)
+    page.run(said, {"kind": "person", "id": draw})
+    assert "map" not in page.run(_RINGED)
 
 
 def test_a_saved_bundle_holds_its_figures_as_pictures(page, tmp_path):

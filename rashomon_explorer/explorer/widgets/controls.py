@@ -278,7 +278,7 @@ class LiveText(AnyWidget):
 class ModelTable(AnyWidget):
     """Table with one row per model; only visible rows are in the document."""
 
-    _esm = script("model_table.js")
+    _esm = script("lit.js", "model_table.js")
     columns: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     count = traitlets.Int(0).tag(sync=True)
     picked: traitlets.List[int] = traitlets.List().tag(sync=True)

@@ -24,6 +24,7 @@ function render({ model, el }) {
   let order = [];
   let sorted = { name: "model", down: false };
   let focus = -1; // model with the keyboard focus
+  let pointed = -1; // model under the pointer, here or in a figure
   let edits = 0;
 
   const floats = (view) => new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
@@ -126,6 +127,10 @@ function render({ model, el }) {
     tr.setAttribute("aria-rowindex", place + 2);
     tr.setAttribute("aria-selected", now.has(draw));
     tr.classList.toggle("rx-here", draw === focus);
+    tr.classList.toggle("rx-lit", draw === pointed);
+    tr.dataset.draw = draw;
+    tr.addEventListener("mouseenter", () => point("draw", draw));
+    tr.addEventListener("mouseleave", () => point());
     tr.addEventListener("click", (event) => {
       if (!event.target.closest("[data-own]")) pick(draw);
     });
@@ -250,6 +255,10 @@ function render({ model, el }) {
   });
   scroll.addEventListener("scroll", show);
   scroll.addEventListener("keydown", pressed);
+  const unlit = lit((kind, id) => {
+    pointed = kind === "draw" ? id : -1;
+    for (const tr of body.rows) tr.classList.toggle("rx-lit", tr.dataset.draw === String(pointed));
+  });
   const sized = new ResizeObserver(show);
   sized.observe(scroll);
   const followed = () => {
@@ -262,6 +271,7 @@ function render({ model, el }) {
   model.on("change:picked", followed);
   load();
   return () => {
+    unlit();
     sized.disconnect();
     model.off("change:columns change:count", load);
     model.off("change:inside_only change:starred", arrange);

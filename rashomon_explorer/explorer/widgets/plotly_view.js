@@ -99,6 +99,8 @@ function render({ model, el }) {
   save.disabled = true;
   const handle = handled(frame, gd, model, () => newest().figure);
   el.append(frame, save);
+  const ring = ringed(frame, gd);
+  const unlit = lit(ring);
 
   let Plotly = null;
   let busy = false;
@@ -160,6 +162,7 @@ function render({ model, el }) {
         save.disabled = !figure.data?.length;
         name();
         handle.put();
+        ring();
         // In the card's menu if there is a card, else below the figure.
         const menu = el.closest(".rx-figure")?.querySelector(".rx-menu-list");
         if (menu && save.parentNode !== menu) menu.append(save);
@@ -275,8 +278,14 @@ function render({ model, el }) {
       const ids = identities(e.points.slice(0, 1)).map(({ id }) => id);
       tell("clicked", { ...identity(e.points[0]), ids, at: Date.now() });
     });
-    gd.on("plotly_hover", (e) => tell("hovered", identity(e.points[0])));
-    gd.on("plotly_unhover", () => tell("hovered", {}));
+    gd.on("plotly_hover", ({ points: [first] }) => {
+      point(kindOf(first.fullData), identity(first).id);
+      tell("hovered", identity(first));
+    });
+    gd.on("plotly_unhover", () => {
+      point();
+      tell("hovered", {});
+    });
     gd.on("plotly_selected", (e) => tell("selected", identities(e?.points ?? [])));
     gd.on("plotly_deselect", () => tell("selected", []));
     gd.on("plotly_relayout", handle.put);
@@ -309,6 +318,7 @@ function render({ model, el }) {
 
   return () => {
     gone = true;
+    unlit();
     resized.disconnect();
     themed.disconnect();
     model.off("change:label", name);

@@ -87,7 +87,7 @@ _QUIET = 1.0  # seconds after the last patch until the figure is sent whole
 class PlotlyView(ui.AnyWidget):
     """Figure that follows the page's theme and width and reports when it is drawn."""
 
-    _esm = ui.script("plotly_library.js", "plot_handle.js", "plotly_view.js")
+    _esm = ui.script("plotly_library.js", "plot_handle.js", "lit.js", "plotly_view.js")
     figure = traitlets.Dict().tag(sync=True)
     rev = traitlets.Int(0).tag(sync=True)
     label = traitlets.Unicode("figure").tag(sync=True)
