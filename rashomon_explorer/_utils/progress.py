@@ -1,4 +1,7 @@
-"""Progress of long work: a bar in interactive sessions, and looks at running Markov chains."""
+"""Progress of long work: a bar in interactive sessions, and looks at running Markov chains.
+
+Bars are tqdm's: with ``TQDM_DISABLE=1`` in the environment there are none.
+"""
 
 import math
 import sys
@@ -12,7 +15,7 @@ from typing import Any, TypeVar
 
 from rashomon_explorer._utils.arrays import FloatArray
 
-_SECONDS = 2.0
+_SECONDS, _SECONDS_BETWEEN_REFRESHES = 2.0, 1.0
 
 T = TypeVar("T")
 
@@ -27,39 +30,78 @@ def progress(
     if total is None:
         assert isinstance(items, Collection)  # otherwise the remaining time is unknown
         total = len(items)
-    if total < 2 or not _has_display():
-        yield from items
-        return
-    from tqdm.auto import tqdm  # asks for widgets, which take long to import
-
-    yield from tqdm(items, desc=what, total=total, delay=_SECONDS, leave=False)
+    with tally(total, what) as done:
+        for count, item in enumerate(items, start=1):
+            yield item
+            done(count)
 
 
 @contextmanager
 def tally(total: int, what: str, *, visible: bool = True) -> Iterator[Callable[[int], None]]:
     """Yield a callback that takes the number of items done; show a bar as in :func:`progress`."""
-    if not visible or not _has_display():
-        before = _ELSEWHERE.set(not visible or _ELSEWHERE.get())
+    if not visible:
+        before = _ELSEWHERE.set(True)
         try:
             yield lambda count: None
         finally:
             _ELSEWHERE.reset(before)
         return
-    begun, bars = time.monotonic(), list[Any]()  # a bar of a notebook takes long to make
-
-    def done(count: int) -> None:
-        if not bars and time.monotonic() - begun >= _SECONDS:
-            from tqdm.auto import tqdm
-
-            bars.append(tqdm(desc=what, total=total, leave=False))
-        for bar in bars:
-            bar.update(count - bar.n)
-
+    if not _has_display():
+        yield lambda count: None
+        return
+    bar = _Bar(what, total)
     try:
-        yield done
+        yield bar.show
     finally:
-        for bar in bars:
-            bar.close()
+        bar.close()
+
+
+_LOCK, _OPEN = threading.RLock(), list["_Bar"]()
+
+
+class _Bar:
+    """A bar that is made after two seconds: one of a notebook takes long to make."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._count = what, total, 0
+        self._begun, self._bar = time.time(), list[Any]()
+        _OPEN.append(self)
+        if sys.stderr.isatty() and "bars" not in {thread.name for thread in threading.enumerate()}:
+            threading.Thread(target=_refresh_bars, name="bars", daemon=True).start()
+
+    def show(self, count: int) -> None:
+        """Show the number of items done, once it is time."""
+        self._count = count
+        with _LOCK:
+            if not self._bar and time.time() - self._begun >= _SECONDS and self in _OPEN:
+                from tqdm.auto import tqdm  # asks for widgets, which take long to import
+
+                self._bar.append(tqdm(desc=self._what, total=self._total, leave=False))
+                self._bar[0].start_t = self._begun
+            for bar in self._bar:
+                bar.update(count - bar.n)
+
+    def refresh(self) -> None:
+        """Show the time of a step that has not ended."""
+        with _LOCK:
+            self.show(self._count)
+            for bar in self._bar:
+                bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        with _LOCK:
+            _OPEN.remove(self)
+            for bar in self._bar:
+                bar.close()
+
+
+def _refresh_bars() -> None:
+    """Refresh the bars of a terminal every second, until the last is closed."""
+    while _OPEN:
+        time.sleep(_SECONDS_BETWEEN_REFRESHES)
+        for bar in list(_OPEN):
+            bar.refresh()
 
 
 def _has_display() -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rashomon_explorer._utils.containers import check_readable, column_labels
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.data.cells import ColumnSample
 from rashomon_explorer.data.columns import KINDS, Column, IgnoredColumn
 from rashomon_explorer.data.encoder import cell_reader
@@ -80,7 +81,7 @@ def propose_schema(
                 coded=name in codes,
             )
         )
-        for name, label in zip(names, labels, strict=True)
+        for name, label in progress(list(zip(names, labels, strict=True)), "columns")
     ]
     schema = TableSchema(tuple(columns))
     if path is not None:

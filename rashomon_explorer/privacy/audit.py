@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, logsumexp, ndtri
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer._utils.validation import check_count, check_delta, check_inner_share
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -256,7 +257,7 @@ def _outputs(
                 f"shape {outputs.shape}"
             )
         return outputs
-    runs = [np.asarray(mechanism(data, rng), dtype=float) for _ in range(n_runs)]
+    runs = [np.asarray(mechanism(data, rng), dtype=float) for _ in progress(range(n_runs), "runs")]
     shapes = {run.shape for run in runs}
     if len(shapes) > 1:
         raise ValueError(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
@@ -295,7 +296,9 @@ class ChunkedRows:
     def run(self, workers: Workers, task: Task, work: Any) -> Iterator[Any]:
         """Yield results of a task for each branch of the tree, in order."""
         with one_blas_thread():  # BLAS rounding depends on its number of threads
-            yield from workers.run(task, None, work, self.parts(workers))
+            parts = self.parts(workers)
+            results = workers.run(task, None, work, parts)
+            yield from progress(results, "rows", total=len(parts))
 
     def parts(self, workers: Workers) -> list[reduction.Part]:
         """Branches of the tree, a few per worker; as kept by a cluster if it keeps the chunks."""

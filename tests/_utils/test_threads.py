@@ -118,6 +118,21 @@ def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
     text = found.getvalue()
     assert all((word in text) == shown for word in ("counting", "/4", "drawing", "/5"))
     assert "sampling" not in text
+
+
+def test_a_bar_appears_while_the_first_item_runs_and_goes_when_it_is_stopped(monkeypatch):
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setattr(module, "_SECONDS", 0.05)
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_REFRESHES", 0.05)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in progress("ab", "slow"):
+            while "0/2" not in found.getvalue():  # the limit of the test's time, if it never is
+                time.sleep(0.05)
+            raise KeyboardInterrupt
+    assert not module._OPEN
+    assert found.getvalue().rstrip("\r ").endswith("]")  # taken away, not left
+
     with pytest.raises(ZeroDivisionError):
         [1 / one for one in progress([1, 0], "dividing")]
 

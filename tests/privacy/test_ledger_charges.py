@@ -5,6 +5,7 @@ import pickle
 import sqlite3
 import traceback
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import numpy as np
 import opendp.prelude as dp
@@ -260,8 +261,11 @@ def test_a_block_that_fails_stays_charged_and_tells_nothing(tmp_path):
     assert (ledger.spent(), ledger.entries()[0].state) == (0.5, "started")
     with pytest.raises(MemoryError), ledger.charge(pure(0.25)):
         raise MemoryError
-    with pytest.raises(KeyboardInterrupt), ledger.charge(pure(0.25)):
+    stopped = pytest.raises(KeyboardInterrupt, match=r"charge 3 of .* counts as spent")
+    with stopped, ledger.charge(pure(0.125)):
         raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt, match=r"charge 4 of .* counts as spent"):
+        ledger.reserve(pure(0.125)).run(Mock(side_effect=KeyboardInterrupt))
     assert ledger.spent() == 1.0
 
 

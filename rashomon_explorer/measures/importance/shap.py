@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Features, feature_groups, set_and_rows, sum_rows
 from rashomon_explorer.measures.reliance.set_reliance import column_names, find_trees, linear_models
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -94,7 +95,8 @@ def _per_tree(
     forest: trees.DecisionTrees, compute: Callable[[trees.Node], FloatArray]
 ) -> list[FloatArray]:
     """Compute an array of each tree; many draws are equal trees, which are computed once."""
-    values = {tree: compute(tree) for tree in dict.fromkeys(forest.trees)}
+    different = dict.fromkeys(forest.trees)
+    values = {tree: compute(tree) for tree in progress(different, "trees")}
     return [values[tree] for tree in forest.trees]
 
 

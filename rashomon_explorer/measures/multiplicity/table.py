@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import thread_map
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
@@ -267,7 +268,7 @@ class _Task:
             some = predictions[first.of].select_rows(masks[code])
             return first.kernel(some, inputs.model_steps(some.values, self.sizes), **options)
 
-        totals = run(kernel_sums, *zip(*parts, strict=True))
+        totals = progress(run(kernel_sums, *zip(*parts, strict=True)), "measures", total=len(parts))
         sums = {(code, names[0]): total for (code, names), total in zip(parts, totals, strict=True)}
         return sums | {(code, _ROWS): np.count_nonzero(mask) for code, mask in masks.items()}
 

@@ -194,13 +194,22 @@ class Charge:
         ------
         FitError
             If ``work`` raises any exception except MemoryError; the charge stays started.
+        KeyboardInterrupt
+            If it is stopped; the message says that the charge stays started.
         LedgerError
             If the charge was voided or its start cannot be written; ``work`` was not run.
         """
         self.start()
-        result = run_with_constant_error(work)
+        try:
+            result = run_with_constant_error(work)
+        except KeyboardInterrupt:
+            raise self.interrupt() from None
         self.end()
         return result
+
+    def interrupt(self) -> KeyboardInterrupt:
+        """Interrupt that says what a run costs that was stopped after its start."""
+        return KeyboardInterrupt(f"charge {self.id} of {self.path} had begun and counts as spent")
 
     def end(self) -> None:
         """Commit after a result was returned; warn if the commit cannot be written."""

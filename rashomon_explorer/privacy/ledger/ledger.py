@@ -357,6 +357,8 @@ class Ledger(ReprMixin):
             yield reserved
         except MemoryError:
             raise
+        except KeyboardInterrupt:
+            raise reserved.interrupt() from None
         except Exception as error:
             reason = charge.failure_reason(error)
         if reason is None:
