@@ -17,7 +17,7 @@ from rashomon_explorer.audits.group_rates import group_names, pair_name
 from rashomon_explorer.audits.models import codes_of_scores, linear_scores, row_labels
 from rashomon_explorer.audits.table_recourse import table_recourse
 from rashomon_explorer.measures.ranges import Recourse, proved_people
-from rashomon_explorer.measures.reliance.logistic import nominal_seconds
+from rashomon_explorer.measures.reliance.class_reliance import takes_seconds
 from rashomon_explorer.mechanisms.hit_and_run import uniform_models
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import RashomonSet
@@ -32,7 +32,7 @@ _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _OPEN = "undecided"  # of proved_people
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
 _RELIANCE_SECONDS = 2.5  # nominal, for closer ranges of the features that matter most
-_PROVED_SECONDS, _SAMPLED_SECONDS = 12.0, 3.0  # nominal, of proved and of sampled reliance
+_SAMPLED_SECONDS = 3.0  # nominal, of sampled reliance
 _RELIANCE_MODELS, _FEWEST_MODELS, _FEWEST_ROWS = 32, 4, 200
 _SWITCH, _SWITCHED_ROW, _SWITCHED_PAIR = 3e-4, 1.7e-7, 4e-8  # seconds of a model and a feature
 _RELIANCE_ENDS = {
@@ -327,9 +327,9 @@ class CertifiedAnswers:
         problem = self.problem
         if problem.l1 is not None or problem.row_space.flat.size or problem.loss.outputs > 1:
             return False
-        each = nominal_seconds(problem.n, problem.p, quick=True)
-        quick = each * len(self.inputs.named_features()) <= _PROVED_SECONDS
-        return problem.loss.name == "squared" or (problem.loss.name == "logistic" and quick)
+        loss, n_features = problem.loss, len(self.inputs.named_features())
+        quick = takes_seconds(loss.link, problem.n, problem.p, n_features)
+        return quick and loss.name in ("squared", "logistic")
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""

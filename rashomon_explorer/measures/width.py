@@ -14,9 +14,6 @@ from rashomon_explorer.measures.stopping import effective_size
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.problem.problem import Problem
 
-MIXED = 1.1
-"""R̂ up to which the halves of a path agree."""
-
 
 def split_r_hat(states: FloatArray) -> FloatArray:
     """R̂ (p,) of the halves of one path of states (k, p) (Gelman et al. 2013); near 1 if mixed."""

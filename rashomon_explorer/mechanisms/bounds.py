@@ -25,7 +25,6 @@ __all__ = [
     "accelerated_path_excess",
     "accelerated_share",
     "convex_law",
-    "enough_patience",
     "expected_excess",
     "hit_probability",
     "hit_probability_from_excess",
@@ -374,15 +373,6 @@ def giving_up_probability(acceptance: float, patience: int, n_draws: int) -> flo
         return 0.0
     bound = n_draws * math.exp(patience * math.log1p(-acceptance))
     return min(1.0, bound * (1 + _ROUNDING * (1 + patience * acceptance)))
-
-
-def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
-    """Least patience for which the probability of giving up is at most ``failure``."""
-    validation.check_inner_share(acceptance=acceptance, failure=failure)
-    patience = max(1, math.ceil(math.log(n_draws / failure) / -math.log1p(-acceptance)))
-    while giving_up_probability(acceptance, patience, n_draws) > failure:
-        patience += max(1, patience // 10**6)
-    return patience
 
 
 _SMALLEST = 1e-280  # below it the incomplete gamma function loses digits

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,7 +13,6 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_share
-from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import base, centres
 from rashomon_explorer.mechanisms import noisy_descent as descent
 from rashomon_explorer.mechanisms.bounds import generalisation_gap
@@ -26,7 +25,6 @@ from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.chunked import is_kinked
 from rashomon_explorer.problem.problem import Problem
 
 _WIDEST = 1.0
@@ -286,21 +284,7 @@ def refined(
     """Minimum certified to ``tolerance``: the known one, or one found from there."""
     if known.gap <= tolerance:
         return known
-    loss, domain = problem.evaluator().loss, problem.domain
-    if is_kinked(loss):
-        # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
-        best = minimisation.minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
-    else:
-        # A problem implements the value, gradient and Hessian of an objective.
-        best = minimisation.minimise_on(
-            cast(minimisation.MinimisedObjective, problem), domain, tolerance, known.theta
-        )
-    if best.gap > tolerance:
-        raise SamplerError(
-            f"the minimum could not be certified to a duality gap of {tolerance:.2e}: use more "
-            "ridge or a larger epsilon"
-        )
-    return best
+    return minimisation.minimise(problem.objective, problem.domain, tolerance, known.theta)
 
 
 def released_hessian(

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.problem.domains import Ball, Domain
+from rashomon_explorer.problem.domains import Ball, Domain, inner
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
@@ -71,7 +71,7 @@ class MinimisedObjective:
 
     def _with_penalty(self, value: FloatArray, theta: FloatArray) -> FloatArray:
         if self.ridge:
-            value = value + self.ridge / 2 * _squares(theta)
+            value = value + self.ridge / 2 * inner(theta, theta)
         return value if self.tilt is None else value + self.tilt @ theta
 
     def _with_pull(self, gradient: FloatArray, theta: FloatArray) -> FloatArray:
@@ -91,11 +91,6 @@ class MinimisedObjective:
         gradient = self._with_pull(gradient[:, None], theta[:, None])[:, 0]
         value = self._with_penalty(value[None], theta[:, None])[0]
         return Evaluation(theta, float(value), gradient, hessian + self.ridge * np.eye(self.p))
-
-
-def _squares(theta: FloatArray) -> FloatArray:
-    """‖θ‖² of each column of ``theta`` (..., p, K)."""
-    return np.asarray(np.einsum("...ij,...ij->...j", theta, theta))
 
 
 @dataclass(frozen=True)

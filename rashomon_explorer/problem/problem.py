@@ -17,13 +17,7 @@ from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import is_kinked
 from rashomon_explorer.problem.losses.squared import SquaredRisk
-from rashomon_explorer.problem.minimisation import (
-    Evaluation,
-    MinimisedObjective,
-    Minimum,
-    best_found,
-    minimise,
-)
+from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, best_found, minimise
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets
 
@@ -186,10 +180,6 @@ class Problem(ReprMixin):
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
-
-    def evaluate(self, theta: FloatArray) -> Evaluation:
-        """Objective, gradient and, of chunked rows, Hessian at one model (p,), in one pass."""
-        return self._objective.evaluate(theta)
 
     def evaluator(self) -> MinimisedObjective:
         """Objective for models of the domain; the result for one does not depend on the others."""

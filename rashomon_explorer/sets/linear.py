@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets.sklearn_models import LinearModel
 
 
-FeatureGroups = Mapping[str, tuple[str, ...]]
-"""Columns of each feature by its name; all other columns are features themselves."""
-
-
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Find groups by column names: two or more columns ``"name=level"``, but no comparisons."""
     groups: dict[str, list[str]] = {}

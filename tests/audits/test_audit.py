@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from rashomon_explorer import audit, measures
 from rashomon_explorer.audits import Audit, answers
 from rashomon_explorer.data import TableSchema
+from rashomon_explorer.measures.reliance import class_reliance
 from tests.audits.conftest import encoder
 
 
@@ -150,7 +151,7 @@ def test_reliance_is_proved_where_it_takes_seconds_and_says_where_it_is_sampled(
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
     found = audit(model, X, y, tolerance="1%", random_state=0)
     assert found.answers.has_exact_reliance
-    monkeypatch.setattr(answers, "_PROVED_SECONDS", 0.1)
+    monkeypatch.setattr(class_reliance, "_MOST_SECONDS", 0.1)
     sampled = found.reliance
     assert sampled.attrs["mark"] == "sampled: 32 models"
     proved = measures.model_class_reliance(found.problem, psi=found.psi, seconds=0)

@@ -92,7 +92,7 @@ def test_a_step_of_a_minimum_takes_one_pass_and_shorter_steps_another(name, monk
     np.testing.assert_allclose(evaluation.gradient, gradient[:, 0] + tilt, rtol=1e-10)
     np.testing.assert_allclose(evaluation.cached_hessian, whole.hessian(theta), rtol=1e-10)
     passes.clear()
-    evaluation = many.evaluate(theta)
+    evaluation = many.objective.evaluate(theta)
     for far, most in ((1e-3, 2), (1e2, 3), (1e4, 4)):
         moved = step_towards(many, evaluation, theta - far * evaluation.gradient)
         assert moved.value < evaluation.value and len(passes) <= most

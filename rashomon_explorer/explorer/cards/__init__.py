@@ -72,7 +72,6 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
     "importance": {"show": picker(*inputs.IMPORTANCE)},
     "importance_cloud": {"across": picker(), "up": picker(), "by": picker(*inputs.MEASURES)},
     "profile": {"feature": picker()},
-    "class_reliance": {inputs.ALL_FEATURES: _redrawing(ui.ToggleButton, "rx-quiet")},
     "columns": {"column": picker()},
     "sets": {"compare with": picker()},
     "people": {"by": picker()},

@@ -11,8 +11,8 @@ from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PLAN, FigureCard
 from rashomon_explorer.explorer.selection import most_different_models, taken
-from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
+from rashomon_explorer.measures.reliance.class_reliance import takes_seconds
 from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
@@ -22,7 +22,7 @@ from rashomon_explorer.plots.dots import MOST_PEOPLE
 from rashomon_explorer.plots.path import plot_path
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall, Plot
-from rashomon_explorer.plots.text import number, plural
+from rashomon_explorer.plots.text import number
 from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
 from rashomon_explorer.privacy.ledger.totals import counted_guarantees
 from rashomon_explorer.sets import RashomonSet
@@ -260,14 +260,8 @@ def feature_profile(card: FigureCard) -> FigureCall:
     return card.build(arguments)
 
 
-_SECONDS_A_ROW = 2e-4
-_AT_ONCE = 20.0  # time limit in seconds of the first computation
-ALL_FEATURES = "All features"
-
-
 def class_reliance(card: FigureCard) -> FigureCall | str:
-    """Features with the largest coefficients within the time limit, or all."""
-    models, exact, every = card.state.rashomon_set, card.session.exact, card.controls[ALL_FEATURES]
+    models, exact = card.state.rashomon_set, card.session.exact
     if models.link not in ("logistic", "identity"):
         return "Class reliance is available for squared loss and for two classes."
     if (audit := card.state.exact_audit) is not None and not audit.answers.has_exact_reliance:
@@ -277,20 +271,12 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
             "<b>Importance</b>, and "
             "in <b>audit.reliance</b>."
         )
-    groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
-    size = {name: float(np.abs(models.best[positions]).max()) for name, positions in groups.items()}
-    ranked = sorted(size, key=lambda name: -size[name])
-    each = 0.5 + _SECONDS_A_ROW * len(card.session.rows)
-    feature_limit = max(1, int(_AT_ONCE / each))
-    ui.display(every, feature_limit < len(ranked))
-    wait = math.ceil(each * len(ranked) / 60)
-    every.tooltip = f"All {len(ranked)} features: about {plural(wait, 'minute')}"
-    features = tuple(ranked if every.value else ranked[:feature_limit])
-    left_out = len(ranked) - len(features)
-    more = f"{plural(left_out, 'feature')} of smaller coefficients not measured yet"
+    features = tuple(feature_groups(None, models.feature_names[:-1], models.feature_groups))
+    if not takes_seconds(models.link, len(card.session.rows), len(models.best), len(features)):
+        return "The ranges of all features take minutes here.<br>See <b>audit.reliance</b>."
     line = f"explorer.exact.class_reliance({features!r})"
     table = Argument(line, lambda: exact.class_reliance(features))
-    return card.build({"table": table, "note": Argument.unwritten(more if left_out else "")})
+    return card.build({"table": table})
 
 
 def columns(card: FigureCard) -> FigureCall | str:

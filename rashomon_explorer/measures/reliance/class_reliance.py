@@ -163,6 +163,15 @@ _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
 }
 
 
+_MOST_SECONDS = 12.0
+
+
+def takes_seconds(link: str, n: int, p: int, n_features: int) -> bool:
+    """Whether reliance on all features is bounded in seconds, by the size of the table alone."""
+    each = nominal_seconds(n, p, quick=True) if link == "logistic" else 0.0
+    return n_features * each <= _MOST_SECONDS
+
+
 @inputs.by_index
 def model_class_reliance(
     models_or_problem: Any,

@@ -192,16 +192,13 @@ class LogisticClass:
     def extreme(self, sign: int) -> level_set.Extreme:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         starts = [self.problem.minimum.theta, *self._steps()]
-        if self.quick:
-            values = [self.value_and_gradient(sign, model)[0] for model in starts]
-            theta, attained = starts[int(np.argmax(values))], max(values)
-        else:
+        if not self.quick:
             whiten = np.linalg.cholesky(np.linalg.inv(self.outer.matrix))
             around = (partial(self.value_and_gradient, sign), whiten, self.loss)
             ascend = partial(level_set.ascend_in_level_set, self.problem, self.level)
-            ends = [ascend(model, *around) for model in starts]
-            values = [self.value_and_gradient(sign, model)[0] for model in ends]
-            theta, attained = ends[int(np.argmax(values))], max(values)
+            starts = [ascend(model, *around) for model in starts]
+        values = [self.value_and_gradient(sign, model)[0] for model in starts]
+        theta, attained = starts[int(np.argmax(values))], max(values)
         bound = self._bound(sign, theta, attained)
         return level_set.Extreme(theta, attained, max(attained, bound + _ROUNDING))
 

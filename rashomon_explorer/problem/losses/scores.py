@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.problem.domains import inner
 from rashomon_explorer.problem.losses.base import ALL_ROWS, TableRows
 
 
@@ -78,7 +79,7 @@ class ScoreRisk:
             widest.append(np.maximum(along.max(axis=-2), -along.min(axis=-2)))
             total, slopes, curvatures = function.expansion(self._scores(theta, part), -2)
             curvatures *= along
-            return total, _inner(slopes, along), _inner(curvatures, along)
+            return total, inner(slopes, along), inner(curvatures, along)
 
         sums = self.table.total(batch, np.concatenate([theta, moves], axis=1))
         return (*(total / self.n for total in sums), np.max(widest, axis=0))
@@ -235,7 +236,3 @@ class RegressionLoss(ScoreLoss):
         ends = np.array([max(self.target_bound - reach, 0.0), self.target_bound + reach])
         low, high = self.function.value(ends)
         return 2 * float(high - low)
-
-
-def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->j", a, b))

@@ -13,6 +13,7 @@ from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
 from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
 from rashomon_explorer.measures.multiplicity.scores import conflicts
+from rashomon_explorer.measures.reliance.class_reliance import takes_seconds
 from rashomon_explorer.plots.decomposition import decomposition_text
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent
@@ -207,8 +208,6 @@ _WHOLE = "The set is complete: its ranges are exact."
 
 
 _RELIABLE = ("logistic", "squared")
-_MOST_FEATURES = 12
-_MOST_ROWS = 5_000
 
 
 def importance_curator(material: Curator) -> list[Block]:
@@ -236,11 +235,8 @@ def _reliance(material: Curator, problem: Problem) -> Block:
     features = measures.feature_groups(None, names, models.feature_groups)
     if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
         return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")
-    if len(features) > _MOST_FEATURES or problem.n > _MOST_ROWS:
-        return Words(
-            f"Model class reliance was omitted to save time: it is computed for up to "
-            f"{_MOST_FEATURES} features and {_MOST_ROWS:,} rows; see measures.model_class_reliance."
-        )
+    if not takes_seconds(models.link, problem.n, problem.p, len(features)):
+        return Words("Model class reliance takes minutes here: see measures.model_class_reliance.")
     table = measures.model_class_reliance(
         problem,
         psi=models.psi,

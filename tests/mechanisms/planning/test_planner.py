@@ -23,7 +23,6 @@ from rashomon_explorer.mechanisms import MECHANISMS, explain, plan, plan_path, p
 from rashomon_explorer.mechanisms import exact as exponential
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import (
-    enough_patience,
     giving_up_probability,
     least_acceptance,
     unthresholded_hit_rate,
@@ -618,12 +617,6 @@ def test_runs_of_refusals_are_as_rare_as_is_said():
     assert bound / 2 < failed <= bound  # the bound is no idle one
     assert giving_up_probability(1.0, 10, 3) == 0.0
     assert giving_up_probability(0.0, 10, 3) == 1.0
-    enough = enough_patience(acceptance, n_draws, 1e-9)
-    assert giving_up_probability(acceptance, enough, n_draws) <= 1e-9
-    assert giving_up_probability(acceptance, enough - 1, n_draws) > 1e-9
-    for bad in ({"acceptance": 0.0}, {"acceptance": 1.0}, {"failure": 0.0}, {"failure": 1.0}):
-        with pytest.raises(ValueError, match=r"must be in \(0, 1\)"):
-            enough_patience(**{"acceptance": 0.1, "n_draws": 1, "failure": 0.1, **bad})
 
 
 def test_the_guarantee_says_what_is_known():
