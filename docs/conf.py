@@ -15,6 +15,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import plotly
@@ -123,6 +124,20 @@ def statements(page: Path) -> list[str]:
     return [str(ast.get_source_segment(text, node)) for node in ast.parse(text).body[1:]]
 
 
+def _call(function: Callable[..., object], inner: str = "", result: str = "") -> str:
+    """Python call of a function by the names of its required arguments."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [one.name for one in parameters if one.default is one.empty and one.kind != 4]
+    written = ", ".join(inner if name == result else name for name in names)
+    return f"{function.__name__}({written})"
+
+
+def figure_line(spec: Any) -> str:
+    """Python line that plots a figure of the registry."""
+    inner = _call(spec.measure) if spec.measure else ""
+    return _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
+
+
 def uses() -> dict[str, list[tuple[str, str]]]:
     """Page and shortest statement of each use of an exported name, by the name."""
     scripts = {f"/generated/gallery/{path.stem}": path for path in EXAMPLES.glob("plot_*.py")}
@@ -146,8 +161,10 @@ def uses() -> dict[str, list[tuple[str, str]]]:
     shortest = {
         name: sorted(of.items(), key=lambda use: len(use[1]))[:2] for name, of in used.items()
     }
+    for spec in import_module(f"{PACKAGE}.plots.figures").FIGURES.values():
+        shortest.setdefault(spec.plot.__name__, [("/report", figure_line(spec))])
     for address, path in sorted(pages.items(), key=lambda page: page[0] != "/errors"):  # explained
-        for name in re.findall(r"`(?:[a-z]+\.)*(\w+)[`(]", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"`(?:\w+\.)*(\w+)[`(]", path.read_text(encoding="utf-8")):
             shortest.setdefault(name, [])
             if not any(code for _, code in shortest[name]) and len(shortest[name]) < 2:
                 shortest[name] = [*dict.fromkeys([*shortest[name], (address, "")])]
@@ -175,14 +192,6 @@ def sources() -> dict[str, list[str]]:
 autosummary_context = {"uses": uses(), "sources": sources()}
 
 
-def _call(function: Callable[..., object], inner: str = "", result: str = "") -> str:
-    """Python call of a function by the names of its required arguments."""
-    parameters = inspect.signature(function).parameters.values()
-    names = [one.name for one in parameters if one.default is one.empty and one.kind != 4]
-    written = ", ".join(inner if name == result else name for name in names)
-    return f"{function.__name__}({written})"
-
-
 def _plain(text: str) -> str:
     """Text of a definition as reStructuredText."""
     return re.sub(r"</?b>", "**", text).replace("|", r"\|")
@@ -192,10 +201,10 @@ def registries() -> dict[str, str]:
     """Definitions of what two registries hold, by the room of their reference page."""
     figures, measures = "", ""
     for spec in import_module(f"{PACKAGE}.plots.figures").FIGURES.values():
-        inner = _call(spec.measure) if spec.measure else ""
-        line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
         view = "curator and release" if "release" in spec.audience else "curator"
-        figures += f"{spec.title} ({view})\n   ``{line}``\n\n   {_plain(spec.definition)}\n\n"
+        figures += (
+            f"{spec.title} ({view})\n   ``{figure_line(spec)}``\n\n   {_plain(spec.definition)}\n\n"
+        )
     for name, one in import_module(f"{PACKAGE}.measures.multiplicity").MEASURES.items():
         source = f"{_plain(one.meaning)} ({_plain(one.source)})"
         measures += f"``{name}``\n   {source}\n\n   ``{one.formula}``\n\n"
