@@ -20,20 +20,19 @@ FILE = RESULTS / "measured.json"
 
 _DRAWS = ("rashomon_explorer/mechanisms", "rashomon_explorer/problem")
 _FITS = (*_DRAWS, "rashomon_explorer/estimators", "rashomon_explorer/data")
+_TREES = ("rashomon_explorer/trees", "benchmarks/binary_tables.py")
 SOURCES: dict[str, tuple[str, ...]] = {
     "hypergradients": (*_FITS, "rashomon_explorer/papers"),
     "one_model": _FITS,
     "page": ("rashomon_explorer/explorer", "rashomon_explorer/server", "rashomon_explorer/plots"),
     "paths": _FITS,
     "population_rates": _DRAWS,
+    "private_trees": (*_TREES, *_FITS, "benchmarks/private_trees.py"),
     "rates": (*_DRAWS, "rashomon_explorer/papers"),
     "rule": _FITS,
     "samplers": (*_DRAWS, "rashomon_explorer/privacy", "rashomon_explorer/measures"),
     "scale": (*_FITS, "rashomon_explorer/rows"),
-    "trees": (
-        *("rashomon_explorer/trees", "rashomon_explorer/mechanisms/sparse_trees.py"),
-        *("benchmarks/trees.py", "benchmarks/trees_peer.py", "benchmarks/binary_tables.py"),
-    ),
+    "trees": (*_TREES, "benchmarks/trees.py", "benchmarks/trees_peer.py"),
     "tuning": _FITS,
     "utility": _FITS,
     "ways": _FITS,

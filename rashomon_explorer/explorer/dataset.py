@@ -17,7 +17,7 @@ from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
-from rashomon_explorer.explorer.family import DRAWS, check_enumerable, draws_trees, tree_estimator
+from rashomon_explorer.explorer.family import DRAWS, draws_trees, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
 from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, WhatIf
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
@@ -289,8 +289,6 @@ class DatasetController(ModelInputs):
         estimator = self.make_estimator(ledger=self._to_charge)
         self._planned = self._planned_now()
         try:
-            if draws_trees(state):
-                check_enumerable(state)
             plan = estimator.plan(*table_shape(state.data))
             constants = public_constants(estimator, *table_shape(state.data))
         except (SamplerError, ValueError) as error:

@@ -20,7 +20,6 @@ from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.questions import ThresholdQuestions, schema_questions
-from rashomon_explorer.trees.tree_class import allowed_memory
 
 Models = TypeVar("Models")
 
@@ -120,28 +119,14 @@ def with_readable_names(models: Models, schema: TableSchema | None) -> Models:
     )
 
 
-def check_enumerable(state: ExplorerState) -> TreeClass:
-    """Return the class of trees of the settings; raise DataError if it needs too much memory."""
-    trees, n = tree_class(state), table_shape(state.data)[0]
-    needed, (room, _) = trees.memory(n), allowed_memory(None)
-    if needed <= room:
-        return trees
-    fits = trees.largest(n, room).max_leaves
-    raise DataError(
-        f"counting trees of at most {trees.max_leaves} leaves on "
-        f"{plural(trees.n_features, 'question')} may take {in_memory(needed)}, and "
-        f"{in_memory(room)} is available. With at most {fits} {'leaf' if fits == 1 else 'leaves'} "
-        "they fit; fewer thresholds or a smaller depth also help"
-    )
-
-
 def class_in_words(state: ExplorerState) -> str:
     questions = plural(len(tree_questions(state.data)), "question")
+    trees, n = tree_class(state), table_shape(state.data)[0]
     try:
-        trees = check_enumerable(state)
+        trees.check_memory(n)
     except DataError as error:
         return f"{questions}. These trees cannot be counted here: {error}."
-    memory = in_memory(trees.memory(table_shape(state.data)[0]))
+    memory = in_memory(trees.memory(n))
     if trees.size < 10**12:
         count = plural(trees.size, "tree")
     else:

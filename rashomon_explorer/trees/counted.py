@@ -386,6 +386,8 @@ class CountedTrees(ReprMixin):
     def best(self) -> Node:
         """Return a tree of least loss, with the fewest leaves on a tie."""
         leaves = 1 + int(np.argmin(self.least_by_leaves))
+        if "least_errors" in vars(self):
+            return self.best_trees.best(leaves)
         counts = self.counts(0.0)
         return BestTrees(counts.levels, self.trees, counts.least).best(leaves)
 

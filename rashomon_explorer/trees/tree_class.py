@@ -183,8 +183,7 @@ class TreeClass(ReprMixin):
         sizes = [(math.comb(m, d), 2**d) for d in range(self.depth + 1)]
         tables = [width * self.n_labels * subsets * answers for subsets, answers in sizes]
         least = sum(
-            width * subsets * answers * len(leaves)
-            for (subsets, answers), leaves in zip(sizes[:-1], self.table, strict=False)
+            t * len(row) // self.n_labels for t, row in zip(tables[:-1], self.table, strict=False)
         )
         indices = sum(16 * d * subsets for d, (subsets, _) in enumerate(sizes))
         bits = 20 * min(WORDS_AT_ONCE, sizes[-1][0] * (n // 64 + 1))
@@ -214,7 +213,6 @@ class TreeClass(ReprMixin):
         DataError
             If memory may not suffice; the message states the need and a size that fits.
         """
-        needs: Callable[[TreeClass, int], int]
         needs = TreeClass.memory if whole else TreeClass.least_memory
         needed = needs(self, n * dearest)
         room, source = allowed_memory(most)
@@ -230,11 +228,11 @@ class TreeClass(ReprMixin):
         fits = [*leaves, *([f"{questions} features"] if questions else [])]
         fits += ["smaller costs"] if dearest > 1 else []
         fits = fits or ["no class"]
+        hint = "" if whole else "; or allow CountedTrees more memory (most_memory=, bytes)"
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
             f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {source}: "
-            f"{' or '.join(fits)} would fit; or allow CountedTrees more memory "
-            "(most_memory=, bytes)"
+            f"{' or '.join(fits)} would fit{hint}"
         )
 
     def largest(self, n: int, most: int = USUAL_MEMORY) -> TreeClass:
