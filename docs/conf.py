@@ -155,7 +155,7 @@ def uses() -> dict[str, list[tuple[str, str]]]:
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     named = node.value.id in imported and node.attr
                 if named and len(statement) < len(
-                    used.setdefault(named, {}).get(address, 99 * " ")
+                    used.setdefault(named, {}).get(address, 200 * " ")
                 ):
                     used[named][address] = statement
     shortest = {

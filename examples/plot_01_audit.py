@@ -2,7 +2,7 @@
 Audit a fitted model
 ====================
 
-Which coefficients and which decisions do the data settle, and which are the model's own?
+Which coefficients and decisions do all equally good models share, and which are the model's own?
 """
 
 # %%
