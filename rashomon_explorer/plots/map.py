@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
@@ -111,8 +110,8 @@ def plot_map(
 
 
 _WITHIN = "rgba(86,180,233,0.14)"
-_UP_TO_PSI = plotly.colors.get_colorscale(theme.LOSS_SCALE)
-_IN_AND_OUTSIDE = [*([at / 2, c] for at, c in _UP_TO_PSI), [0.5, theme.GREY], [1, theme.GREY]]
+_UP_TO_PSI = [(at / 2, colour) for at, colour in theme.LOSS_SCALE]
+_IN_AND_OUTSIDE = [*_UP_TO_PSI, (0.5, theme.GREY), (1.0, theme.GREY)]
 """Colours of losses up to ψ, and grey from there to 2ψ."""
 
 
@@ -125,7 +124,7 @@ def _finding(models: Any, inside: Mask | None, *, hidden: bool) -> tuple[str, st
         return f"{count}, of unknown loss", ""
     n_inside, n_outside = int(inside.sum()), int((~inside).sum())
     strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
-    about = text.join_notes("dark: lower loss", strays if n_outside else "")
+    about = text.join_notes("blue: lower loss", strays if n_outside else "")
     return f"{n_inside:,} of {count} {'is' if n_inside == 1 else 'are'} within ψ of the best", about
 
 

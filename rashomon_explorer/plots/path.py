@@ -69,7 +69,7 @@ def plot_share_and_width(planned: Plan) -> go.Figure:
     marks.add_marks(figure, [here[0]], [here[1]], "this plan", "this plan", marker=marker)
     figure.update_layout(
         xaxis={"title": "width, relative to uniform models", "tickformat": ".0%"},
-        yaxis={"title": "guaranteed in the set", "tickformat": ".0%", "range": [0, 1]},
+        yaxis={"title": "guaranteed in the set", "tickformat": ".0%", "range": [-0.03, 1.03]},
         showlegend=False,
     )
     return theme.add_band(figure, "release", "from public numbers alone")

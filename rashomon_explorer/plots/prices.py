@@ -84,7 +84,9 @@ def draws_at(planned: Plan, epsilon: float, promise: float) -> int:
     )
 
 
-def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = True) -> go.Figure:
+def plot_costs(
+    planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = True, cost: float | None = None
+) -> go.Figure:
     """Plot guarantees by privacy cost, one curve for each number of draws.
 
     Parameters
@@ -95,6 +97,8 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
         Numbers of draws.
     clicked : bool, default=True
         Whether a click on a point plans it, as on the page; the figure then states so.
+    cost : float, optional
+        ε that a ledger adds for the plan, beside what it holds; the default is the plan's own.
 
     Returns
     -------
@@ -102,7 +106,8 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
         One trace per number of draws, in increasing order, then the plan.
     """
     table = guarantee_curves(planned, draws)
-    figure = new_figure(_finding(planned), _note(planned, clicked))
+    finding = _finding(planned, planned.cost[0] if cost is None else cost)
+    figure = new_figure(finding, _note(planned, clicked))
     hint = "<br>click to plan it" if clicked else ""
     yaxis: dict[str, object] = {"title": "excess loss at most", "type": "log"}
     yaxis["exponentformat"] = "none"
@@ -151,12 +156,12 @@ def plot_costs(planned: Plan, draws: Sequence[int] = DRAWS, *, clicked: bool = T
         mode="markers",
         name="this plan",
         marker={"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
-        hovertemplate=f"this plan: {_finding(planned)}<extra></extra>",
+        hovertemplate=f"this plan: {finding}<extra></extra>",
     )
     # The draggable point of the plan, its curve, and the labels of the curves.
     handle = {"trace": len(counts), "own": counts.index(planned.n_draws), "curves": counts}
     handle["label"] = "The plan: drag it to another privacy cost and number of draws"
-    handle["words"] = _finding(planned)
+    handle["words"] = finding
     xaxis = {"type": "log", "title": "total privacy cost ε of all draws"}
     limits = [np.log10(LEAST_PRICE), np.log10(MOST_PRICE)]
     figure.update_layout(
@@ -235,11 +240,11 @@ def _worded(planned: Plan, promise: float) -> str:
     return at_least(promise) if planned.hit_rate is not None else at_most(promise)
 
 
-def _finding(planned: Plan) -> str:
-    cost = f"{cost_text(planned.cost[0])} for {plural(planned.n_draws, 'draw')}"
+def _finding(planned: Plan, cost: float) -> str:
+    priced = f"{cost_text(cost)} for {plural(planned.n_draws, 'draw')}"
     if planned.hit_rate is not None:
-        return f"{cost}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
-    return f"{cost}, excess loss {_worded(planned, planned.stated_excess)} on average"
+        return f"{priced}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
+    return f"{priced}, excess loss {_worded(planned, planned.stated_excess)} on average"
 
 
 def _note(planned: Plan, clicked: bool) -> str:
@@ -302,6 +307,6 @@ FIGURES = (
         plot=plot_costs,
         table=costs_table,
         audience=BOTH,
-        needs=("plan",),
+        needs=("plan", "budget"),
     ),
 )

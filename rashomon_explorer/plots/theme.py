@@ -17,8 +17,8 @@ BEST_MODEL = VERMILLION
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 """Okabe–Ito colours for categories; vermillion is last because it marks the best model."""
 
-LOSS_SCALE = "Cividis"
-"""Colour scale of losses, perceptually uniform and safe for colour-blind readers."""
+LOSS_SCALE = ((0.0, BLUE), (0.5, "#7A9B9A"), (1.0, "#DCC65A"))
+"""Colour scale of losses, for colour-blind readers too, on a light and on a dark ground."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 

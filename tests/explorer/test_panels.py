@@ -85,6 +85,24 @@ def test_single_models_add_up_and_models_that_do_not_exist_are_left_out(cancer_p
     assert state.alert is None
 
 
+def test_before_a_draw_the_map_says_what_it_waits_for(as_it_opens, tmp_path, caplog):
+    explorer = Explorer(home=tmp_path)
+    card = explorer.cards["map"]
+
+    def words():
+        card.redraw()
+        return str(card.view.figure["layout"])
+
+    assert "The set before any draw" in words()
+    explorer.state.phase = "drawing"
+    assert "Sampling the first model" in words()
+    explorer.state.phase = "planning"
+    for label in ("across", "up"):
+        card.controls[label].value = "intercept"
+    assert "Choose two different directions" in words()
+    assert not caplog.records
+
+
 def test_every_table_opens_with_a_path_or_an_ellipsoid_and_one_model_is_a_goal_of_its_own(
     as_it_opens, tmp_path, cancer
 ):

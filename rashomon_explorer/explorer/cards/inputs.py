@@ -9,6 +9,7 @@ import numpy as np
 
 from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.explorer import family, messages
+from rashomon_explorer.explorer.account import draw_cost
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, NO_PLAN, FigureCard
 from rashomon_explorer.explorer.selection import most_different_models, taken
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
@@ -152,14 +153,14 @@ def model_map(card: FigureCard) -> FigureCall:
     if runs:
         arguments["path"] = Argument.known(models, "explorer.state.path")
         return card.build(arguments, plot=plot_path, tabulate=None, marks=("paid",))
-    if models is None:
-        arguments["models"] = None
     # The outline takes some passes over the rows, and needs two different directions.
     hidden = state.view == "release" or state.busy or card.session.is_chunked
     if not (hidden or exact.why_not or (x and x == y)):
         line = f"explorer.exact.outline({x!r}, {y!r})"
         arguments["outline"] = Argument(line, lambda: exact.outline(x, y))
-    return card.build(arguments)
+    if models is None and "outline" not in arguments:
+        return card.message("Choose two different directions.") if x and x == y else card.waiting()
+    return card.build(arguments if models is not None else {**arguments, "models": None})
 
 
 def dots(card: FigureCard) -> FigureCall | str:
@@ -414,7 +415,10 @@ def plan(card: FigureCard) -> FigureCall:
         return card.message(NO_DATA if card.state.data is None else NO_PLAN, HEIGHT)
     if mechanism_traits(planned.mechanism).curator_only:
         return card.message("A free look costs nothing and guarantees nothing.", HEIGHT)
-    return card.build({"planned": Argument.known(planned, "explorer.plan")})
+    arguments: dict[str, Any] = {"planned": Argument.known(planned, "explorer.plan")}
+    if (offer := draw_cost(card.state)) is not None:
+        arguments["cost"] = offer.adds
+    return card.build(arguments)
 
 
 def path_width(card: FigureCard) -> FigureCall | str:
