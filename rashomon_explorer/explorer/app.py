@@ -372,13 +372,14 @@ class Explorer(SessionView):
         display(self.widget)
 
     def _show_run(self) -> None:
-        """Show what runs, a path on the map or chains, and the losses when chains have ended."""
+        """Show what runs, a path on the map or chains, and the models when it has ended."""
         runs = ""
         if self.state.spent:
             runs = "map" if self.drawing.follows_path else "chains" if self.state.chains else ""
         if runs != self._runs and self.state.page == "set":
             self._runs = runs
-            self.show(runs or ("map" if self.drawing.follows_path else "losses"))
+            of_trees = family.trees_in(self.state.rashomon_set) is not None
+            self.show(runs or ("losses" if of_trees else "map"))
 
     def draw(self) -> None:
         """Do what the Draw button does.

@@ -260,6 +260,7 @@ def plot_burden(
     return theme.curator_band(figure, guaranteed=guaranteed)
 
 
+_ALIKE = 1.05  # times the value of all rows, up to which a group's is hardly another
 _SHARES = ("ambiguity", "discrepancy", "obscurity", "disagreement")
 
 
@@ -272,9 +273,11 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     size, everyone = int(groups["rows"].to_numpy()[position]), _overall(table, measure)
     if share and size >= _FEW and text.wilson(largest, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
-    name = escape(str(first))
+    name = f"{'Group ' * str(first).isnumeric()}{escape(str(first))}"
+    if not share and largest <= _ALIKE * everyone:
+        return f"The groups hardly differ: {words} {write(everyone)}"
     if measure != "ambiguity":
-        return f"{name} has the largest {words}: {write(largest)}, of all {write(everyone)}"
+        return f"{name} has the largest {words}: {write(largest)}; all rows {write(everyone)}"
     # With counts: a large group with a smaller share may have more people affected.
     n_rows, affected = int(table["rows"].to_dict()[_ALL]), round(largest * size)
     n_others, left = n_rows - size, round(everyone * n_rows) - affected

@@ -93,7 +93,7 @@ def test_mixing_is_near_one_for_equal_chains_and_large_for_separate_ones():
     assert scale_reduction(np.ones((8, 2))) == 1.0
 
 
-def test_the_page_shows_the_chains_and_then_the_losses(tmp_path):
+def test_the_page_shows_the_chains_and_then_the_map(tmp_path):
     page = held_page(tmp_path)
     set_state(page, mechanism="langevin_clipped", n_draws=4, epsilon=6.0, page="set")
     slot, shown = page.shell.views["set"].slots[0], []
@@ -101,7 +101,7 @@ def test_the_page_shows_the_chains_and_then_the_losses(tmp_path):
     page.draw()
     card, state = page.cards["chains"], page.state
     assert len(state.chains) > 8 and card.view.figure["data"]
-    assert slot.names[slot.choice.value] == "losses"
+    assert slot.names[slot.choice.value] == "map"
     assert {slot.names[one] for one in shown} == {"chains"}
     title = title_of(plot_chains(state.chains, 0.02))
     assert "4 chains" in title and "step size" in title and "all rows a step" in title

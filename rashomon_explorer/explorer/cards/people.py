@@ -125,7 +125,8 @@ _BURDENS: Mapping[str, tuple[str, ...]] = {
 
 def burden(card: FigureCard) -> FigureCall:
     session, column, models = card.session, card.column, card.state.rashomon_set
-    measure = card.offer("of", _BURDENS[models.task])
+    named = [(measure.replace("_", " "), measure) for measure in _BURDENS[models.task]]
+    measure = card.offer("of", named)
     everyone = session.picked.everyone
     arguments: dict[str, Any] = {
         "models": Argument.known(session.picked.models, session.picked.names[0]),
