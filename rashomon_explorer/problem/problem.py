@@ -25,7 +25,7 @@ SAMPLE = 4096
 """Rows on which searches run that need no certificate."""
 
 # A minimisation starts on a sixteenth of many rows, where its error is that of sampling.
-_MANY_ROWS, _SAMPLED, _MOST_SAMPLED, _COARSE = 16_384, 16, 65_536, 1e-6
+_SAMPLED, _ROWS_A_PARAMETER, _LEAST_SAMPLED, _MOST_SAMPLED, _COARSE = 16, 20, 512, 65_536, 1e-6
 
 
 class Problem(ReprMixin):
@@ -162,10 +162,11 @@ class Problem(ReprMixin):
 
     def coarse_minimiser(self, tilt: FloatArray | None = None) -> FloatArray | None:
         """Least model (p,) of the objective plus tilt·θ on a sample of many rows; None for few."""
-        loss = self._objective.loss
-        if self.n < _MANY_ROWS or isinstance(loss, SquaredRisk) or is_kinked(loss):
+        loss, size = self._objective.loss, min(self.n // _SAMPLED, _MOST_SAMPLED)
+        is_few = size < max(_LEAST_SAMPLED, _ROWS_A_PARAMETER * self.p)
+        if is_few or isinstance(loss, SquaredRisk) or is_kinked(loss):
             return None
-        sample = self.data.sampled(self.loss, min(self.n // _SAMPLED, _MOST_SAMPLED))
+        sample = self.data.sampled(self.loss, size)
         objective = MinimisedObjective(sample, self.ridge, tilt)
         return best_found(objective, self.domain, _COARSE).theta
 
