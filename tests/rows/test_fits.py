@@ -94,11 +94,11 @@ def test_a_step_of_a_minimum_takes_one_pass_and_shorter_steps_another(name, monk
     passes.clear()
     evaluation = many.objective.evaluate(theta)
     for far, most in ((1e-3, 2), (1e2, 3), (1e4, 4)):
-        moved = step_towards(many, evaluation, theta - far * evaluation.gradient)
+        moved = step_towards(many.objective, evaluation, theta - far * evaluation.gradient)
         assert moved.value < evaluation.value and len(passes) <= most
         passes.clear()
     uphill = theta + evaluation.gradient
-    assert step_towards(many, evaluation, uphill) is evaluation
+    assert step_towards(many.objective, evaluation, uphill) is evaluation
     assert len(passes) == 6
 
 
