@@ -30,14 +30,8 @@ from rashomon_explorer.report import release_report
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 File = str | bytes
-
-_TREES = """
-trees.json        the trees as plain data; score.py predicts with them and needs only numpy
-trees.txt         the trees as text, one question per line
-trees.npz         the trees for Python: ReleasedTrees.load("trees.npz") of rashomon_explorer
-score.py          prediction with the trees, in thirty lines
-schema.toml       public schema of the table, which defines the encoding of rows for the trees
-""".strip()
+_TEXTS = (Path(__file__).parent / "bundle_files.txt").read_text(encoding="utf-8")
+_TREES, _LINEAR, _FILES = _TEXTS.strip().split("\n\n")
 
 
 def _readable_trees(contents: Contents) -> ReleasedTrees:
@@ -72,20 +66,6 @@ def _code() -> str:
     return Path(str(score.__file__)).read_text(encoding="utf-8")
 
 
-_LINEAR = """
-models.json       the models as plain numbers; score.py predicts with them and needs only numpy
-models.npz        the models for Python: ReleasedSet.load("models.npz") of rashomon_explorer
-score.py          prediction with the models, in thirty lines
-schema.toml       public schema of the table, which defines the encoding of rows for the models
-""".strip()
-_FILES = """
-guarantee.json    the privacy guarantee of the bundle for one record, and its assumptions
-aggregates.json   the released aggregates, with their error bars
-definitions.json  definition of every number
-ledger.json       the spent privacy budget of the table
-report.html       report with all of these results, in one self-contained page
-figures/          the figures, each as a page and as JSON{pictures}
-""".strip()
 _PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 
 

@@ -26,28 +26,10 @@ from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer._utils.assets import plotly_module
 
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Rashomon Explorer</title>
-<style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }}
-body {{ max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }}
-input, button {{ font: inherit; padding: .3rem .6rem; }}</style></head>
-<body><main><h1>{title}</h1>{body}</main></body></html>
-"""
-
-_FULL = (
-    "<p>This dashboard limits the number of open pages to {most}; each has its own kernel. Close a "
-    "page that is not needed: its place is free after two minutes, and its drawn sets stay saved. "
-    "The person who started the dashboard can allow more with <code>--most-pages</code>.</p>"
+_PAGE, _FULL, _ASK = (
+    Path(__file__).with_name(f"{name}.html").read_text(encoding="utf-8")
+    for name in ("page", "full", "ask")
 )
-
-_ASK = (
-    "<p>The dashboard needs a token. Open the address printed at its start, or enter the token "
-    "here.</p>{problem}"
-    '<form method="post" action="{action}"><label>Token <input type="password" name="password" '
-    'autocomplete="off" autofocus></label> <button>Open</button></form>'
-)
-
 _ELSEWHERE = (
     "<p>This host name is not allowed. Open the address printed at the start of the dashboard, "
     "or restart it with <code>--any-host</code> to allow other names.</p>"

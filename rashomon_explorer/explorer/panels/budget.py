@@ -3,6 +3,7 @@
 import math
 from functools import partial
 from html import escape
+from pathlib import Path
 
 import ipywidgets
 import pandas as pd
@@ -180,14 +181,7 @@ def _words(state: ExplorerState) -> str:
     return f"{plural(models.n_draws, 'model')} · {cost}"
 
 
-_BRAND = """
-<svg viewBox="0 0 40 40" width="28" height="28" aria-hidden="true">
-  <ellipse cx="20" cy="20" rx="17" ry="11" transform="rotate(-28 20 20)" class="rx-mark-set"/>
-  <circle cx="13" cy="23" r="2.4"/><circle cx="22" cy="13.5" r="2.4"/>
-  <circle cx="28" cy="17" r="2.4"/><circle cx="19" cy="26" r="2.4"/>
-  <path d="M17.5 17.5l5 5m0-5l-5 5" class="rx-mark-best"/>
-</svg><h1>Rashomon Explorer</h1>
-"""
+_BRAND = Path(__file__).with_name("brand.html").read_text(encoding="utf-8")
 
 
 class TopBar:

@@ -26,21 +26,7 @@ _TOTALS = "CREATE TABLE totals (id INTEGER PRIMARY KEY CHECK (id = 1), value TEX
 # `leaks` is the rule under which the charge was counted, so that `totals` can be recomputed.
 # The times of start and commit are not stored: rows were read between them, so the duration
 # depends on the rows.
-_CHARGES = """
-CREATE TABLE charges (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    reserved_at TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'reserved'
-        CHECK (state IN ('reserved', 'started', 'committed', 'voided')),
-    voided_at TEXT,
-    voided_by TEXT,
-    voided_why TEXT,
-    who TEXT NOT NULL,
-    note TEXT NOT NULL,
-    parameters TEXT NOT NULL,
-    guarantee TEXT NOT NULL,
-    leaks INTEGER NOT NULL
-)"""
+_CHARGES = Path(__file__).with_name("charges.sql").read_text(encoding="utf-8")
 
 # With these, what is spent is read without a look at every charge.
 HAS_EXTENDS = f"instr(parameters, '\"{EXTENDS}\"')"
