@@ -29,6 +29,7 @@ SAMPLED = "sampled: at least"
 NO_LABELS = "labels need classes, and this model predicts numbers: use .scores"
 NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
+_PROVED = ["low_outer", "low", "high", "high_outer"]
 _OPEN = "undecided"  # of proved_people
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
 _RELIANCE_SECONDS = 2.5  # nominal, for closer ranges of the features that matter most
@@ -55,7 +56,7 @@ class AuditInputs:
     features: Any  # of the table, for importances; None takes each column once
     n_models: int  # for numbers that are averages over the set
     rng: Callable[[], np.random.Generator]  # returns a generator with the audit's seed
-    n_jobs: int | None
+    seconds: float | None = 4.0  # nominal, of searches of single people; None searches all
 
     @property
     def index(self) -> pd.Index:
@@ -142,9 +143,8 @@ class CertifiedAnswers:
         return self._best_flips(self.rows, self.inputs.index)
 
     def _best_flips(self, rows: FloatArray, index: pd.Index) -> pd.DataFrame:
-        table = measures.exact_flips(
-            self.problem, self.inputs.psi, rows, threshold=self.cut, n_jobs=self.inputs.n_jobs
-        )
+        how: dict[str, Any] = {"threshold": self.cut, "seconds": self.inputs.seconds}
+        table = measures.exact_flips(self.problem, self.inputs.psi, rows, **how)
         return table.set_axis(index, axis=0)
 
     @cached_property
@@ -204,10 +204,18 @@ class CertifiedAnswers:
     def ranges(self, *, standardised: bool) -> pd.DataFrame:
         """Range of each coefficient as from :func:`exact_ranges`."""
         problem, model = self.problem, self.inputs.model
-        directions, names = model.directions(problem, standardised=standardised)
-        table = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
+        table, (own, _) = self._coefficient_ranges.copy(), model.directions(problem)
+        directions = model.directions(problem, standardised=standardised)[0]
         table["best"] = directions @ model.theta
+        if standardised:  # a multiple of each direction
+            factors = np.linalg.norm(directions, axis=1) / np.linalg.norm(own, axis=1)
+            table[_PROVED] = np.where(factors[:, None] > 0, table[_PROVED], 0) * factors[:, None]
         return table.rename_axis(index="coefficient", columns=self.score_unit)
+
+    @cached_property
+    def _coefficient_ranges(self) -> pd.DataFrame:
+        directions, names = self.inputs.model.directions(self.problem)
+        return measures.exact_ranges(self.problem, self.inputs.psi, directions, names=names)
 
     def effects(self) -> pd.DataFrame:
         """Range of each coefficient but intercepts, per standard deviation, largest first."""

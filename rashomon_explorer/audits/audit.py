@@ -97,7 +97,7 @@ def audit(
     n_models : int or "auto", default="auto"
         Number of models for numbers that are averages over the set, or of refits.
     n_jobs : int, optional
-        Number of processes.
+        Number of processes that refit.
     random_state : int, optional
         Seed of the draws of models; proved numbers do not depend on it.
 
@@ -128,7 +128,7 @@ def audit(
     '−'
     """
     table = X if isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
-    sampling = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
+    sampling: dict[str, Any] = {"n_models": n_models, "random_state": random_state}
     options: dict[str, Any] = {"groups": groups, "features": features, **sampling}
     if sampled.is_collection(model):
         best, models = _audit_fitted_models(
@@ -148,6 +148,7 @@ def audit(
             tolerance=tolerance,
             classes=audited.classes,
             decision=audited.decision,
+            n_jobs=n_jobs,
             **sampling,
             **weights,
         )
@@ -245,7 +246,6 @@ def _inputs(
     groups: Any,
     features: Any,
     n_models: Any,
-    n_jobs: int | None,
     random_state: Any,
 ) -> AuditInputs:
     return AuditInputs(
@@ -255,5 +255,4 @@ def _inputs(
         features=features,
         n_models=_MODELS if n_models == "auto" else int(n_models),
         rng=lambda: generator(random_state),
-        n_jobs=n_jobs,
     )

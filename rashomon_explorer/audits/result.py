@@ -186,6 +186,22 @@ class Audit(ReprMixin):
             self, tolerance=rules.Tolerance(float(psi), "absolute", text), answers=answers
         )
 
+    def searched(self, seconds: float | None = None) -> Audit:
+        """Audit that searches longer for people whose flip is undecided, by default to the end.
+
+        Parameters
+        ----------
+        seconds : float or None, default=None
+            Nominal seconds for searches, as in :func:`measures.exact_flips`; 4 in a new audit.
+
+        Returns
+        -------
+        Audit
+            Of the same model and tolerance.
+        """
+        inputs = replace(self.inputs, seconds=seconds)
+        return replace(self, answers=replace(self.answers, inputs=inputs))
+
     @property
     def psi(self) -> float:
         """Largest excess loss of a good model."""

@@ -110,7 +110,7 @@ def _label_rows(audit: Any, mark: str) -> list[Row]:
         ("ambiguity", flips / len(decided), mark, "their share"),
     ]
     if open_ and audit.kind == "exact":
-        rows.append(("undecided people", open_, "exact", "within the tolerance of the search"))
+        rows.append(("undecided people", open_, "exact", "not searched yet: .searched() does"))
     return rows
 
 
@@ -172,6 +172,9 @@ def findings(audit: Any) -> Lines:
             f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
         )
         text = f"{qualifier}{flips:,} of {n:,} people ({percent(flips / n)})"
+        if audit.kind == "exact" and stay + flips < n:
+            text = f"{flips:,} to {n - stay:,} of {n:,} people"
+            text += f" ({percent(flips / n)} to {percent(1 - stay / n)}; .searched() decides)"
         text += " get another label from some good model"
         if unseen := getattr(audit.answers, "own_flips", None):
             text += f", {unseen:,} of them from this model fitted without them"
@@ -210,7 +213,8 @@ def _tolerance_lines(audit: Any) -> list[str]:
     for share, row in audit.near_tolerances.iterrows():
         parts = []
         if "flips" in row:
-            parts.append(f"{percent(row['share'])} of people can flip")
+            bound = "at least " * (share != 1 and audit.kind == "exact")
+            parts.append(f"{bound}{percent(row['share'])} of people can flip")
         elif not math.isnan(row["median_range"]):
             parts.append(f"median range {number(row['median_range'])}")
         if "settled_signs" in row:
@@ -458,31 +462,12 @@ def area_under_curve(wanted: Mask, scores: FloatArray) -> float:
     return float(roc_auc_score(wanted, scores))
 
 
-_RELEASE = """\
-from rashomon_explorer import Ledger, {estimator}, propose_schema
-from rashomon_explorer.release import plan_release, release
-
-# 1. Draft the columns; in the file replace all that was read off the rows by public knowledge.
-propose_schema(X, path="audit.toml")
-# 2. Declare the models; nothing is fitted. A smaller radius means less noise.
-every = {estimator}({settings}, radius=4.0, schema="audit.toml")
-# 3. Plan which features every {kind} of that ball within ψ needs; a plan charges nothing.
-queries = ["psi_avoiding"]  # "psi_sign" is about the signs of coefficients
-plan = plan_release(every, X, queries=queries, epsilon=1.0)
-print(plan.hidden)
-# 4. Charge only if the noise, which is public, hides no answer. Otherwise ask about fewer columns,
-#    LeastPsi(avoiding=[...]), chosen by the question, not by what the audit says.
-if not plan.hidden:
-    ledger = Ledger.create("audit.ledger", epsilon=1.0)
-    print(release(every, X, y, queries=queries, epsilon=1.0, ledger=ledger))
-"""
-
-
 def release_code(audit: Any) -> str:
     """Python code that plans the release of an audit's answers, and charges if none is hidden."""
     classes = tuple(np.asarray(audit.inputs.model.classes or ()).tolist())
     declared = f"psi={audit.psi:.3g}, " if audit.kind == "exact" and classes else ""
-    return _RELEASE.format(
+    text = (files("rashomon_explorer.audits") / "release_code.txt").read_text("utf-8")
+    return text.format(
         estimator="RashomonClassifier" if classes else "RashomonRegressor",
         settings=f"{declared}classes={classes!r}" if classes else "target_bounds=(LOW, HIGH)",
         kind="linear model" if audit.kind == "exact" else "linear model (not of these refits)",
@@ -491,8 +476,7 @@ def release_code(audit: Any) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON schema of :meth:`Audit.to_json`."""
-    text = files("rashomon_explorer.audits").joinpath("audit-schema.json").read_text("utf-8")
-    return json.loads(text)
+    return json.loads((files("rashomon_explorer.audits") / "audit-schema.json").read_text("utf-8"))
 
 
 def to_json(audit: Any) -> str:

@@ -22,6 +22,7 @@ from rashomon_explorer.audits import refits
 from rashomon_explorer.audits.decisions import last_step
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.measures.ranges.brackets import bracketed
 from rashomon_explorer.measures.ranges.flips import least_crossings
 from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.sets.models.fitted import FittedModels
@@ -335,6 +336,7 @@ SHOWN = (1 / 4, 1.0, 4.0)
 """Those in a summary."""
 
 _PRECISION = 0.01  # of the ψ at which a sign is lost
+_SIGNS = 1e-6  # of a coefficient's range, where the search for its sign ends
 
 
 def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.DataFrame:
@@ -355,7 +357,9 @@ def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.Da
         ]
     if audit.has_coefficients and len(names := effects(audit).index):
         rows["settled_signs"] = [
-            _at_multiple(audit, share, lambda part: part.coefficients.loc[names, "settled"].sum())
+            float(audit.coefficients.loc[names, "settled"].sum())
+            if share == 1
+            else _at_multiple(audit, share, lambda part: _settled_signs(audit, part.inputs.psi))
             for share in listed
         ]
         rows["coefficients"] = len(names)
@@ -386,7 +390,7 @@ def _at_multiple(audit: Any, share: float, answer: Callable[[Any], Any]) -> floa
 
 
 def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
-    """Count who can flip at each multiple: whoever can at a smaller ψ can at a larger one."""
+    """Count who is proved to flip: whoever can at a smaller ψ can at a larger one."""
     if audit.kind != "exact":
         changes = np.asarray(audit.answers.label_codes) != audit.decided["label"].to_numpy()
         errors = np.asarray(audit.models.errors)
@@ -411,12 +415,11 @@ def _flips(audit: Any, multiples: Sequence[float]) -> list[float]:
 
 
 def _can_flip(audit: Any, share: float, people: Mask) -> Mask:
-    answers, flips = audit.answers, np.zeros(len(people), dtype=bool)
+    answers, seconds, flips = audit.answers, audit.inputs.seconds, np.zeros(len(people), dtype=bool)
     if people.any():
-        table = measures.exact_flips(
-            answers.problem, audit.psi * share, answers.rows[people], threshold=answers.cut
-        )
-        flips[people] = table["flips"]
+        how = {"threshold": answers.cut, "seconds": None if seconds is None else seconds / 4}
+        rows, psi = answers.rows[people], audit.psi * share
+        flips[people] = measures.exact_flips(answers.problem, psi, rows, **how)["flips"]
     return flips
 
 
@@ -437,14 +440,26 @@ def effects(audit: Any) -> pd.DataFrame:
     return table.iloc[np.argsort(-certainty, kind="stable")]
 
 
+def _towards_zero(audit: Any) -> tuple[FloatArray, FloatArray]:
+    """Directions (p, k) in which coefficients lose their sign, and their distances to it."""
+    directions, names = audit.inputs.model.directions(audit.problem)
+    directions = directions[np.isin(names, effects(audit).index.to_numpy(dtype=str))]
+    best = directions @ audit.problem.minimum.theta
+    return (-np.sign(best)[:, None] * directions).T, np.abs(best)
+
+
+def _settled_signs(audit: Any, psi: float) -> float:
+    """Count the coefficients that keep their sign in all models within ψ."""
+    inward, distance = _towards_zero(audit)
+    extents = bracketed(audit.problem, psi, inward, _SIGNS, distance)
+    return float((extents.outer < distance).sum())
+
+
 def half_settled_psi(audit: Any) -> float:
     """Greatest ψ at which at least half of the coefficients keep their sign, from below."""
     problem = audit.problem
-    directions, names = audit.inputs.model.directions(problem)
-    is_effect = np.isin(names, effects(audit).index.to_numpy(dtype=str))
-    best = directions[is_effect] @ problem.minimum.theta
-    outward = -np.sign(best)[:, None] * directions[is_effect]
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
-    lower = least_crossings(problem, outward.T, 1.01 * max(zero, 1e-12), _PRECISION)[0]
+    inward, _ = _towards_zero(audit)
+    lower = least_crossings(problem, inward, 1.01 * max(zero, 1e-12), _PRECISION)[0]
     order = np.sort(lower)[::-1]
     return float(order[(len(order) - 1) // 2]) if len(order) else math.nan

@@ -1,27 +1,27 @@
 """Brackets of the extremes of linear functions over a Rashomon set.
 
-One search a person takes a few passes over all rows, so that n people take n² steps. A few hundred
-models on the boundary of the set are therefore tried on everybody first, and so are their tangents.
+One search a person takes a few passes over all rows, so that n people take n² steps. Polynomial
+bounds of a logistic loss therefore decide most people first; for other losses a few hundred models
+on the boundary of the set are tried on everybody, and so are their tangents.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges import level_set, search
+from rashomon_explorer.measures.ranges.expansion import Expansion
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.rows.workers import resolve_workers
 
 
 def psi_level_set(problem: ConvexProblem, psi: float) -> level_set.LevelSet:
@@ -44,15 +44,19 @@ def brackets(
     psi: float,
     directions: FloatArray,
     tolerance: float,
-    decided: search.Decide | None = None,
+    need: FloatArray | None = None,
+    starts: FloatArray | None = None,
+    rounds: int = search.SHARED_ROUNDS,
 ) -> search.Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
     among = psi_level_set(problem, psi)
+    need = np.full(directions.shape[1], np.nan) if need is None else need
     if not isinstance(problem, PenalisedProblem):
-        return search.furthest(among, directions, tolerance, decided=decided)
+        return search.furthest(among, directions, tolerance, need, starts, rounds)
     finite = np.flatnonzero(problem.row_space.contains(directions))  # the rest is flat in part
-    subset = search.decided_columns(decided, finite)
-    extents = search.furthest(among, directions[:, finite], tolerance, decided=subset)
+    starts = None if starts is None else starts[:, finite]
+    what = among, directions[:, finite], tolerance, need[finite], starts
+    extents = search.furthest(*what, rounds)
     ends = np.full((2, directions.shape[1]), np.inf)
     ends[:, finite] = extents.inner, extents.outer
     points = np.repeat(among.centre[:, None], directions.shape[1], axis=1)
@@ -62,10 +66,9 @@ def brackets(
 
 _COMPARED = 4096  # compared with all shared models at once
 _MODELS = 256  # of one round
+_SEARCHES = 64  # that take as long as a round
 _MOST_SHARES = 12
-_HALVINGS = 8
-_MOST_DOUBLINGS = 60
-_CORNER = 1e-3
+_POOL_ROUNDS = 2  # of the searches whose models are shared
 _ROUNDING = 1e-13  # relative, of squared lengths that are differences
 
 
@@ -91,14 +94,8 @@ class SharedBrackets:
             thetas = np.repeat(centre, some.shape[1], axis=1)
             outer[part] = among.outer(some, thetas, value, gradients)
         outer[~directions.any(axis=0)] = 0.0
-        points = np.broadcast_to(centre, directions.shape)
+        points = np.repeat(centre, count, axis=1)
         return cls(among, directions, np.zeros(count), outer, points)
-
-    def take_points(self, columns: NDArray[np.intp], models: FloatArray) -> None:
-        """Store the models (p, k) that attain the inner bounds of some columns."""
-        if not self.points.flags.writeable:
-            self.points = self.points.copy()
-        self.points[:, columns] = models
 
     def open(self, need: FloatArray) -> NDArray[np.intp]:
         """Columns whose brackets hold their threshold, those nearest to it first."""
@@ -107,20 +104,24 @@ class SharedBrackets:
             nearness = need[columns] / self.outer[columns]
         return columns[np.argsort(nearness, kind="stable")]
 
-    def share(self, need: FloatArray) -> None:
-        """Try models towards some open columns on all of them, while many are decided by it."""
-        hessian = self.among.objective.hessian(self.among.centre)
-        if self.among.l1 is not None:
-            hessian = hessian + _CORNER * np.diag(np.diag(hessian))
-        metric = search.axes(hessian, 0.0)
-        for _ in range(_MOST_SHARES):
-            columns = self.open(need)
-            if len(columns) <= _MODELS:
-                return
-            selected = columns[:: len(columns) // _MODELS][:_MODELS]
-            self.try_models(columns, self._boundary(metric, self.directions[:, selected]))
-            if len(columns) - len(self.open(need)) < _MODELS:
-                return
+    def expand(self, expansion: Expansion, need: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+        """Decide open columns by polynomial bounds; return the rest, nearest first, and models."""
+        columns = self.open(need)
+        undecided, starts, distances = [columns[:0]], [self.directions[:, :0]], [need[:0]]
+        for part in _parts(len(columns)):
+            some = columns[part]
+            a = self.directions[:, some]
+            flips, stays, models, excess = expansion.decide(a, need[some])
+            gain = np.einsum("ij,ij->j", a, models - self.among.centre[:, None])
+            self.inner[some[flips]] = gain[flips]
+            self.points[:, some[flips]] = models[:, flips]
+            self.outer[some[stays]] = np.nextafter(need[some[stays]], -np.inf)
+            rest = ~(flips | stays)
+            undecided.append(some[rest])
+            starts.append(models[:, rest])
+            distances.append(np.abs(excess[rest] - self.among.room))
+        nearest = np.argsort(np.concatenate(distances), kind="stable")
+        return np.concatenate(undecided)[nearest], np.hstack(starts)[:, nearest]
 
     def try_models(self, columns: NDArray[np.intp], models: FloatArray) -> None:
         """Improve the brackets of some columns by models (p, T) of the set and their tangents."""
@@ -129,44 +130,27 @@ class SharedBrackets:
         steps = models - among.centre[:, None]
         room = among.level - value + np.einsum("ij,ij->j", gradient, steps) + among.error
         room = np.maximum(room, among.room)
+        inside = steps * among.shrink(value)
+        models = among.centre[:, None] + inside
         for part in _parts(len(columns)):
             some = columns[part]
             a = self.directions[:, some]
-            gains = a.T @ steps
+            gains = a.T @ inside
             best = gains.argmax(axis=1)
             gain = gains[np.arange(len(some)), best]
             higher = gain > self.inner[some]
             self.inner[some[higher]] = gain[higher]
-            self.take_points(some[higher], models[:, best[higher]])
+            self.points[:, some[higher]] = models[:, best[higher]]
             if among.l1 is None:  # with it every column needs a subgradient of its own
                 outer = _least_bounds(among, a, gradient, room)
                 self.outer[some] = np.minimum(self.outer[some], outer)
 
-    def _boundary(self, metric: search.SharedMetric, directions: FloatArray) -> FloatArray:
-        """Models (p, T) near the boundary of the set, furthest in the metric's own ellipsoid."""
-        among = self.among
-        turned = (metric.vectors.T @ directions) / metric.curvature[:, None]
-        moves = metric.vectors @ turned
-        sizes = np.sqrt(np.maximum(np.einsum("ij,ij->j", moves, directions), 1e-300))
-        moves *= np.sqrt(2 * among.room) / sizes
-        centre = among.centre[:, None]
-
-        def inside(share: FloatArray) -> NDArray[np.bool_]:
-            points = centre + share * moves
-            within = among.objective.value(points) <= among.level
-            return np.asarray(within & among.domain.contains(points))
-
-        low, high = np.zeros(moves.shape[1]), np.ones(moves.shape[1])
-        for _ in range(_MOST_DOUBLINGS):
-            within = inside(high)
-            if not within.any():
-                break
-            low, high = np.where(within, high, low), np.where(within, 2 * high, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            within = inside(middle)
-            low, high = np.where(within, middle, low), np.where(within, high, middle)
-        return among.verified(centre + low * moves)
+    def take(self, columns: NDArray[np.intp], extents: search.Extents) -> None:
+        """Improve the brackets of some columns by those of a search."""
+        better = extents.inner > self.inner[columns]
+        self.inner[columns[better]] = extents.inner[better]
+        self.points[:, columns[better]] = extents.points[:, better]
+        self.outer[columns] = np.minimum(self.outer[columns], extents.outer)
 
 
 def _parts(count: int) -> list[slice]:
@@ -199,26 +183,16 @@ def _least_bounds(
     return np.asarray((multiplier * room + radius * np.sqrt(lengths)).min(axis=1) - shift)
 
 
-_COLUMNS = 512  # columns per part: efficient matrix products, yet enough parts for workers
+_COLUMNS = 512  # per part: efficient matrix products, and progress
 
 
-@dataclass(frozen=True)
-class Past:
-    """Threshold test that is decided once one end of a bracket has passed the threshold."""
-
-    need: FloatArray
-
-    def __call__(self, columns: NDArray[np.intp], inner: FloatArray, outer: FloatArray) -> Mask:
-        """Whether the search for these columns can stop."""
-        need = self.need[columns]
-        return np.asarray((inner > need) | (outer < need))
-
-
+_FEWEST = 32
 _SEARCH, _LEAST = 3e-9, 5e-5  # nominal seconds of a search, per row and parameter, and at least
 SECONDS = 10.0
 """Nominal seconds of all searches of single people, unless a number is given."""
 
 _PAIRS = 10_000_000  # of models and columns that are compared after a search
+_NEAR = 3  # searches from nearly the right model in the time of one from the best
 _AT_ONCE = 1.0  # nominal seconds of searches that need no shared models
 
 
@@ -226,7 +200,7 @@ def affordable(problem: ConvexProblem, seconds: float | None) -> int:
     """Count the searches of about that many nominal seconds, by the size of the table alone."""
     if seconds is None:
         return sys.maxsize
-    return 32 + int(seconds / (_LEAST + _SEARCH * problem.n * problem.p))
+    return _FEWEST + int(seconds / (_LEAST + _SEARCH * problem.n * problem.p))
 
 
 def bracketed(
@@ -234,37 +208,50 @@ def bracketed(
     psi: float,
     directions: FloatArray,
     tolerance: float,
-    decided: Past | None = None,
+    need: FloatArray | None = None,
     *,
     seconds: float | None = None,
-    n_jobs: int | None = None,
 ) -> search.Extents:
-    """Bracket max a·(ϑ − θ*) for columns a of (p, K); the rest stays wide and valid."""
-    limit = affordable(problem, seconds)
-    if decided is None and directions.shape[1] <= limit:
-        return _searched(problem, psi, directions, tolerance, None, n_jobs)
+    """Bracket max a·(ϑ − θ*) for columns a of (p, K); the rest stays wide and valid.
+
+    With thresholds ``need`` (K,) a bracket is done once one of its ends has passed its own.
+    """
+    limit, starts = affordable(problem, seconds), None
+    if need is None and directions.shape[1] <= limit:
+        return _searched(problem, psi, directions, tolerance, None, None)
     with one_blas_thread():
         shared = SharedBrackets.at_best(psi_level_set(problem, psi), directions)
         if isinstance(problem, PenalisedProblem):  # also where no bounded bracket is known
             flat = ~problem.row_space.contains(directions)
             shared.inner[flat] = shared.outer[flat] = np.inf
-        if decided is None:
+        if need is None:
             widest = np.argsort(-shared.outer, kind="stable")
             open_ = widest[np.isfinite(shared.outer[widest])]
         else:
-            open_ = shared.open(decided.need)
-            if len(open_) > affordable(problem, _AT_ONCE):
-                shared.share(decided.need)
-                open_ = shared.open(decided.need)
-    searched, rest = np.sort(open_[:limit]), np.sort(open_[limit:])
+            open_ = shared.open(need)
+            expansion = Expansion.around(shared.among) if len(open_) > _MODELS else None
+            if expansion is not None:
+                open_, starts = shared.expand(expansion, need)
+                limit *= _NEAR
+            elif len(open_) > affordable(problem, _AT_ONCE):
+                for _ in range(min(_MOST_SHARES, 1 + limit // _SEARCHES)):
+                    some = open_[:: max(1, len(open_) // _MODELS)][:_MODELS]
+                    what = problem, psi, directions[:, some], tolerance, need[some]
+                    extents = _searched(*what, None, _POOL_ROUNDS)
+                    shared.take(some, extents)
+                    shared.try_models(open_, extents.points)
+                    open_, before = shared.open(need), len(open_)
+                    limit -= _SEARCHES
+                    if len(open_) <= _MODELS or before - len(open_) < _SEARCHES:
+                        break
+    limit = max(limit, _FEWEST)
+    searched, rest = open_[:limit], open_[limit:]
     if len(searched):
-        part = None if decided is None else Past(decided.need[searched])
-        extents = _searched(problem, psi, directions[:, searched], tolerance, part, n_jobs)
-        better = extents.inner > shared.inner[searched]
-        shared.inner[searched[better]] = extents.inner[better]
-        shared.take_points(searched[better], extents.points[:, better])
-        shared.outer[searched] = np.minimum(shared.outer[searched], extents.outer)
-        if len(rest):
+        part = None if need is None else need[searched]
+        first = None if starts is None else starts[:, :limit]
+        extents = _searched(problem, psi, directions[:, searched], tolerance, part, first)
+        shared.take(searched, extents)
+        if len(rest) and starts is None:
             most_models = max(1, min(_COLUMNS, _PAIRS // len(rest)))
             shared.try_models(rest, extents.points[:, :: -(-len(searched) // most_models)])
     return search.Extents(shared.inner, shared.outer, shared.points)
@@ -275,32 +262,21 @@ def _searched(
     psi: float,
     directions: FloatArray,
     tolerance: float,
-    decided: Past | None,
-    n_jobs: int | None,
+    need: FloatArray | None,
+    starts: FloatArray | None,
+    rounds: int = search.SHARED_ROUNDS,
 ) -> search.Extents:
-    """Apply :func:`brackets` to the different directions, here or by joblib."""
-    need = np.empty((0, directions.shape[1])) if decided is None else decided.need[None]
-    different, index = _different_columns(np.vstack([directions, need]))
-    directions = directions[:, different]
-    decided = None if decided is None else Past(decided.need[different])
-    starts = range(0, max(directions.shape[1], 1), _COLUMNS)
-    columns = [slice(low, low + _COLUMNS) for low in starts]
-    parts = [
-        (directions[:, some], None if decided is None else Past(decided.need[some]))
-        for some in columns
-    ]
-    what = (psi, tolerance)
-    if n_jobs is None:
-        results: Iterator[search.Extents] = (_bracket(problem, what, part) for part in parts)
-    else:
-        _ = problem.minimum  # computed once and sent to the workers
-        results = resolve_workers(n_jobs, None).run(_bracket, problem, what, parts)
-    results = progress(results, "exact ranges", total=len(parts))
-    inner, outer, points = zip(
-        *((extents.inner, extents.outer, extents.points) for extents in results), strict=True
-    )
-    ends = np.concatenate(inner)[index], np.concatenate(outer)[index]
-    return search.Extents(*ends, np.concatenate(points, axis=1)[:, index])
+    """Apply :func:`brackets` to the different directions, in parts."""
+    key = directions if need is None else np.vstack([directions, need])
+    different, index = _different_columns(key)
+    extents = []
+    for low in progress(range(0, max(len(different), 1), _COLUMNS), "exact ranges"):
+        part = different[low : low + _COLUMNS]
+        test, start = (each if each is None else each[..., part] for each in (need, starts))
+        a = directions[:, part]
+        extents.append(brackets(problem, psi, a, tolerance, test, start, rounds))
+    ends = ([getattr(each, end) for each in extents] for end in ("inner", "outer", "points"))
+    return search.Extents(*(np.concatenate(each, axis=-1)[..., index] for each in ends))
 
 
 def _different_columns(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -308,11 +284,3 @@ def _different_columns(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.
     _, first, kind = np.unique(table, axis=1, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return first[order], np.argsort(order)[kind.ravel()]
-
-
-def _bracket(
-    problem: ConvexProblem, what: tuple[float, float], part: tuple[FloatArray, Past | None]
-) -> search.Extents:
-    psi, tolerance = what
-    directions, decided = part
-    return brackets(problem, psi, directions, tolerance, decided)

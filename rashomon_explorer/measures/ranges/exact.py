@@ -165,7 +165,6 @@ def exact_ranges(
     *,
     names: Sequence[str] | pd.Index | None = None,
     tolerance: float = 1e-6,
-    n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """Minimum and maximum of a·θ over the Rashomon set, each between two proved bounds.
 
@@ -189,9 +188,6 @@ def exact_ranges(
     tolerance : float, default=1e-6
         Target distance of inner and outer end, as a share of the outer end's distance from the
         best model's value. Losses with kinks may end with a larger distance, seen in the columns.
-    n_jobs : int, optional
-        Number of joblib processes (or as set by ``joblib.parallel_config``) for more than 512
-        directions; by default only this process. It does not affect the result.
 
     Returns
     -------
@@ -227,7 +223,7 @@ def exact_ranges(
     if names is not None and len(names) != len(array):
         raise ValueError(f"names must have one per direction, got {len(names)} for {len(array)}")
     index = pd.RangeIndex(len(array)) if names is None else pd.Index(names)
-    return _table(problem, psi, array, index, tolerance, n_jobs=n_jobs)
+    return _table(problem, psi, array, index, tolerance)
 
 
 def exact_coefficient_ranges(
@@ -280,7 +276,6 @@ def exact_score_ranges(
     *,
     tolerance: float = 1e-6,
     seconds: float | None = SECONDS,
-    n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """Exact range of every person's linear score (margin) over the Rashomon set.
 
@@ -291,7 +286,7 @@ def exact_score_ranges(
 
     Parameters
     ----------
-    problem, psi, tolerance, n_jobs
+    problem, psi, tolerance
         As for :func:`exact_ranges`.
     X : array-like of shape (n_rows, n_features)
         Clipped to the problem's ``row_norm`` like its own rows.
@@ -307,8 +302,7 @@ def exact_score_ranges(
     """
     check_problem(problem)
     directions, index = score_directions(problem, X)
-    how = {"seconds": seconds, "n_jobs": n_jobs}
-    return _table(problem, psi, directions, index, tolerance, **how)
+    return _table(problem, psi, directions, index, tolerance, seconds=seconds)
 
 
 @by_index
@@ -402,11 +396,11 @@ def _table(
     directions: FloatArray,
     index: pd.Index,
     tolerance: float,
-    **who: Any,
+    seconds: float | None = None,
 ) -> pd.DataFrame:
     check_positive(tolerance=tolerance)
     both = np.vstack([directions, -directions]).T
-    extents = bracketed(problem, psi, both, tolerance, **who)
+    extents = bracketed(problem, psi, both, tolerance, seconds=seconds)
     best = directions @ problem.minimum.theta
     (up, down), (up_outer, down_outer) = np.split(extents.inner, 2), np.split(extents.outer, 2)
     ends = (best - down_outer, best - down, best, best + up, best + up_outer)

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges import level_set
-from rashomon_explorer.measures.ranges.brackets import SECONDS, Past, affordable, bracketed
+from rashomon_explorer.measures.ranges.brackets import SECONDS, affordable, bracketed
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Metric, axes
@@ -165,7 +165,6 @@ def exact_flips(
     threshold: float = 0.0,
     tolerance: float = _TOLERANCE,
     seconds: float | None = SECONDS,
-    n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """Whether some model of the Rashomon set flips a person's label against the best model.
 
@@ -190,8 +189,6 @@ def exact_flips(
         Nominal seconds for searches of single people; their number follows from the size of the
         table, so that results do not depend on the machine. Others stay undecided. None searches
         all.
-    n_jobs : int, optional
-        As in :func:`exact_ranges`.
 
     Returns
     -------
@@ -221,9 +218,7 @@ def exact_flips(
     need = needed.ravel()
 
     columns = directions.reshape(n * n_rivals, -1).T
-    extents = bracketed(
-        problem, psi, columns, tolerance, Past(need), seconds=seconds, n_jobs=n_jobs
-    )
+    extents = bracketed(problem, psi, columns, tolerance, need, seconds=seconds)
     flips = (extents.inner > need).reshape(n, n_rivals).any(axis=1)
     # Scores that are the same for all models, as for a row of zeros, never cross.
     fixed = ~directions.any(axis=2)
@@ -242,7 +237,6 @@ def exact_ambiguity(
     threshold: float = 0.0,
     tolerance: float = _TOLERANCE,
     seconds: float | None = SECONDS,
-    n_jobs: int | None = None,
 ) -> ExactAmbiguity:
     """Share of people whose label some model of the Rashomon set flips.
 
@@ -253,7 +247,7 @@ def exact_ambiguity(
 
     Parameters
     ----------
-    problem, psi, X, threshold, tolerance, seconds, n_jobs
+    problem, psi, X, threshold, tolerance, seconds
         As for :func:`exact_flips`.
 
     Returns
@@ -268,8 +262,7 @@ def exact_ambiguity(
     >>> exact_ambiguity(problem, 0.05, [[0.05], [0.9]])
     ExactAmbiguity(lower=0.5, upper=0.5)
     """
-    options: dict[str, Any] = {"threshold": threshold, "tolerance": tolerance, "seconds": seconds}
-    table = exact_flips(problem, psi, X, **options, n_jobs=n_jobs)
+    table = exact_flips(problem, psi, X, threshold=threshold, tolerance=tolerance, seconds=seconds)
     possible = table["flips"] | ~table["decided"]
     return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
 
@@ -439,7 +432,7 @@ def _bisected(
 
     def proved(psi: float) -> tuple[bool, bool]:
         """Whether a model is proved to flip the label, and whether none is."""
-        extents = bracketed(problem, psi, directions.T, _TOLERANCE, Past(need))
+        extents = bracketed(problem, psi, directions.T, _TOLERANCE, need)
         return bool((extents.inner > need).any()), bool((extents.outer < need).all())
 
     upper = zero

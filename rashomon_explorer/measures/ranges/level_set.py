@@ -261,12 +261,13 @@ _FLAT_MATRIX = 1e-12
 
 def lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
     """√(zᵀM⁻¹z) (n,): the largest |z·h| subject to hᵀMh ≤ 1."""
-    return np.asarray(np.sqrt(np.einsum("ij,ji->i", rows, np.linalg.solve(matrix, rows.T))))
+    return np.asarray(np.linalg.norm(rows @ np.linalg.inv(np.linalg.cholesky(matrix)).T, axis=1))
 
 
 def curvature(scores: FloatArray) -> FloatArray:
     """σ'(s) = σ(s)σ(−s), the second derivative of the logistic loss."""
-    return np.asarray(expit(scores) * expit(-scores))
+    ratio = np.exp(-np.abs(scores))
+    return np.asarray(ratio / (1 + ratio) ** 2)
 
 
 def least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
@@ -332,7 +333,7 @@ def least_shifted_norm(
     return np.asarray(multiplier * price + radius * np.linalg.norm(a - multiplier * g, axis=0))
 
 
-_PULLS = (1e-12, 1e-9, 1e-6, 1.0)
+_INSIDE = 1 - 1e-9  # more than the rounding of a loss
 _ROUNDING = 1e-14  # relative to the loss: sums of n terms are exact to about 1e-15
 
 
@@ -399,21 +400,9 @@ class LevelSet:
         return self.level - self.base
 
     def shrink(self, value: FloatArray) -> FloatArray:
-        """Largest t ≤ 1 (K,) for which convexity proves θ* + t(θ − θ*) to be within the level."""
+        """Nearly the largest t ≤ 1 (K,) by which convexity proves θ* + t(θ − θ*) to be inside."""
         above = np.maximum(value - self.base, self.room)
-        return np.asarray(self.room / above)
-
-    def verified(self, points: FloatArray) -> FloatArray:
-        """Check every point (p, K), and shrink those outside by rounding to the centre."""
-        points = self.domain.project(points)
-        suspects = np.arange(points.shape[1])
-        for share in _PULLS:
-            suspects = suspects[self.objective.value(points[:, suspects]) > self.level]
-            if not len(suspects):
-                break
-            step = points[:, suspects] - self.centre[:, None]
-            points[:, suspects] = self.domain.project(self.centre[:, None] + step * (1 - share))
-        return points
+        return np.where(value > self.level, _INSIDE * self.room / above, 1.0)
 
     @property
     def error(self) -> float:

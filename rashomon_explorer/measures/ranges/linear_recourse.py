@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
-from rashomon_explorer.measures.ranges.brackets import Past, bracketed
+from rashomon_explorer.measures.ranges.brackets import bracketed
 from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
 from rashomon_explorer.measures.ranges.exact import problem_rows, row_index
 from rashomon_explorer.measures.ranges.level_set import check_problem
@@ -241,9 +241,8 @@ class WorstScores:
         directions = -np.einsum("lo,nw->nlow", self.leads, design)
         directions = directions.reshape(len(answered) * len(self.leads), -1).T
         best = -(self.problem.minimum.theta @ directions)
-        decided = None if need is None else Past(best - need)
-        accuracy = _COARSE if need is None else _FINE
-        extents = bracketed(self.problem, self.psi, directions, accuracy, decided)
+        accuracy, limits = (_COARSE, None) if need is None else (_FINE, best - need)
+        extents = bracketed(self.problem, self.psi, directions, accuracy, limits)
         shape = len(answered), len(self.leads)
         proved[answered] = (best - extents.outer).reshape(shape).min(axis=1)
         attained[answered] = (best - extents.inner).reshape(shape).min(axis=1)

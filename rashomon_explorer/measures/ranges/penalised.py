@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,8 @@ _CONVERGED = 1e-15  # decrease of the objective that a Newton step predicts, rel
 _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
 _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
 
+
+_UPDATED, _FEWEST_UPDATES = 32, 512  # a share of the rows, and the least number, of a Hessian
 
 _TIGHT = 1.2  # of a quadratic's squared extent: an ellipsoid within it is not shrunk
 _SHRINKS, _GAIN = 12, 0.05  # rounds of an outer ellipsoid, and the least gain of one
@@ -215,6 +218,30 @@ class PenalisedProblem:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model (p,)."""
         return self._objective.hessian(theta)
+
+    def nearby_hessians(self, theta: FloatArray) -> Iterator[FloatArray]:
+        """Hessian at each model of (p, K); of a logistic loss nearly.
+
+        It is that of the minimum, updated by the rows whose curvature changes most: a rare level's.
+        """
+        if not isinstance(self.loss, LogisticLoss):
+            yield from map(self.hessian, theta.T)
+            return
+        hessian, curvature, squares = self._bend
+        weights = 1.0 if self.weights is None else self.weights
+        count = min(self.n, max(_FEWEST_UPDATES, self.n // _UPDATED))
+        for scores in (self.rows @ theta).T:
+            change = (level_set.curvature(scores) - curvature) * weights / self.n
+            updated = np.argpartition(np.abs(change) * squares, self.n - count)[-count:]
+            rows = self.rows[updated]
+            yield hessian + (rows.T * change[updated]) @ rows
+
+    @cached_property
+    def _bend(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Hessian at the minimum, and each row's curvature there and squares by column scale."""
+        best, rows, scale = self.minimum.theta, self.rows, self.row_space.scale
+        squares = np.einsum("ij,ij,j->i", rows, rows, scale**-2)
+        return self.hessian(best), level_set.curvature(rows @ best), squares
 
     @cached_property
     def minimum(self) -> minimisation.Minimum:

@@ -1,6 +1,6 @@
 """Search for extremes of linear functions over a level set."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,27 +112,15 @@ def least_on_hyperplanes(
 Metric = SharedMetric | FaceMetric
 """Quadratic models of the objective, with or without an L1 penalty."""
 
-Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], Mask]
-
 _MOST_ROUNDS = 60
-_SHARED_ROUNDS = 24  # rounds with a shared metric; columns still open then get their own
+SHARED_ROUNDS = 8
+"""Rounds with a shared metric; columns still open then get their own."""
 _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
 _CORNER = 1e-3
 _STIFFER, _SOFTER = 4.0, 0.5
+_AT_ONCE = 64  # columns with metrics of their own
 _MEMORY = 0.8  # share of the earlier Hessians of a loss that is curved in narrow zones alone
-
-
-def closed(
-    columns: NDArray[np.intp],
-    inner: FloatArray,
-    outer: FloatArray,
-    tolerance: float,
-    decided: Decide | None,
-) -> Mask:
-    """Whether the brackets of some columns are narrow enough, or pass the threshold test."""
-    narrow = outer - inner <= tolerance * np.abs(outer)
-    return np.asarray(narrow if decided is None else narrow | decided(columns, inner, outer))
 
 
 @dataclass(frozen=True)
@@ -145,35 +133,39 @@ class Extents:
 
 
 def furthest(
-    among: LevelSet, directions: FloatArray, tolerance: float, *, decided: Decide | None = None
+    among: LevelSet,
+    directions: FloatArray,
+    tolerance: float,
+    need: FloatArray,
+    starts: FloatArray | None = None,
+    rounds: int = SHARED_ROUNDS,
 ) -> Extents:
-    """Bracket max a·(ϑ − θ*) over the set for every column a."""
+    """Bracket max a·(ϑ − θ*) over the set for every column a, by default from its centre on.
+
+    A search also ends once its bracket does not hold the number in ``need``, which may be NaN.
+    """
     metric = _metric(among, among.objective.hessian(among.centre))
-    search = _Search(among, directions)
-    wide = search.run(metric, _SHARED_ROUNDS, tolerance, decided)
-    for column in progress(wide.tolist(), "exact ranges"):
+    search = _Search(among, directions, need)
+    if starts is not None:
+        search.move(np.arange(directions.shape[1]), starts)
+    wide = search.run(metric, rounds, tolerance)
+    if rounds < SHARED_ROUNDS:
+        wide = wide[:0]
+    blocks = [wide[low : low + _AT_ONCE] for low in range(0, len(wide), _AT_ONCE)]
+    for block in progress(blocks, "exact ranges"):
         # Restart from θ*: a shared metric that did not converge may have led far away.
-        single = np.array([column])
-        again = _Search(among, directions[:, single])
-        again.run(None, _MOST_ROUNDS, tolerance, decided_columns(decided, single))
-        search.take(single, again)
-    search.verify()
+        again = _Search(among, directions[:, block], need[block])
+        again.run(None, _MOST_ROUNDS, tolerance)
+        search.take(block, again)
     return Extents(search.inner, search.outer, search.points)
-
-
-def decided_columns(decided: Decide | None, columns: NDArray[np.intp]) -> Decide | None:
-    """Test of some of the columns, by their places among them."""
-    if decided is None:
-        return None
-    return lambda places, inner, outer: decided(columns[places], inner, outer)
 
 
 class _Search:
     """State of each column's search: current point, bracket and best model."""
 
-    def __init__(self, among: LevelSet, directions: FloatArray) -> None:
+    def __init__(self, among: LevelSet, directions: FloatArray, need: FloatArray) -> None:
         count = directions.shape[1]
-        self.among, self._directions = among, directions
+        self.among, self._directions, self._need = among, directions, need
         self.theta = np.repeat(among.centre[:, None], count, axis=1)
         self._value = np.full(count, among.base)
         _, gradient = among.objective.value_and_gradient(among.centre[:, None])
@@ -182,41 +174,52 @@ class _Search:
         self.inner = np.zeros(count)
         self.outer = np.full(count, np.inf)
         self.points = self.theta.copy()
+        self._hessians: dict[int, FloatArray] = {}
         self._observe(np.arange(count), self.theta, self._value, self._gradient)
 
-    def evaluate(self, active: NDArray[np.intp]) -> Points:
-        """Directions, current points and gradients there."""
-        return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
-
-    def run(
-        self, metric: Metric | None, rounds: int, tolerance: float, decided: Decide | None
-    ) -> NDArray[np.intp]:
+    def run(self, metric: Metric | None, rounds: int, tolerance: float) -> NDArray[np.intp]:
         """Search with a metric, or the Hessian at each point; return the columns still open."""
-        active = self._open(np.arange(len(self.inner)), tolerance, decided)
-        objective = self.among.objective
-        in_zones = isinstance(getattr(objective, "loss", None), SmoothedHingeLoss)
-        hessian: FloatArray | None = None
+        active = self._open(np.arange(len(self.inner)), tolerance)
         for _ in range(rounds):
             if not len(active):
                 break
-            quadratic = metric
-            if quadratic is None:
-                latest = objective.hessian(self.theta[:, 0])
-                if hessian is not None and in_zones:  # one point sees few of the zones
-                    latest = _MEMORY * hessian + (1 - _MEMORY) * latest
-                hessian, quadratic = latest, _metric(self.among, latest)
-            self._advance(quadratic, active)
-            active = self._open(active, tolerance, decided)
+            self._advance(metric, active)
+            active = self._open(active, tolerance)
         return active
 
-    def _open(
-        self, active: NDArray[np.intp], tolerance: float, decided: Decide | None
-    ) -> NDArray[np.intp]:
-        return active[~closed(active, self.inner[active], self.outer[active], tolerance, decided)]
+    def _own_metrics(self, active: NDArray[np.intp]) -> Iterator[Metric]:
+        """Metric of the Hessian at each column's current point."""
+        objective, theta = self.among.objective, self.theta[:, active]
+        nearby = getattr(objective, "nearby_hessians", lambda each: map(objective.hessian, each.T))
+        for column, hessian in zip(active.tolist(), nearby(theta), strict=True):
+            if isinstance(getattr(objective, "loss", None), SmoothedHingeLoss):
+                # One point sees few of the zones.
+                earlier = self._hessians.get(column, hessian)
+                hessian = self._hessians[column] = _MEMORY * earlier + (1 - _MEMORY) * hessian
+            yield _metric(self.among, hessian)
 
-    def _advance(self, metric: Metric, active: NDArray[np.intp]) -> None:
+    def _open(self, active: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
+        inner, outer, need = self.inner[active], self.outer[active], self._need[active]
+        closed = outer - inner <= tolerance * np.abs(outer)
+        return active[~(closed | (inner > need) | (outer < need))]
+
+    def _advance(self, metric: Metric | None, active: NDArray[np.intp]) -> None:
         room, radius = self.among.level - self._value[active], self.among.reach.radius
-        theta = metric.furthest(self.evaluate(active), room, self.stiff[active], radius)
+        stiff, theta = self.stiff[active], self.theta[:, active]
+        at = self._directions[:, active], theta, self._gradient[:, active]
+        if metric is not None:
+            theta = metric.furthest(at, room, stiff, radius)
+        else:
+            for j, own_metric in enumerate(self._own_metrics(active)):
+                part = slice(j, j + 1)
+                column = at[0][:, part], at[1][:, part], at[2][:, part]
+                theta[:, part] = own_metric.furthest(column, room[part], stiff[part], radius)
+        factor = np.where(self.move(active, theta), _SOFTER, _STIFFER)
+        self.stiff[active] = np.maximum(1.0, stiff * factor)
+
+    def move(self, active: NDArray[np.intp], theta: FloatArray) -> Mask:
+        """Evaluate models (p, K), go to those that narrow a bracket, and return which do."""
+        theta = self.among.domain.project(theta)
         value, gradient = self.among.objective.value_and_gradient(theta)
         before = self.outer[active] - self.inner[active]
         climbed = self._observe(active, theta, value, gradient)
@@ -225,8 +228,7 @@ class _Search:
         self.theta[:, moved] = theta[:, better]
         self._value[moved] = value[better]
         self._gradient[:, moved] = gradient[:, better]
-        factor = np.where(better, _SOFTER, _STIFFER)
-        self.stiff[active] = np.maximum(1.0, self.stiff[active] * factor)
+        return np.asarray(better)
 
     def _observe(
         self, active: NDArray[np.intp], theta: FloatArray, value: FloatArray, gradient: FloatArray
@@ -249,12 +251,6 @@ class _Search:
         better = partial.inner > self.inner[block]
         self.inner[block[better]] = partial.inner[better]
         self.points[:, block[better]] = partial.points[:, better]
-
-    def verify(self) -> None:
-        """Check the loss of every inner point, and shrink those outside by rounding."""
-        self.points = self.among.verified(self.points)
-        step = self.points - self.among.centre[:, None]
-        self.inner = np.einsum("ij,ij->j", self._directions, step)
 
 
 def _metric(among: LevelSet, hessian: FloatArray) -> Metric:

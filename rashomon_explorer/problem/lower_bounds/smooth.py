@@ -126,6 +126,11 @@ class ThirdMoment:
 
     unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
 
+    @classmethod
+    def from_rows(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
+        parts = (each @ (rows[part] * weights[part, None]) for part, each in _squares(rows))
+        return cls(np.asarray(sum(parts)))
+
     def at(self, points: FloatArray, squares: FloatArray) -> FloatArray:
         """Σ κ_i (b_i·u)³ for each column u of ``points`` (p, K); shape (K,)."""
         return np.asarray(np.einsum("ij,ij->j", self.unfolded.T @ squares, points))

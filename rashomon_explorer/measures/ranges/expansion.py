@@ -1,0 +1,107 @@
+"""Polynomial bounds of a logistic excess loss, which decide most people without a pass each.
+
+The third derivative at the best model and a bound of the fourth one are read in one pass, and
+bound the loss of every model of the set (docs/measures-proofs.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, LevelSet, curvature, lengths
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
+
+_MOST_PARAMETERS = 56
+_MOST_WORK = 3e11  # rows × (pairs of parameters)²
+_STEPS = 3
+_BEYOND = 1e-9  # of a crossing, so that labels do change
+_ROUNDING = 1e-11  # relative: far above the errors of sums of n signed terms
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Bounds of the excess loss at θ* + Wu within an ellipsoid, where the Hessian is WᵀHW = 1."""
+
+    among: LevelSet
+    whiten: FloatArray  # (p, r): W
+    ellipsoid: FloatArray  # (r, r): the level set has uᵀNu ≤ 1
+    slope: FloatArray  # (r,): rounding, at the best model
+    third: ThirdMoment
+    fourth: FourthMoment  # mean of c_i (z_i·u)⁴, with −c_i ≤ f'''' ≤ c_i/3 on a row's scores
+    largest_fourth: float  # over unit vectors
+    convexity: float  # κ: the Hessian is at least κ in the ellipsoid
+
+    @classmethod
+    def around(cls, among: LevelSet) -> Expansion | None:
+        """Expansion for a level set of a logistic problem with few parameters, else None."""
+        problem, reach = among.objective, among.reach
+        if not isinstance(problem, PenalisedProblem) or not isinstance(reach, EllipsoidReach):
+            return None
+        r = reach.whiten.shape[1]
+        small = r <= _MOST_PARAMETERS and problem.n * r**4 / 4 <= _MOST_WORK
+        if not (small and problem.loss.name == "logistic" and problem.l1 is None):
+            return None
+        hessian = reach.whiten.T @ problem.hessian(among.centre) @ reach.whiten
+        curvatures, vectors = np.linalg.eigh(hessian)
+        axes = vectors / np.sqrt(curvatures)
+        whiten, ellipsoid = reach.whiten @ axes, axes.T @ axes / reach.extent**2
+        rows, scores = problem.rows @ whiten, problem.rows @ among.centre
+        distance = lengths(rows, ellipsoid)
+        smallest = curvature(np.abs(scores) + distance)
+        largest = curvature(np.maximum(np.abs(scores) - distance, 0.0))
+        # f'''' = v(1 − 6v) is concave in v = f'': least at an end of its range, greatest at 1/12.
+        inner = np.clip(1 / 12, smallest, largest)
+        fourths = [v * (1 - 6 * v) for v in (smallest, largest, inner)]
+        bound = np.maximum(np.maximum(-fourths[0], -fourths[1]), 3 * fourths[2])
+        weights = 1 / problem.n if problem.weights is None else problem.weights / problem.n
+        skewness = weights * curvature(scores) * -np.tanh(scores / 2)
+        convexity = (rows.T * (weights * smallest)) @ rows + (whiten.T * problem.ridges) @ whiten
+        fourth = FourthMoment.from_rows(rows, weights * np.maximum(bound, 0.0))
+        least = float(np.linalg.eigvalsh(convexity)[0]) - _ROUNDING
+        third = ThirdMoment.from_rows(rows, skewness)
+        slope = whiten.T @ problem.value_and_gradient(among.centre[:, None])[1][:, 0]
+        return cls(among, whiten, ellipsoid, slope, third, fourth, fourth.supremum(), least)
+
+    def decide(
+        self, directions: FloatArray, need: FloatArray
+    ) -> tuple[Mask, Mask, FloatArray, FloatArray]:
+        """Whether a model of the set has a·(ϑ − θ*) > need, and whether none has, for columns a.
+
+        Also models (p, K) of nearly the least loss there, and their excess loss to third order.
+        """
+        psi, a = self.among.room, self.whiten.T @ directions
+        size = np.maximum(np.linalg.norm(a, axis=0), 1e-300)
+        unit, distance = a / size, need / size
+        target = distance + _BEYOND * (distance + np.sqrt(2 * psi))
+        u = unit * target
+        for _ in range(_STEPS):  # towards the least cubic on the hyperplane unit·u = target
+            free = u - self._gradient(u, outer_squares(u))
+            u = free + unit * (target - _dots(unit, free))
+        squares, square = outer_squares(u), _dots(u, u)
+        excess = self.slope @ u + square / 2 + self.third.at(u, squares) / 6
+        error = self.among.error + _ROUNDING * (psi + np.abs(excess))
+        gradient = self._gradient(u, squares)
+        multiplier = _dots(unit, gradient)
+        across = np.linalg.norm(gradient - multiplier * unit, axis=0)
+        inside = _dots(u, self.ellipsoid @ u) <= 1
+        quartic = self.largest_fourth * square**2  # a bound, which decides most
+        near = np.flatnonzero(inside & (excess + quartic / 72 + error > psi))
+        quartic[near] = self.fourth.at(u[:, near], squares[:, near])
+        flips = inside & (excess + quartic / 72 + error <= psi)
+        steep = quartic**0.75 * self.largest_fourth**0.25 / 6  # error of the gradient
+        lost = (across + steep) ** 2 / (2 * self.convexity) if self.convexity > 0 else np.inf
+        lost = lost + (multiplier + steep) * (target - distance) + error
+        stays = inside & (multiplier >= steep) & (excess - quartic / 24 - lost > psi)
+        return flips, stays & ~flips, self.among.centre[:, None] + self.whiten @ u, excess
+
+    def _gradient(self, u: FloatArray, squares: FloatArray) -> FloatArray:
+        """Gradient (r, K) of the cubic."""
+        return self.slope[:, None] + u + self.third.unfolded.T @ squares / 2
+
+
+def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", left, right))
