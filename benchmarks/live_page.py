@@ -35,7 +35,7 @@ def serve(port: int) -> None:
     home = Path.cwd()
     (home / "explorer.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
-        os.environ.update(dashboard._surroundings(scratch), **{dashboard.HOME_VARIABLE: str(home)})
+        os.environ.update(dashboard.kernel_environment(scratch, home))
         page = dashboard.Dashboard(
             Serving(home, port=port, token="bench"), connection_dir_root=scratch
         )

@@ -341,7 +341,7 @@ def taken(table: Any, positions: NDArray[np.intp]) -> Any:
 LARGE = 0.1  # coefficients of at least this share of a model's largest one count as large
 _MODEL_NUMBERS_MOST_ANSWERS = 50_000_000
 _MOST_SCORED = 100_000
-_BLOCK = 4_000_000
+_BLOCK = 1_000_000
 _FEW_ROWS = 500
 
 

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
@@ -169,21 +170,25 @@ def serve(serving: Serving) -> None:
     mask_tokens(serving.token)
     os.umask(0o077)  # inherited by kernels: only this account can read their files
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
-        home = scratch if serving.demo else str(serving.home)
-        demo = {DEMO_VARIABLE: "1"} if serving.demo else {}
-        os.environ.update(
-            {  # these keep Jupyter and IPython from reading the user's configuration
-                "JUPYTER_PATH": str(asset_path("apps/jupyter")),
-                "JUPYTER_DATA_DIR": scratch,
-                "JUPYTER_CONFIG_DIR": scratch,
-                "IPYTHONDIR": scratch,
-                HOME_VARIABLE: home,
-                **demo,
-            }
-        )
+        os.environ.update(kernel_environment(scratch, serving.home, demo=serving.demo))
         dashboard = Dashboard(serving, connection_dir_root=scratch)
         dashboard.initialize([])
         dashboard.start()
+
+
+def kernel_environment(scratch: str, home: Path, *, demo: bool = False) -> dict[str, str]:
+    """Environment of the server and its kernels."""
+    return {
+        # These keep Jupyter and IPython from reading the user's configuration.
+        "JUPYTER_PATH": str(asset_path("apps/jupyter")),
+        "JUPYTER_DATA_DIR": scratch,
+        "JUPYTER_CONFIG_DIR": scratch,
+        "IPYTHONDIR": scratch,
+        # glibc gives blocks from this size on back at once: a kernel then takes 330 MB for 530.
+        "MALLOC_MMAP_THRESHOLD_": os.environ.get("MALLOC_MMAP_THRESHOLD_", "1000000"),
+        HOME_VARIABLE: scratch if demo else str(home),
+        **({DEMO_VARIABLE: "1"} if demo else {}),
+    }
 
 
 def _stop_signals() -> list[signal.Signals]:

@@ -99,6 +99,7 @@ def test_the_token_leaves_the_address_bar_and_reaches_no_kernel(dashboard, visit
         assert dashboard.token not in "".join(kernel.environ().values())
         assert kernel.cmdline()[0] == sys.executable
         assert kernel.environ()["RASHOMON_EXPLORER_HOME"] == str(dashboard.home)
+        assert kernel.environ()["MALLOC_MMAP_THRESHOLD_"] == "1000000"  # memory is given back
 
 
 @pytest.mark.parametrize("path", ["/login", "/login?next=%2F", "/logout"])
