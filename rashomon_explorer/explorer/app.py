@@ -31,13 +31,11 @@ from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.paid import SingleModel
-from rashomon_explorer.explorer.panels import budget, draw, people, settings
+from rashomon_explorer.explorer.panels import budget, draw, fitting, people, release, settings
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
 from rashomon_explorer.explorer.panels.data import DataPanel
-from rashomon_explorer.explorer.panels.fitting import FittingPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
-from rashomon_explorer.explorer.panels.release import BasketPanel, TakePanel
 from rashomon_explorer.explorer.release import AggregateRelease
 from rashomon_explorer.explorer.selection import ESTIMATOR_TYPES
 from rashomon_explorer.explorer.session import Session, default_home
@@ -302,7 +300,7 @@ class Explorer(SessionView):
         self.kernel_watch = ui.KernelWatch()
         self.introduction = WidgetPart(ui.Introduction())
         self.data_panel = DataPanel(self.session)
-        self.fitting_panel = FittingPanel(self.session)
+        self.fitting_panel = fitting.FittingPanel(self.session)
         self.model_panel = settings.ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = PlanPanel(self.state)
@@ -315,8 +313,8 @@ class Explorer(SessionView):
         )
         self.people_headline = people.PeopleHeadline(self.session)
         self.people_table = people.PeopleTable(self.session)
-        self.basket_panel = BasketPanel(self.aggregates)
-        self.take_panel = TakePanel(self.aggregates)
+        self.basket_panel = release.BasketPanel(self.aggregates)
+        self.take_panel = release.TakePanel(self.aggregates)
         self.take_panel.draws = self.basket_panel.checked_draws
         self.ledger_panel = budget.LedgerPanel(self.session)
         self.start_panel = draw.StartPanel(self.draw_panel)
