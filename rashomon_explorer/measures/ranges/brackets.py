@@ -46,17 +46,15 @@ def brackets(
     tolerance: float,
     need: FloatArray | None = None,
     starts: FloatArray | None = None,
-    rounds: int = search.SHARED_ROUNDS,
 ) -> search.Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
     among = psi_level_set(problem, psi)
     need = np.full(directions.shape[1], np.nan) if need is None else need
     if not isinstance(problem, PenalisedProblem):
-        return search.furthest(among, directions, tolerance, need, starts, rounds)
+        return search.furthest(among, directions, tolerance, need, starts)
     finite = np.flatnonzero(problem.row_space.contains(directions))  # the rest is flat in part
     starts = None if starts is None else starts[:, finite]
-    what = among, directions[:, finite], tolerance, need[finite], starts
-    extents = search.furthest(*what, rounds)
+    extents = search.furthest(among, directions[:, finite], tolerance, need[finite], starts)
     ends = np.full((2, directions.shape[1]), np.inf)
     ends[:, finite] = extents.inner, extents.outer
     points = np.repeat(among.centre[:, None], directions.shape[1], axis=1)
@@ -68,7 +66,6 @@ _COMPARED = 4096  # compared with all shared models at once
 _MODELS = 256  # of one round
 _SEARCHES = 64  # that take as long as a round
 _MOST_SHARES = 12
-_POOL_ROUNDS = 2  # of the searches whose models are shared
 _ROUNDING = 1e-13  # relative, of squared lengths that are differences
 
 
@@ -122,6 +119,19 @@ class SharedBrackets:
             distances.append(np.abs(excess[rest] - self.among.room))
         nearest = np.argsort(np.concatenate(distances), kind="stable")
         return np.concatenate(undecided)[nearest], np.hstack(starts)[:, nearest]
+
+    def boundary(self, columns: NDArray[np.intp]) -> FloatArray:
+        """Models (p, k) near the boundary, along some columns in the quadratic at the best one."""
+        among, count = self.among, len(columns)
+        centre = np.repeat(among.centre[:, None], count, axis=1)
+        _, gradient = among.objective.value_and_gradient(centre[:, :1])
+        at = self.directions[:, columns], centre, np.repeat(gradient, count, axis=1)
+        metric = search.metric(among, among.objective.hessian(among.centre))
+        room, stiff = np.full(count, among.room), np.ones(count)
+        steps = metric.furthest(at, room, stiff, among.reach.radius) - centre
+        excess = np.maximum(among.objective.value(centre + steps) - among.base, room / 16)
+        steps *= np.sqrt(room / excess)  # towards the boundary: it grows nearly as a square
+        return among.domain.project(centre + steps)
 
     def try_models(self, columns: NDArray[np.intp], models: FloatArray) -> None:
         """Improve the brackets of some columns by models (p, T) of the set and their tangents."""
@@ -236,10 +246,7 @@ def bracketed(
             elif len(open_) > affordable(problem, _AT_ONCE):
                 for _ in range(min(_MOST_SHARES, 1 + limit // _SEARCHES)):
                     some = open_[:: max(1, len(open_) // _MODELS)][:_MODELS]
-                    what = problem, psi, directions[:, some], tolerance, need[some]
-                    extents = _searched(*what, None, _POOL_ROUNDS)
-                    shared.take(some, extents)
-                    shared.try_models(open_, extents.points)
+                    shared.try_models(open_, shared.boundary(some))
                     open_, before = shared.open(need), len(open_)
                     limit -= _SEARCHES
                     if len(open_) <= _MODELS or before - len(open_) < _SEARCHES:
@@ -264,7 +271,6 @@ def _searched(
     tolerance: float,
     need: FloatArray | None,
     starts: FloatArray | None,
-    rounds: int = search.SHARED_ROUNDS,
 ) -> search.Extents:
     """Apply :func:`brackets` to the different directions, in parts."""
     key = directions if need is None else np.vstack([directions, need])
@@ -274,7 +280,7 @@ def _searched(
         part = different[low : low + _COLUMNS]
         test, start = (each if each is None else each[..., part] for each in (need, starts))
         a = directions[:, part]
-        extents.append(brackets(problem, psi, a, tolerance, test, start, rounds))
+        extents.append(brackets(problem, psi, a, tolerance, test, start))
     ends = ([getattr(each, end) for each in extents] for end in ("inner", "outer", "points"))
     return search.Extents(*(np.concatenate(each, axis=-1)[..., index] for each in ends))
 

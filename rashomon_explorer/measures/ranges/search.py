@@ -113,8 +113,7 @@ Metric = SharedMetric | FaceMetric
 """Quadratic models of the objective, with or without an L1 penalty."""
 
 _MOST_ROUNDS = 60
-SHARED_ROUNDS = 8
-"""Rounds with a shared metric; columns still open then get their own."""
+_SHARED_ROUNDS = 8  # rounds with a shared metric; columns still open then get their own
 _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
 _CORNER = 1e-3
@@ -138,19 +137,16 @@ def furthest(
     tolerance: float,
     need: FloatArray,
     starts: FloatArray | None = None,
-    rounds: int = SHARED_ROUNDS,
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over the set for every column a, by default from its centre on.
 
     A search also ends once its bracket does not hold the number in ``need``, which may be NaN.
     """
-    metric = _metric(among, among.objective.hessian(among.centre))
     search = _Search(among, directions, need)
     if starts is not None:
         search.move(np.arange(directions.shape[1]), starts)
-    wide = search.run(metric, rounds, tolerance)
-    if rounds < SHARED_ROUNDS:
-        wide = wide[:0]
+    common = metric(among, among.objective.hessian(among.centre))
+    wide = search.run(common, _SHARED_ROUNDS, tolerance)
     blocks = [wide[low : low + _AT_ONCE] for low in range(0, len(wide), _AT_ONCE)]
     for block in progress(blocks, "exact ranges"):
         # Restart from θ*: a shared metric that did not converge may have led far away.
@@ -196,7 +192,7 @@ class _Search:
                 # One point sees few of the zones.
                 earlier = self._hessians.get(column, hessian)
                 hessian = self._hessians[column] = _MEMORY * earlier + (1 - _MEMORY) * hessian
-            yield _metric(self.among, hessian)
+            yield metric(self.among, hessian)
 
     def _open(self, active: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
         inner, outer, need = self.inner[active], self.outer[active], self._need[active]
@@ -253,7 +249,7 @@ class _Search:
         self.points[:, block[better]] = partial.points[:, better]
 
 
-def _metric(among: LevelSet, hessian: FloatArray) -> Metric:
+def metric(among: LevelSet, hessian: FloatArray) -> Metric:
     """Metric of a Hessian (p, p) of the objective."""
     if among.l1 is not None:
         # Faces may be corners of the set, where the loss alone has no curvature.
