@@ -242,8 +242,9 @@ def bracketed(
             expansion = Expansion.around(shared.among) if len(open_) > _MODELS else None
             if expansion is not None:
                 open_, starts = shared.expand(expansion, need)
-                limit *= _NEAR
-            elif len(open_) > affordable(problem, _AT_ONCE):
+            few = affordable(problem, _AT_ONCE) if starts is None else len(need) // _FEWEST
+            if len(open_) > few:  # rare levels: the bounds decide less than shared models do
+                starts = None
                 for _ in range(min(_MOST_SHARES, 1 + limit // _SEARCHES)):
                     some = open_[:: max(1, len(open_) // _MODELS)][:_MODELS]
                     shared.try_models(open_, shared.boundary(some))
@@ -251,7 +252,7 @@ def bracketed(
                     limit -= _SEARCHES
                     if len(open_) <= _MODELS or before - len(open_) < _SEARCHES:
                         break
-    limit = max(limit, _FEWEST)
+    limit = max(limit if starts is None else _NEAR * limit, _FEWEST)
     searched, rest = open_[:limit], open_[limit:]
     if len(searched):
         part = None if need is None else need[searched]

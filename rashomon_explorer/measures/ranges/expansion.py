@@ -15,7 +15,7 @@ from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, LevelSet
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
 
-_MOST_PARAMETERS = 56
+_MOST_PARAMETERS = 42
 _MOST_WORK = 3e11  # rows × (pairs of parameters)²
 _STEPS = 3
 _BEYOND = 1e-9  # of a crossing, so that labels do change

@@ -333,7 +333,6 @@ def least_shifted_norm(
     return np.asarray(multiplier * price + radius * np.linalg.norm(a - multiplier * g, axis=0))
 
 
-_INSIDE = 1 - 1e-9  # more than the rounding of a loss
 _ROUNDING = 1e-14  # relative to the loss: sums of n terms are exact to about 1e-15
 
 
@@ -402,7 +401,8 @@ class LevelSet:
     def shrink(self, value: FloatArray) -> FloatArray:
         """Nearly the largest t ≤ 1 (K,) by which convexity proves θ* + t(θ − θ*) to be inside."""
         above = np.maximum(value - self.base, self.room)
-        return np.where(value > self.level, _INSIDE * self.room / above, 1.0)
+        # Less by more than the rounding of a loss.
+        return np.where(value > self.level, (1 - 1e-9) * self.room / above, 1.0)
 
     @property
     def error(self) -> float:
