@@ -339,11 +339,9 @@ class CertifiedAnswers:
         quick = takes_seconds(loss.link, problem.n, problem.p, n_features)
         return quick and loss.name in ("squared", "logistic")
 
-    def accuracy(self) -> pd.DataFrame:
+    def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
-        codes = self.decided["label"]
-        ratios = conflict_ratios(self.models, self.rows, codes, self.cut)
-        table = pd.DataFrame({"conflict_ratio": ratios, "flips": self.decided["flips"]})
+        table = flips[["conflict_ratio", "flips"]].copy()
         if self._has_margins:
             table["move"] = np.nan
         elif self.problem.loss.outputs == 1:
@@ -353,7 +351,7 @@ class CertifiedAnswers:
         else:
             scores, best = self.models.scores(self.rows), self.models.best_scores(self.rows)
             table["move"] = np.abs(scores - best).max(axis=(0, 2))
-        table["correct"] = self.inputs.model.labels(codes) == self.inputs.model.targets
+        table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
         return marked(table, "exact; conflict_ratio: sampled")
 
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Recourse:

@@ -477,7 +477,7 @@ class Audit(ReprMixin):
 
         What documentation of accuracy for single persons needs; see the report's section.
         """
-        return self.answers.accuracy()
+        return self.answers.accuracy(self.flips)
 
     def report(
         self,

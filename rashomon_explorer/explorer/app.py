@@ -376,8 +376,8 @@ class Explorer(SessionView):
             runs = "map" if self.drawing.follows_path else "chains" if self.state.chains else ""
         if runs != self._runs and self.state.page == "set":
             self._runs = runs
-            of_trees = family.trees_in(self.state.rashomon_set) is not None
-            self.show(runs or ("losses" if of_trees else "map"))
+            trees = family.trees_in(self.state.rashomon_set)
+            self.show(runs or ("map" if trees is None else "losses"))
 
     def draw(self) -> None:
         """Do what the Draw button does.

@@ -95,7 +95,7 @@ def test_before_a_draw_the_map_says_what_it_waits_for(as_it_opens, tmp_path, cap
 
     assert "The set before any draw" in words()
     explorer.state.phase = "drawing"
-    assert "Sampling the first model" in words()
+    assert "The set before any draw" in words()  # until the first state of a path
     explorer.state.phase = "planning"
     for label in ("across", "up"):
         card.controls[label].value = "intercept"

@@ -314,8 +314,10 @@ class FigureCard:
             return self.message(CURATOR_FIGURE)
         if state.has_no_guarantee and {"models", "drawn", "fitted"} & set(spec.needs):
             return self.message(UNPAID)
+        is_current = self.lines and self._shown_for == self.epoch
+        if state.busy and is_current and "path" in spec.needs and not self.shows_run:
+            return None  # until there is a state to show
         if spec.slow and state.busy and _AFTER_DRAWS & set(spec.needs):
-            is_current = self.lines and self._shown_for == self.epoch
             return None if is_current else self.message(WAITS)
         if why := self.missing():
             return self.message(why)

@@ -143,10 +143,8 @@ def model_map(card: FigureCard) -> FigureCall:
     models = state.path if runs else state.rashomon_set
     if models is None and len(state.data.classes or ()) > 2:
         return card.waiting()  # several scores have no exact outline
-    if models is None:
-        names = (*card.session.rows.columns, "intercept")
-    else:
-        names = models.names if runs else models.parameter_names
+    names = () if models is None else models.names if runs else models.parameter_names
+    names = names or (*card.session.rows.columns, "intercept")
     axes = [card.offer(label, (MAIN, *names), MAIN) for label in ("across", "up")]
     x, y = (None if axis == MAIN else axis for axis in axes)
     arguments: dict[str, Any] = {"x": x, "y": y, "inside_only": state.inside_only}
@@ -415,10 +413,9 @@ def plan(card: FigureCard) -> FigureCall:
         return card.message(NO_DATA if card.state.data is None else NO_PLAN, HEIGHT)
     if mechanism_traits(planned.mechanism).curator_only:
         return card.message("A free look costs nothing and guarantees nothing.", HEIGHT)
-    arguments: dict[str, Any] = {"planned": Argument.known(planned, "explorer.plan")}
-    if (offer := draw_cost(card.state)) is not None:
-        arguments["cost"] = offer.adds
-    return card.build(arguments)
+    offer = draw_cost(card.state)
+    cost = {} if offer is None else {"cost": offer.adds}
+    return card.build({"planned": Argument.known(planned, "explorer.plan"), **cost})
 
 
 def path_width(card: FigureCard) -> FigureCall | str:
