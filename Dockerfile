@@ -1,4 +1,4 @@
-# The dashboard for a team: `make image`, then as docs/team.md says.
+# The dashboard for a team (docs/team.md), and workers of a cluster (docs/cluster.md): `make image`.
 # A newer base: --build-arg PYTHON=python:3.13-slim@sha256:…, as the release workflow looks it up.
 ARG PYTHON=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
@@ -10,7 +10,7 @@ COPY apps apps
 COPY datasets datasets
 COPY docs docs
 RUN python -m venv /opt/explorer && \
-    /opt/explorer/bin/pip install --no-cache-dir --constraint constraints.txt '.[app]'
+    /opt/explorer/bin/pip install --no-cache-dir --constraint constraints.txt '.[app,scale]'
 
 FROM ${PYTHON}
 LABEL org.opencontainers.image.title="Rashomon Explorer"

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -44,6 +45,23 @@ def tighten(path: Path, *, shared: bool = False) -> bool:
 def _is_own(status: os.stat_result) -> bool:
     # Windows has no such accounts; the access list of the folder applies there.
     return hasattr(os, "geteuid") and status.st_uid == os.geteuid()
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_NETWORK = re.compile(r"nfs\d?|cifs|smb\d?|smbfs|ceph|lustre|beegfs|afs|9p|fuse\.(?!overlayfs).*")
+
+
+def network_file_system(path: Path) -> str:
+    """Type of the network file system on which a path lies; empty for disks and where unknown."""
+    depth, kind = 0, ""
+    with suppress(OSError):  # systems without Linux's list
+        for line in _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines():
+            mount, _, device = line.partition(" - ")
+            folder = Path(mount.split()[4].replace("\\040", " "))
+            # Of two mounts at one folder the later hides the earlier.
+            if path.is_relative_to(folder) and len(folder.parts) >= depth:
+                depth, kind = len(folder.parts), device.split()[0]
+    return kind if _NETWORK.fullmatch(kind) else ""
 
 
 Write = Callable[[BinaryIO], object]

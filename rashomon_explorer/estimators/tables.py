@@ -117,13 +117,13 @@ class TableAdapter:
             raise TypeError("these rows have no targets to fit: pass y or target= to chunk_rows")
         if charged and not chunks.is_counted:
             raise DataError(_UNCOUNTED)
-        if charged and isinstance(chunks.workers, DaskWorkers):
-            chunks.workers.check_package()
         self._chunks, self.X, self.y = chunks, getattr(source, "X", None), None
         if not charged or not source.layout_assumption:
             self._open(chunks)
         elif not _succeeds(lambda: self._open(chunks)):
             raise DataError(_UNSEEN)
+        if charged and isinstance(chunks.workers, DaskWorkers):
+            chunks.workers.check(source)
         # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
         chunks.check_room(self.shape[1], more=_PLAN_BYTES + 3 * 8 * self.shape[0])
 

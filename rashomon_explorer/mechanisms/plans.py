@@ -320,13 +320,13 @@ class Plan(formatting.ReprMixin):
         return self.simulation(self)
 
     @property
-    def passes(self) -> float:
+    def passes(self) -> int:
         """Passes of a fit over chunked rows, at most, if no draw is rejected.
 
         Chains take their steps together. The curator's minimum comes in addition.
         """
         steps = self.details.reads(self) or (MINIMUM_PASSES + 2) * self.repeats
-        return steps + MINIMUM_PASSES + _FEW_PASSES + self.n_draws / 4
+        return math.ceil(steps + MINIMUM_PASSES + _FEW_PASSES + self.n_draws / 4)
 
     @property
     def gradients(self) -> float:

@@ -188,6 +188,9 @@ class ParquetRows(source.RowSource):
         part, first = source.parts_of_rows([group.rows for group in self.groups], low, high)
         return replace(self, groups=self.groups[part]), first
 
+    def open_first(self) -> None:
+        _open_file(self.groups[0].path, self.system).close()
+
     def pieces(self, low: int, high: int) -> Iterator[source.Piece]:
         """Yield rows low to high; of a split row group, earlier rows are read and dropped."""
         part, at = self.part(low, high)

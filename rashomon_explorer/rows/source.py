@@ -94,6 +94,9 @@ class RowSource:
         """Return the same rows with one column, as a DataFrame, and no targets."""
         raise DataError(f"an array has no column {column!r}: give the column itself")
 
+    def open_first(self) -> None:
+        """Open the first file, if the rows are in files; reads no row."""
+
     def release_memory(self) -> None:
         """Drop cached rows that can be recomputed."""
 

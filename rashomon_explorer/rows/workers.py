@@ -2,11 +2,13 @@
 
 import asyncio
 import math
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pickle import PickleError
 from typing import Any, ClassVar, Protocol
 
@@ -144,20 +146,37 @@ class DaskWorkers:
         self._sent: tuple[Any, dict[Any, Any]] | None = None  # rows, and references to parts
         self._address = str(getattr(client.scheduler, "address", "of this client"))
 
-    def check_package(self) -> None:
-        """Raise DataError if a worker cannot load this package; reads no row."""
-        answers = self.client.run(_package, on_error="return")
-        failed = {
-            address: answer
-            for address, answer in answers.items()
-            if isinstance(answer, BaseException)
-        }
-        if failed:
-            address, error = next(iter(failed.items()))
+    def check(self, source: RowSource) -> None:
+        """Raise an error if a worker has other versions or cannot open the files; reads no row."""
+        if self._workers() == {}:  # a task makes an adaptive cluster start a worker
+            probe = self.client.submit(_state, pure=False)
+            try:
+                probe.result(timeout=_PATIENCE_SECONDS)
+            except _connection_errors() as error:
+                raise ClusterError(f"{_NOBODY}. Nothing was read or charged") from error
+        (expected, _), first = _state(), source.part(0, 1)[0]
+        files = first if first.root is None else None
+        for address, answer in self.client.run(_state, files, on_error="return").items():
+            if isinstance(answer, OSError):  # the worker was lost, and others do its work
+                continue
+            if isinstance(answer, BaseException):
+                problem = f"cannot load rashomon-explorer ({type(answer).__name__}: {answer})"
+                advice = "install on every worker what this process has"
+            elif answer[0] != expected:
+                different = [name for name in expected if answer[0][name] != expected[name]]
+                there, here = (
+                    ", ".join(f"{name} {versions[name]}" for name in different)
+                    for versions in (answer[0], expected)
+                )
+                problem = f"has {there}, this process {here}"
+                advice = "use one environment or image for client, scheduler and workers"
+            elif answer[1]:
+                problem = f"cannot open the files of the rows ({answer[1]})"
+                advice = "every worker needs the same path or address, and the right to read it"
+            else:
+                continue
             raise DataError(
-                f"the worker {address} cannot load rashomon-explorer ({type(error).__name__}: "
-                f"{error}): install on every worker what this process has. Nothing was read or "
-                "charged"
+                f"the worker {address} {problem}: {advice}. Nothing was read or charged"
             )
 
     @property
@@ -378,9 +397,20 @@ def _on_worker(part: Any, rows: Any, task: Task, shared: Any, work: Any) -> Any:
     return task(shared, work, part)
 
 
-def _package() -> str:
-    """Name of this package, which only workers that have it return."""
-    return __name__.partition(".")[0]
+def _state(files: RowSource | None = None) -> tuple[dict[str, str], str]:
+    """Versions that a cluster must share, and why the first file cannot be opened, if so."""
+    versions, error = {"Python": ".".join(platform.python_version_tuple()[:2])}, ""
+    for name in ("rashomon-explorer", "numpy", "pyarrow"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "none"
+    try:
+        if files is not None:
+            files.open_first()
+    except Exception as failure:  # object stores raise classes of their own
+        error = f"{type(failure).__name__}: {failure}"
+    return versions, error
 
 
 def _summary(shared: Any, work: Any, part: Any) -> Any:

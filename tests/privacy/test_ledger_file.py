@@ -7,11 +7,13 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
 
-from rashomon_explorer.privacy import Ledger, LedgerError, gdp, pure
+from rashomon_explorer._utils import files
+from rashomon_explorer.privacy import Ledger, LedgerError, LedgerWarning, gdp, pure
 from rashomon_explorer.privacy.ledger import file
 from rashomon_explorer.privacy.ledger.totals import Totals
 from tests.patience import LONG
@@ -316,3 +318,26 @@ def test_no_time_after_the_reservation_is_stored(ledger, path):
         changed = [pair for pair in zip(before, rows(), strict=True) if len(set(pair)) > 1]
         assert len(changed) == 1
         assert {*changed[0][1]} - {*changed[0][0]} <= {"started", "committed"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "warns"), [("nfs4", True), ("fuse.sshfs", True), ("ext4", False), ("overlay", False)]
+)
+def test_a_ledger_on_a_network_file_system_warns_of_its_locks(
+    path, ledger, tmp_path, monkeypatch, kind, warns
+):
+    mounts = tmp_path / "mounts"
+    folder = str(path.parent).replace(" ", "\\040")
+    mounts.write_text(
+        "21 27 0:22 / / rw,relatime - ext4 /dev/a rw\n"
+        f"22 27 0:23 / {folder} rw,relatime - nfs4 hidden:/volume rw\n"
+        f"23 27 0:24 / {folder} rw,relatime shared:7 - {kind} there:/volume rw\n"
+        f"24 27 0:25 / {folder}-not rw,relatime - cifs there:/volume rw\n"
+    )
+    monkeypatch.setattr(files, "_MOUNTS", mounts)
+    with (
+        pytest.warns(LedgerWarning, match=f"network file system .{kind}")
+        if warns
+        else nullcontext()
+    ):
+        Ledger(path)

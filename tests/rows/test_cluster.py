@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import time
 from contextlib import contextmanager, suppress
@@ -9,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from textwrap import dedent
 from threading import Event, Thread, Timer
 from weakref import ref
 
@@ -25,7 +27,7 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import ChunkedRows, chunk_rows, reduction
+from rashomon_explorer.rows import ChunkedRows, chunk_rows, reduction, workers
 from rashomon_explorer.rows.parquet import ParquetRows, RowGroup
 from rashomon_explorer.rows.steps import NumericStep
 from rashomon_explorer.rows.workers import ClusterWatch, ThreadWorkers
@@ -451,8 +453,53 @@ def test_a_worker_without_the_package_is_found_before_the_charge(tmp_path):
     with _cluster(n_workers=1, threads_per_worker=1, processes=True) as client:
         fit = RashomonClassifier(**EXACT, ledger=ledger)
         table = chunk_rows(X[:2_000], Y[:2_000], executor=client)
-        table.workers.check_package()
+        table.workers.check(table.source)
         client.run(forget)
         with pytest.raises(DataError, match="cannot load rashomon-explorer"):
             fit.fit(table)
     assert not ledger.entries()
+
+
+def test_other_versions_and_files_out_of_reach_are_found_before_the_charge(threads, tmp_path):
+    """As in an image that was rebuilt for the client only, and a folder that is not mounted."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5.0, delta=1e-6)
+    fit = RashomonClassifier(**EXACT, ledger=ledger)
+    table = _in_files(tmp_path / "rows", threads)
+    table.workers.check(table.source)
+    versions, _ = workers._state()
+    with pytest.MonkeyPatch.context() as patch:
+        other = iter([(versions, ""), *[(versions | {"numpy": "1.0"}, "")] * 2])
+        patch.setattr(workers, "_state", lambda files=None: next(other))
+        with pytest.raises(DataError, match=r"has numpy 1.0, this process numpy \d.*one environ"):
+            fit.fit(table)
+    os.rename(tmp_path / "rows", tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"cannot open the files .*FileNotFoundError.*same path"):
+        fit.fit(table)
+    assert not ledger.entries()
+
+
+def test_a_cluster_that_starts_workers_when_they_are_needed_is_asked_first(monkeypatch):
+    with _cluster(n_workers=0, threads_per_worker=1, processes=False) as client:
+        table = chunk_rows(X[:200], Y[:200], executor=client)
+        monkeypatch.setattr(workers, "_PATIENCE_SECONDS", 0.2)
+        with pytest.raises(ClusterError, match="no worker, and none joined"):
+            table.workers.check(table.source)
+        monkeypatch.setattr(workers, "_PATIENCE_SECONDS", 60.0)
+        client.cluster.adapt(minimum=0, maximum=1, interval="100ms")
+        table.workers.check(table.source)
+
+
+def test_the_page_of_clusters_encrypts_for_dask_and_never_repeats_a_fit():
+    yaml = pytest.importorskip("yaml")
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    settings, job = (
+        yaml.safe_load(dedent(block))
+        for block in re.findall(r"\n\n((?:    .*\n)+)", page)
+        if block.startswith(("    distributed:", "    apiVersion:"))
+    )
+    with dask.config.set(dask.config.merge(dask.config.config, settings)):
+        security = distributed.Security()
+    assert security.require_encryption and security.tls_worker_key == "/tls/tls.key"
+    assert security.tls_ca_file == "/tls/ca.crt"
+    assert job["spec"]["backoffLimit"] == 0
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"

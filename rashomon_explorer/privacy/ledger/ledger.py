@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer._utils.files import network_file_system
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
-from rashomon_explorer.exceptions import FitError, LedgerError
+from rashomon_explorer.exceptions import FitError, LedgerError, LedgerWarning, warn_stacklevel
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
@@ -114,6 +116,15 @@ class Ledger(ReprMixin):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
+        kind = network_file_system(self.path.resolve())
+        if kind:
+            warnings.warn(
+                f"the ledger {self.path} is on a network file system ({kind}), whose "
+                "locks may fail: two processes could then spend the same budget. Keep it on a disk "
+                "that one machine mounts",
+                LedgerWarning,
+                stacklevel=warn_stacklevel(),
+            )
         with file.reading(self.path) as connection:
             self._identity = file.read_identity(connection, self.path)
 
