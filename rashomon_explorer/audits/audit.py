@@ -21,6 +21,7 @@ from rashomon_explorer.audits.group_rates import group_series
 from rashomon_explorer.audits.models import AuditedModel, checked_parameters
 from rashomon_explorer.audits.result import Audit
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
+from rashomon_explorer.audits.statsmodels_results import converted_results, is_statsmodels
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.linear_models import has_problem
@@ -56,8 +57,9 @@ def audit(
     Parameters
     ----------
     model : estimator, or list or mapping of estimators
-        Fitted scikit-learn model, pipeline or search (its best estimator is audited). Of several
-        fitted models the good ones are compared with the best.
+        Fitted scikit-learn model, pipeline or search (its best estimator is audited), or a result
+        of statsmodels: ``OLS``, ``WLS``, ``Logit``, or a ``GLM`` that is one of them, also of a
+        formula. Of several fitted models the good ones are compared with the best.
     X : array-like or DataFrame of shape (n_rows, n_features)
         Rows of the fit as the model took them: for a pipeline the raw table. For several models
         rows that none was fitted to.
@@ -85,7 +87,7 @@ def audit(
         Columns of the table to measure importance of; by default each once. A list entry or
         mapping value may name several columns.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit.
+        Weights of the fit; a result of statsmodels has its own.
     threshold : float, optional
         Probability of the wanted class (or score, of a model without probabilities) from which on
         it is decided, in place of the model's own ``predict``. A ``FixedThresholdClassifier`` or
@@ -136,6 +138,16 @@ def audit(
         )
         inputs = _inputs(best, models.psi, table, **options)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
+    people = None
+    if is_statsmodels(model):
+        converted = converted_results(model, X, y, sample_weight)
+        model, table, y, people = (
+            converted.model,
+            converted.table,
+            converted.targets,
+            converted.people,
+        )
+        sample_weight = converted.weights
     audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
     weights: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
     problem, reason = _certified(audited, weights)
@@ -156,10 +168,12 @@ def audit(
             models = models.with_columns(audited.table.columns)
         inputs = _inputs(audited, models.psi, table, **options)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table, reason)
+    if people is None:
+        people = rules.likelihood_people(audited.estimator, audited.targets, sample_weight)
     problem = replace(problem, feature_names=tuple(audited.names))
     if audited.reversed:
         problem = replace(problem, targets=-problem.targets)
-    audited = audited.with_changes(theta=checked_parameters(audited, problem))
+    audited = audited.with_changes(theta=checked_parameters(audited, problem), people=people)
     rule = rules.resolve(
         tolerance,
         model,
@@ -167,6 +181,7 @@ def audit(
         audited.targets,
         problem,
         groups=audited.groups,
+        people=people,
         random_state=random_state,
         **weights,
     )

@@ -16,6 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.audits.statsmodels_results import Design
 
 _MOST_SOURCES = 3
 _MISSING = "missingindicator_"
@@ -197,6 +198,27 @@ def _powers(step: preprocessing.PolynomialFeatures, columns: Columns) -> Columns
     return tuple(traced)
 
 
+_CODED = re.compile(r"(?:C\()?(\w+)(?:,.*)?\)?\[(?:T\.)?(.+)\]")
+"""Column of a formula for one level, such as ``C(sex)[T.male]``: the column, and the level."""
+
+
+def _design(step: Design, columns: Columns) -> Columns:
+    """Columns of a formula: numbers and levels of the table, or what else it computes."""
+    by_name = {column.name: column for column in columns}
+    traced = []
+    for name in step.columns:
+        coded = _CODED.fullmatch(name)
+        if name in by_name:
+            traced.append(by_name[name])
+        elif coded is not None and coded[1] in by_name:
+            traced.append(StepColumn(name, by_name[coded[1]].sources, coded[2]))
+        else:
+            used = [c for c in columns if re.search(rf"(?<!\w){re.escape(c.name)}(?!\w)", name)]
+            sources = _sources(used or columns)
+            traced.append(StepColumn(name, sources, in_units=False, step="formula"))
+    return tuple(traced)
+
+
 def _sources(columns: Sequence[StepColumn]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
@@ -241,6 +263,7 @@ def unnamed_columns(step: Any, columns: Columns, names: Sequence[str]) -> Column
 _Rule = Callable[[Any, Columns], Columns]
 _RULES: tuple[tuple[Any, _Rule], ...] = (
     (Pipeline, _pipeline),
+    (Design, _design),
     (ColumnTransformer, _column_transformer),
     (FeatureUnion, _union),
     ((preprocessing.StandardScaler, preprocessing.RobustScaler), _standardised),

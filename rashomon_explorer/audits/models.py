@@ -119,6 +119,7 @@ class AuditedModel:
     reversed: bool = False  # whether scores are for the first of two classes, which is wanted
     takes: str = "frame"  # what the model takes: "frame", "array" or "texts"
     theta: FloatArray | None = None  # (p,): fitted parameters in its problem, if there is one
+    people: float | None = None  # number of observations in its likelihood
 
     @classmethod
     def from_fit(
@@ -195,6 +196,8 @@ class AuditedModel:
     @property
     def name(self) -> str:
         """Class of the last step, after those of the steps before."""
+        if hasattr(self.original, "audited_name_"):  # of another library
+            return str(self.original.audited_name_)
         steps, last = fitted_steps(self.original)
         return " → ".join(type(step).__name__ for step in (*steps, last))
 
@@ -255,10 +258,10 @@ class AuditedModel:
 
     @property
     def groups(self) -> dict[str, list[str]]:
-        """Names of the columns that the last step sees, of each feature with several."""
+        """Names of the columns that the last step sees, of each feature with others than its."""
         names = self.names
-        several = {key: columns for key, columns in self.features.items() if len(columns) > 1}
-        return {key: [names[column] for column in columns] for key, columns in several.items()}
+        named = {key: [names[column] for column in each] for key, each in self.features.items()}
+        return {key: columns for key, columns in named.items() if columns != [key]}
 
     @property
     def steps(self) -> tuple[Any, ...]:
@@ -420,12 +423,6 @@ def _check_supervised(model: Any) -> None:
         raise TypeError(
             "an audit needs a fitted model, or a list of them: of predictions alone, "
             "sets.from_predictions makes a set for the functions of measures"
-        )
-    if not hasattr(last, "fit") and hasattr(last, "params"):
-        raise TypeError(
-            f"{type(last).__name__} cannot be fitted again: fit the same model with scikit-learn, "
-            "LogisticRegression(C=np.inf) for a logit or LinearRegression() for least squares, to "
-            "the same columns without the constant (of a formula, the columns of its design)"
         )
     if not hasattr(last, "__sklearn_tags__") and hasattr(last, "predict"):
         return  # of another library, which says nothing of its kind

@@ -58,6 +58,7 @@ def resolve(
     *,
     sample_weight: ArrayLike | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
+    people: float | None = None,
     random_state: int | None = None,
 ) -> Tolerance:
     """Rashomon threshold ψ of a rule of :func:`rashomon_explorer.audit`: not private.
@@ -65,7 +66,16 @@ def resolve(
     In the unit of ``problem``, or else of the held-out loss, with probabilities of at least 1/(2n).
     """
     rule, argument = _parsed(tolerance)
-    case = _Case(model, X, np.asarray(y), problem, sample_weight, groups or {}, random_state or 0)
+    case = _Case(
+        model,
+        X,
+        np.asarray(y),
+        problem,
+        sample_weight,
+        groups or {},
+        random_state or 0,
+        people=people,
+    )
     if rule == "auto":
         rule, argument = "likelihood ratio", 0.95
         if not _has_likelihood(case):
@@ -134,6 +144,7 @@ class _Case:
     seed: int
     measured: str = "cross-validated loss"
     losses: FloatArray | None = None  # of the rows, if they are known without a refit
+    people: float | None = None  # number of observations in the likelihood, if it is known
 
     @cached_property
     def classes(self) -> tuple[Any, ...]:
@@ -252,6 +263,21 @@ def _paired(case: _Case, _: None) -> tuple[float, str]:
     )
 
 
+def likelihood_people(
+    estimator: Any, targets: NDArray[Any], sample_weight: ArrayLike | None
+) -> float:
+    """Count the observations in a weighted likelihood.
+
+    Whole numbers count people. Other weights are of a survey: Kish's effective number, (Σw)²/Σw².
+    """
+    weights = row_weights(estimator, targets, sample_weight)
+    if weights is None:
+        return float(len(targets))
+    counts = np.asarray(1 if sample_weight is None else sample_weight, dtype=float)
+    total = float(weights.sum())
+    return total if (counts == np.rint(counts)).all() else total**2 / float((weights**2).sum())
+
+
 _LIKELIHOODS = ("logistic", "softmax", "identity")
 
 
@@ -266,7 +292,10 @@ def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
             "a likelihood ratio needs a linear model with a likelihood, a logistic or linear "
             f"regression, got {type(last_step(case.model)).__name__}: use 'cv' or a number"
         )
-    quantile = float(chdtri(1, 1 - level)) / float(case.weights.sum())
+    people = case.people
+    if people is None:
+        people = likelihood_people(last_step(case.model), case.y, case.sample_weight)
+    quantile = float(chdtri(1, 1 - level)) / people
     squared = case.problem.loss.link == "identity"
     psi = case.problem.minimum.value * math.expm1(quantile) if squared else quantile / 2
     return psi, (
@@ -346,7 +375,7 @@ def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.Da
     rows = pd.DataFrame({"psi": np.array(listed) * audit.psi}, index=pd.Index(listed, name="×ψ"))
     if exact:
         rows["of_loss"] = rows["psi"] / audit.problem.minimum.value
-        rows["level"] = [_level(audit.problem, psi) for psi in rows["psi"]]
+        rows["level"] = [_level(audit, psi) for psi in rows["psi"]]
     if audit.task == "classification":
         n = len(audit.inputs.index)
         rows["flips"] = _flips(audit, listed)
@@ -366,14 +395,14 @@ def tolerance_table(audit: Any, multiples: Sequence[float] = MULTIPLES) -> pd.Da
     return rows
 
 
-def _level(problem: Any, psi: float) -> float:
+def _level(audit: Any, psi: float) -> float:
     """Level of the likelihood ratio test of one parameter that does not reject excess ψ."""
+    problem, people = audit.problem, audit.inputs.model.people
     if problem.loss.link not in _LIKELIHOODS:
         return math.nan
-    weight = problem.n  # weights have mean 1
     if problem.loss.link == "identity":
-        return float(chdtr(1, weight * math.log1p(psi / problem.minimum.value)))
-    return float(chdtr(1, 2 * weight * psi))
+        return float(chdtr(1, people * math.log1p(psi / problem.minimum.value)))
+    return float(chdtr(1, 2 * people * psi))
 
 
 def _at_multiple(audit: Any, share: float, answer: Callable[[Any], Any]) -> float:
