@@ -214,7 +214,8 @@ def _tolerance_lines(audit: Any) -> list[str]:
         parts = []
         if "flips" in row:
             bound = "at least " * (share != 1 and audit.kind == "exact")
-            parts.append(f"{bound}{percent(row['share'])} of people can flip")
+            flips = f"{bound}{percent(row['share'])} of people can flip"
+            parts.append(flips if row["flips"] or not bound else "no flip proved")
         elif not math.isnan(row["median_range"]):
             parts.append(f"median range {number(row['median_range'])}")
         if "settled_signs" in row:

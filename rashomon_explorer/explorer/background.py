@@ -13,6 +13,8 @@ from rashomon_explorer.explorer.state import EPOCH, Epoch, ExplorerState
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
+FRAMES_A_SECOND = 12  # of figures that follow a slider or a running path
+
 
 def has_event_loop() -> bool:
     """Whether an event loop is running; a script has none, and work then runs at once."""

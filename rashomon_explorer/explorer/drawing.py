@@ -19,7 +19,12 @@ from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer._utils.progress import ChainState, watch_chains
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer import dataset, messages, table_rows
-from rashomon_explorer.explorer.background import BackgroundTask, chain_observer, has_event_loop
+from rashomon_explorer.explorer.background import (
+    FRAMES_A_SECOND,
+    BackgroundTask,
+    chain_observer,
+    has_event_loop,
+)
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SIMULATING, ExplorerState, Favourites
@@ -34,8 +39,6 @@ from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.sets import RashomonSet
-
-FRAMES_A_SECOND = 12
 
 
 class DrawJob:

@@ -11,14 +11,12 @@ from typing import Protocol
 
 import ipywidgets
 
-from rashomon_explorer.explorer.background import BackgroundTask
+from rashomon_explorer.explorer.background import FRAMES_A_SECOND, BackgroundTask
 from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.plots.registry import FigureSpec
-
-FRAMES_A_SECOND = 12
 
 
 class Renderer:

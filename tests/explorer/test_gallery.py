@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.views import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.background import FRAMES_A_SECOND
+from rashomon_explorer.explorer.views import Renderer
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import plot_map
 
