@@ -96,13 +96,14 @@ def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
 
 
 def burden(inputs: AuditInputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
-    """People of each group, and those of them whose label can flip, by count and share."""
-    can = flips["flips"].groupby(inputs.groups.to_numpy(), observed=True)
-    table = pd.DataFrame({"people": can.size(), "flips": can.sum().astype(int)})
-    table["share"] = table["flips"] / table["people"]
-    n_flips = int(flips["flips"].sum())
-    table["share_of_flips"] = table["flips"] / max(n_flips, 1)
-    table["ratio"] = table["share"] / max(n_flips / len(flips), 1e-300)
+    """People of each group, and who of them can flip, by count and by (weighted) share."""
+    can, weight = flips["flips"].to_numpy(dtype=int), inputs.model.row_weights
+    columns = {"people": 1, "flips": can, "weight": weight, "flipped": can * weight}
+    sums = pd.DataFrame(columns).groupby(inputs.groups.to_numpy(), observed=True).sum()
+    table, total = sums[["people", "flips"]].copy(), max(float(sums["flipped"].sum()), 1e-300)
+    table["share"] = sums["flipped"] / sums["weight"]
+    table["share_of_flips"] = sums["flipped"] / total
+    table["ratio"] = table["share"] / (total / weight.sum())
     table.index.name = inputs.groups.name or "group"
     return marked(table, mark)
 
@@ -288,7 +289,11 @@ class CertifiedAnswers:
         listed = group_names(groups, compared)
         inside = groups.isin(listed).to_numpy()
         ranges = measures.exact_group_gap(
-            self.problem, self.inputs.psi, self.rows[inside], groups.to_numpy()[inside]
+            self.problem,
+            self.inputs.psi,
+            self.rows[inside],
+            groups.to_numpy()[inside],
+            sample_weight=self.inputs.model.row_weights[inside],
         )
         pairs = {f"{a} - {b}": pair_name(groups.name, a, b) for a, b in combinations(listed, 2)}
         table = ranges[list(_ENDS)].rename(columns=_ENDS)

@@ -87,7 +87,10 @@ def audit(
         Columns of the table to measure importance of; by default each once. A list entry or
         mapping value may name several columns.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit; a result of statsmodels has its own.
+        Weights of the fit, such as those of a survey; a result of statsmodels has its own. The
+        loss is weighted, and so are quality and each group's shares, rates and gaps. Counts of
+        people are of rows. The likelihood ratio takes whole numbers as counts of people, and other
+        weights by Kish's effective number of rows.
     threshold : float, optional
         Probability of the wanted class (or score, of a model without probabilities) from which on
         it is decided, in place of the model's own ``predict``. A ``FixedThresholdClassifier`` or
@@ -134,11 +137,11 @@ def audit(
     options: dict[str, Any] = {"groups": groups, "features": features, **sampling}
     if sampled.is_collection(model):
         best, models = _audit_fitted_models(
-            model, table, y, tolerance, threshold, wanted, random_state
+            model, table, y, tolerance, threshold, wanted, sample_weight, random_state
         )
         inputs = _inputs(best, models.psi, table, **options)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
-    people = None
+    people, shares = None, sample_weight
     if is_statsmodels(model):
         converted = converted_results(model, X, y, sample_weight)
         model, table, y, people = (
@@ -148,7 +151,9 @@ def audit(
             converted.people,
         )
         sample_weight = converted.weights
-    audited = AuditedModel.from_fit(model, table, y, threshold=threshold, wanted=wanted)
+        shares = converted.counts if shares is None else shares
+    rule: dict[str, Any] = {"threshold": threshold, "wanted": wanted, "weights": shares}
+    audited = AuditedModel.from_fit(model, table, y, **rule)
     weights: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
     problem, reason = _certified(audited, weights)
     audited = audited.scoring_wanted()
@@ -174,7 +179,7 @@ def audit(
     if audited.reversed:
         problem = replace(problem, targets=-problem.targets)
     audited = audited.with_changes(theta=checked_parameters(audited, problem), people=people)
-    rule = rules.resolve(
+    resolved = rules.resolve(
         tolerance,
         model,
         audited.fit_rows,
@@ -187,8 +192,8 @@ def audit(
     )
     if n_models == "auto":
         options["n_models"] = usual_number(problem, _MODELS)
-    inputs = _inputs(audited, rule.psi, table, **options)
-    return Audit(rule, CertifiedAnswers(inputs, problem), table)
+    inputs = _inputs(audited, resolved.psi, table, **options)
+    return Audit(resolved, CertifiedAnswers(inputs, problem), table)
 
 
 def _certified(audited: AuditedModel, weights: dict[str, Any]) -> tuple[Any, str]:
@@ -239,18 +244,25 @@ def _audit_fitted_models(
     tolerance: Any,
     threshold: float | None,
     wanted: Any,
+    weights: Any,
     random_state: Any,
 ) -> tuple[Any, sampled.SampledSet]:
     """Models that were fitted already, with the best of them."""
     targets = np.asarray(as_pandas(y))
     collected = sampled.collect_models(
-        models, table, targets, tolerance=tolerance, random_state=random_state
+        models,
+        table,
+        targets,
+        tolerance=tolerance,
+        sample_weight=weights,
+        random_state=random_state,
     )
     (best,) = collected.reference.estimators  # type: ignore[union-attr]  # fitted models
-    audited = AuditedModel.from_fit(best, table, y, threshold=threshold, wanted=wanted)
+    rule: dict[str, Any] = {"threshold": threshold, "wanted": wanted, "weights": weights}
+    audited = AuditedModel.from_fit(best, table, y, **rule)
     audited = audited.scoring_wanted()
-    rule = audited.decision if threshold is not None else None
-    return audited, collected.scoring(audited.classes[-1] if audited.reversed else None, rule)
+    decision = audited.decision if threshold is not None else None
+    return audited, collected.scoring(audited.classes[-1] if audited.reversed else None, decision)
 
 
 def _inputs(

@@ -49,6 +49,7 @@ class Acceptances:
 
     def __init__(self, audit: Any) -> None:
         model, code = audit.inputs.model, accepted_code(audit.inputs.model)
+        self.weight: FloatArray = model.row_weights
         if code is None:
             raise ValueError(NO_RATES)
         self.exact = audit.kind == "exact"
@@ -65,10 +66,11 @@ class Acceptances:
 
     def rates(self, members: Mask, condition: bool | None = None) -> FloatArray:
         """Rates (k, n_groups) of the groups (n_groups, n_rows); NaN without people."""
-        counted = members if condition is None else members & (self.wanted == condition)
-        people = counted.sum(axis=1).astype(float)
+        inside = members if condition is None else members & (self.wanted == condition)
+        counted = inside * self.weight
+        people = counted.sum(axis=1)
         people[people == 0] = np.nan
-        return np.asarray(self.rows.astype(float) @ counted.T.astype(float) / people)
+        return np.asarray(self.rows.astype(float) @ counted.T / people)
 
     def ends(self, rates: FloatArray) -> FloatArray:
         """Least, fitted and greatest rate (3, n_groups)."""
@@ -91,8 +93,9 @@ def rates_table(audit: Any) -> pd.DataFrame:
     accepted, groups = Acceptances(audit), audit.inputs.groups
     names = group_names(groups)
     members = _members(groups, names)
-    people = members.sum(axis=1)
-    columns = {"people": people, "base_rate": (members & accepted.wanted).sum(axis=1) / people}
+    weighted = members * accepted.weight
+    base_rate = weighted @ accepted.wanted / weighted.sum(axis=1)
+    columns = {"people": members.sum(axis=1), "base_rate": base_rate}
     for prefix, condition in _CONDITIONS.items():
         ends = accepted.ends(accepted.rates(members, condition))
         columns |= {f"{prefix}{end}": values for end, values in zip(_ENDS, ends, strict=True)}
@@ -167,16 +170,18 @@ def gap_intervals(audit: Any, confidence: float) -> pd.DataFrame:
     groups = audit.inputs.groups
     names = group_names(groups)
     members = _members(groups, names)
-    people = members.sum(axis=1).astype(float)
+    weighted = members * audit.inputs.model.row_weights
+    people = weighted.sum(axis=1) ** 2 / (weighted**2).sum(axis=1)  # Kish's effective number
     pairs = np.column_stack(np.triu_indices(len(names), k=1))
     if audit.task == "classification":
-        accepted = (members & Acceptances(audit).rows[0]).sum(axis=1).astype(float)
+        accepted = Acceptances(audit).rates(members)[0] * people
         low, high = newcombe(accepted[pairs], people[pairs], confidence)
         table = rate_gaps(audit)
     else:
         scores = np.asarray(audit.person_ranges["fitted"], dtype=float)
-        means = np.array([scores[mask].mean() for mask in members])
-        variances = np.array([scores[mask].var(ddof=1) for mask in members])
+        shares = weighted / weighted.sum(axis=1, keepdims=True)
+        means = shares @ scores
+        variances = (shares * (scores - means[:, None]) ** 2).sum(axis=1) * people / (people - 1)
         low, high = welch(means[pairs], variances[pairs], people[pairs], confidence)
         table = audit.gaps
     columns = {"fitted": table["fitted"], "data_low": low, "data_high": high}

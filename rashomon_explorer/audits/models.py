@@ -21,7 +21,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import as_pandas, is_frame
 from rashomon_explorer.audits import columns as column_maps
 from rashomon_explorer.audits.decisions import Decision, inner_model
-from rashomon_explorer.measures.ranges.linear_models import fitted_parameters
+from rashomon_explorer.measures.ranges.linear_models import fitted_parameters, row_weights
 
 _SAMPLED = 5  # rows that show the width of each step
 _ROUNDING = 1e-9
@@ -120,10 +120,18 @@ class AuditedModel:
     takes: str = "frame"  # what the model takes: "frame", "array" or "texts"
     theta: FloatArray | None = None  # (p,): fitted parameters in its problem, if there is one
     people: float | None = None  # number of observations in its likelihood
+    weights: FloatArray | None = None  # (n_rows,): in shares, rates and gaps; None if equal
 
     @classmethod
     def from_fit(
-        cls, model: Any, X: Any, y: Any, *, threshold: float | None = None, wanted: Any = None
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        threshold: float | None = None,
+        wanted: Any = None,
+        weights: ArrayLike | None = None,
     ) -> AuditedModel:
         """Check a fitted model, and the rows and targets of its fit."""
         fitted_steps(model)  # raises unless it is fitted
@@ -143,7 +151,9 @@ class AuditedModel:
         if pd.isna(targets).any():
             row = int(np.argmax(pd.isna(targets)))
             raise ValueError(f"y has no value at row {row}: pass the rows of the fit")
-        audited = cls(model, table, targets, takes=_container(model, X, table, texts))
+        checked = None if weights is None else row_weights(None, targets, weights)
+        container = _container(model, X, table, texts)
+        audited = cls(model, table, targets, takes=container, weights=checked)
         if not audited.classes:
             if threshold is not None or wanted is not None:
                 raise TypeError("threshold= and wanted= need classes, and this model has none")
@@ -187,6 +197,11 @@ class AuditedModel:
             raise TypeError("labels need classes, and this model predicts numbers")
         codes = self.decision.codes(self.original, self.fit_rows)
         return 1 - codes if self.reversed else codes
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """Weight (n_rows,) of each row in shares, rates and gaps."""
+        return np.ones(len(self.table)) if self.weights is None else self.weights
 
     @property
     def estimator(self) -> Any:

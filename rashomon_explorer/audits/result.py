@@ -525,6 +525,8 @@ class Audit(ReprMixin):
         sign, and which features no good model needs. Add ``LeastPsi(label_of=rows)`` for public
         people.
         """
+        unweighted = self.inputs.model.weights is None
+        self._need(unweighted, "a release counts rows alike, and this audit has weights")
         return summary.release_code(self)
 
     def to_json(self) -> str:

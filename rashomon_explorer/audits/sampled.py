@@ -23,6 +23,7 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits import refits
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.decisions import last_step
+from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators
 from rashomon_explorer.sets.base import ModelIndices
@@ -426,7 +427,13 @@ def _enough(work: CrossFit, drawn: list[refits.Refit], rule: rules.Tolerance | N
 
 
 def collect_models(
-    models: Any, X: Any, y: ArrayLike, *, tolerance: float | str = "auto", random_state: Any = None
+    models: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    tolerance: float | str = "auto",
+    sample_weight: ArrayLike | None = None,
+    random_state: Any = None,
 ) -> SampledSet:
     """Good ones of fitted models: not private."""
     every = from_estimators(models, X, y)
@@ -434,15 +441,17 @@ def collect_models(
     if not certain:
         scores = refits.floored(scores, scores.shape[1], every.classes)
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
-    means = losses.mean(axis=1)
+    weight = None if sample_weight is None else row_weights(None, np.asarray(y), sample_weight)
+    means = np.average(losses, axis=1, weights=weight)
     best = int(np.argmin(means))
     other_losses = np.delete(losses, best, axis=0)
     if _is_paired(tolerance):
-        _, differences = rules.paired_standard_errors(other_losses, losses[best])
+        _, differences = rules.paired_standard_errors(other_losses, losses[best], weight)
         rule = paired_standard_error(differences, "the best of them")
     else:
-        rule = rules.resolve_losses(tolerance, losses[best])
-    _, errors, good = good_models(losses, losses[best], rule.psi, required_confidence(rule))
+        rule = rules.resolve_losses(tolerance, losses[best], weight)
+    confidence = required_confidence(rule)
+    _, errors, good = good_models(losses, losses[best], rule.psi, confidence, weight)
     fields_of_set = {entry.name: getattr(every, entry.name) for entry in fields(PredictorSet)}
     fields_of_set |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
     fields_of_set["reference"] = every.models.take(np.array([best]))

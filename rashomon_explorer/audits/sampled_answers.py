@@ -150,9 +150,12 @@ class SampledAnswers:
         return pd.DataFrame(self._group_means(accepted, group_names(self.inputs.groups)))
 
     def _group_means(self, values: NDArray[Any], names: Sequence[Any]) -> dict[Any, FloatArray]:
-        """Mean (n_models,) of values (n_models, n_rows) over the people of each group."""
-        groups = self.inputs.groups
-        return {name: values[:, (groups == name).to_numpy()].mean(axis=1) for name in names}
+        """Weighted mean (n_models,) of values (n_models, n_rows) over each group's people."""
+        groups, weight = self.inputs.groups.to_numpy(), self.inputs.model.row_weights
+        return {
+            name: np.average(values[:, groups == name], axis=1, weights=weight[groups == name])
+            for name in names
+        }
 
     def gaps(self, compared: Sequence[Any] | None = None) -> pd.DataFrame:
         """Range over the models of the difference in mean prediction between two groups."""
@@ -217,7 +220,7 @@ class SampledAnswers:
         values, _ = row_losses(
             scores, self.inputs.model.targets, classes=self.models.classes, certain=certain
         )
-        return np.asarray(values.mean(axis=1))
+        return np.asarray(np.average(values, axis=1, weights=self.inputs.model.row_weights))
 
     def importance(self) -> pd.DataFrame:
         """Mean change of the prediction when a feature is switched between people."""

@@ -107,6 +107,7 @@ class ConvertedResults:
     table: pd.DataFrame
     targets: Any
     weights: FloatArray | None
+    counts: FloatArray | None  # weights that stand for people; not the precisions of a WLS
     people: float  # number of observations in its likelihood
 
 
@@ -137,7 +138,7 @@ def converted_results(results: Any, X: Any, y: Any, sample_weight: Any) -> Conve
             "X gives another design than that of the fit: pass the table of the fit, with its rows "
             "in their order"
         )
-    weights, people = _weights(results)
+    weights, counts, people = _weights(results)
     if sample_weight is not None:
         fit_weights = np.ones(len(endog)) if weights is None else weights
         passed = np.asarray(sample_weight, dtype=float)
@@ -151,7 +152,7 @@ def converted_results(results: Any, X: Any, y: Any, sample_weight: Any) -> Conve
     pipeline.audited_name_ = f"statsmodels {type(fitted).__name__}" + (
         f" ({design.formula})" if design.formula else ""
     )
-    return ConvertedResults(pipeline, table, targets, weights, people)
+    return ConvertedResults(pipeline, table, targets, weights, counts, people)
 
 
 def _checked_link(results: Any) -> str:
@@ -213,21 +214,22 @@ def _check_targets(targets: Any, endog: FloatArray, link: str) -> None:
         )
 
 
-def _weights(results: Any) -> tuple[FloatArray | None, float]:
-    """Weight (n,) of each row in the likelihood, and the number of observations in it."""
+def _weights(results: Any) -> tuple[FloatArray | None, FloatArray | None, float]:
+    """Weights (n,) in the likelihood, those that count people, and how many observations it has."""
     fitted, n = results.model, len(results.model.endog)
     if type(fitted).__name__ == "WLS":
-        return np.broadcast_to(np.asarray(fitted.weights, dtype=float), (n,)).copy(), float(n)
+        weights = np.broadcast_to(np.asarray(fitted.weights, dtype=float), (n,)).copy()
+        return weights, None, float(n)
     if type(fitted).__name__ != "GLM":
-        return None, float(n)
+        return None, None, float(n)
     counts, precisions = (
         np.ones(n) if weights is None else np.asarray(weights, dtype=float)
         for weights in (fitted.freq_weights, fitted.var_weights)
     )
     weights = counts * precisions
-    is_binomial = type(fitted.family).__name__ == "Binomial"
-    people = float(weights.sum() if is_binomial else counts.sum())
-    return (None if (weights == 1).all() else weights), people
+    counts = weights if type(fitted.family).__name__ == "Binomial" else counts
+    unequal = (None if (each == 1).all() else each for each in (weights, counts))
+    return *unequal, float(counts.sum())
 
 
 def _estimator(design: Design, link: str) -> Any:

@@ -171,7 +171,11 @@ def findings(audit: Any) -> Lines:
         settled.append(
             f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
         )
-        text = f"{qualifier}{flips:,} of {n:,} people ({percent(flips / n)})"
+        share = percent(flips / n)
+        if audit.inputs.model.weights is not None:
+            weighted = _mean(audit, decided["flips"])
+            share += f", {percent(weighted)} by weight"
+        text = f"{qualifier}{flips:,} of {n:,} people ({share})"
         if audit.kind == "exact" and stay + flips < n:
             text = f"{flips:,} to {n - stay:,} of {n:,} people"
             text += f" ({percent(flips / n)} to {percent(1 - stay / n)}; .searched() decides)"
@@ -229,12 +233,12 @@ def _tolerance_lines(audit: Any) -> list[str]:
 def _affected(audit: Any) -> list[str]:
     if audit.inputs.groups is None or audit.task != "classification":
         return []
-    name = audit.inputs.groups.name
+    name, by = audit.inputs.groups.name, " by weight" * (audit.inputs.model.weights is not None)
     table = audit.groups.loc[group_rates.group_names(audit.inputs.groups)]
     table = table.sort_values("share", ascending=False, kind="stable")
     parts = [
         f"{name}={group} {row['flips']:,.0f} of {row['people']:,.0f} "
-        f"({percent(float(row['share']))})"
+        f"({percent(float(row['share']))}{by})"
         for group, row in table.head(_MOST_GROUPS).iterrows()
     ]
     more = len(table) - len(parts)
@@ -318,6 +322,10 @@ def head(audit: Any) -> list[tuple[str, str]]:
         facts.append(("Your model", audit.optimality.text))
     if rule := getattr(model.decision, "text", ""):
         facts.append(("Decision", rule))
+    if model.weights is not None:
+        total, kish = model.weights.sum(), model.weights.sum() ** 2 / (model.weights**2).sum()
+        text = f"sum {number(total)}, as good as {kish:,.0f} rows of one weight; quality, groups'"
+        facts.append(("Weights", f"{text} shares, rates and gaps are by weight"))
     facts.append(("Quality", quality_text(audit)))
     facts.append(("Good models", audit.tolerance.text.removeprefix("good models ")))
     why = [("Why sampled", audit.reason)] if audit.reason and has_problem(model.estimator) else []
@@ -332,6 +340,7 @@ def facts(audit: Any) -> list[tuple[str, str]]:
         for line, sentence in enumerate(sentences)
     ]
     has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
+    has[".release_code"] = audit.inputs.model.weights is None
     next_steps = [name for name in _NEXT if has.get(name, True)]
     return [*head(audit), *lines, ("Next", "  ".join(next_steps))]
 
@@ -342,19 +351,21 @@ def quality_rows(audit: Any) -> list[Row]:
         return _label_quality(audit)
     targets = np.asarray(audit.inputs.model.targets, dtype=float)
     errors = targets - fitted_scores(audit)
-    spread, loss = float(targets.var()), float((errors**2).mean())
+    spread = _mean(audit, (targets - _mean(audit, targets)) ** 2)
+    loss = _mean(audit, errors**2)
     rows: list[Row] = [
         ("R²", 1 - loss / spread if spread else float("nan"), "measured", "a constant has 0"),
         ("RMSE", loss**0.5, "measured", f"the mean for everyone has {number(spread**0.5)}"),
     ]
     if (refit := unseen_place(audit)) is not None:
         words = "of the model fitted without each fold, on that fold"
-        loss = float(((targets - audit.answers.model_scores[refit]) ** 2).mean())
+        loss = _mean(audit, (targets - audit.answers.model_scores[refit]) ** 2)
         share = 1 - loss / spread if spread else float("nan")
         rows.append((f"{_UNSEEN}R²", share, "measured", words))
         rows.append((f"{_UNSEEN}RMSE", loss**0.5, "measured", words))
     problem = audit.problem
-    if isinstance(getattr(problem, "loss", None), SquaredLoss) and problem.weights is None:
+    squared = isinstance(getattr(problem, "loss", None), SquaredLoss)
+    if squared and (problem.weights is None or audit.inputs.model.weights is not None):
         greatest_loss = 2 * (problem.minimum.value + audit.psi)  # penalties are not negative
         if spread:
             words = "no good model has less on these rows"
@@ -399,32 +410,39 @@ def unseen_place(audit: Any) -> int | None:
 def _label_quality(audit: Any) -> list[Row]:
     model = audit.inputs.model
     targets = np.asarray(model.targets)
-    values, counts = np.unique(targets, return_counts=True)
+    values, codes = np.unique(targets, return_inverse=True)
+    counts = np.bincount(codes, model.row_weights)
     usual, share = values[counts.argmax()], float(counts.max() / counts.sum())
     right = np.asarray(model.labels(group_rates.fitted_codes(audit))) == targets
     code = group_rates.accepted_code(model)
     rows: list[Row] = [
-        ("accuracy", float(right.mean()), "measured", "of the fitted model on these rows"),
+        ("accuracy", _mean(audit, right), "measured", "of the fitted model on these rows"),
         ("constant accuracy", share, "measured", f"if everyone gets the label {usual!s}"),
     ]
     is_accepted = None
     if code is not None and len(model.classes) == 2:
         is_accepted = targets == model.classes[code]
         words = "of the fitted model's scores; a constant has 0.5"
-        area = area_under_curve(is_accepted, fitted_scores(audit))
+        area = area_under_curve(is_accepted, fitted_scores(audit), model.row_weights)
         rows.append(("AUC", area, "measured", words))
     if (refit := unseen_place(audit)) is not None:
         words = "of the model fitted without each fold, on that fold"
         right = np.asarray(model.labels(audit.answers.label_codes[refit])) == targets
-        rows.append((f"{_UNSEEN}accuracy", float(right.mean()), "measured", words))
+        rows.append((f"{_UNSEEN}accuracy", _mean(audit, right), "measured", words))
         if is_accepted is not None:
-            area = area_under_curve(is_accepted, _towards(audit, audit.answers.model_scores[refit]))
+            scores = _towards(audit, audit.answers.model_scores[refit])
+            area = area_under_curve(is_accepted, scores, model.row_weights)
             rows.append((f"{_UNSEEN}AUC", area, "measured", words))
     low, high = accuracy_range(audit)
     words = "no good model has {} on these rows" if audit.kind == "exact" else "of the sampled"
     rows.append(("least accuracy", low, audit.mark, words.format("less")))
     rows.append(("greatest accuracy", high, audit.mark, words.format("more")))
     return rows
+
+
+def _mean(audit: Any, values: Any) -> float:
+    """Mean of values (n_rows,) with the weights of the audit."""
+    return float(np.average(np.asarray(values, float), weights=audit.inputs.model.row_weights))
 
 
 def fitted_scores(audit: Any) -> FloatArray:
@@ -446,21 +464,21 @@ def accuracy_range(audit: Any) -> tuple[float, float]:
     targets, model = np.asarray(audit.inputs.model.targets), audit.inputs.model
     if audit.kind != "exact":
         right = np.asarray(model.labels(audit.answers.label_codes)) == targets
-        accuracies = right.mean(axis=1)
+        accuracies = np.average(right, axis=1, weights=model.row_weights)
         return float(accuracies.min()), float(accuracies.max())
     table = audit.answers.best_decided
     right = np.asarray(model.labels(table["label"])) == targets
     stays = (table["decided"] & ~table["flips"]).to_numpy()
-    return float((right & stays).mean()), float((right | ~stays).mean())
+    return _mean(audit, right & stays), _mean(audit, right | ~stays)
 
 
-def area_under_curve(wanted: Mask, scores: FloatArray) -> float:
+def area_under_curve(wanted: Mask, scores: FloatArray, weights: FloatArray) -> float:
     """Chance that a person with the wanted label has a higher score than one without."""
     from sklearn.metrics import roc_auc_score
 
     if wanted.all() or not wanted.any():
         return float("nan")
-    return float(roc_auc_score(wanted, scores))
+    return float(roc_auc_score(wanted, scores, sample_weight=weights))
 
 
 def release_code(audit: Any) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
@@ -245,6 +246,7 @@ def test_a_person_who_is_not_decided_counts_as_both():
         classes=classes,
         decision=SimpleNamespace(wanted="yes", scored="yes"),
         codes=table["label"].to_numpy(),
+        row_weights=np.ones(5),
         labels=lambda codes: np.asarray(classes)[np.asarray(codes)],
     )
     inputs, answers = SimpleNamespace(model=model), SimpleNamespace(best_decided=table)
@@ -254,3 +256,78 @@ def test_a_person_who_is_not_decided_counts_as_both():
     accepted = Acceptances(stub)
     ends = accepted.ends(accepted.rates(everyone))
     assert ends[:, 0].tolist() == [1 / 5, 3 / 5, 4 / 5]
+
+
+def _weighted_pair(fit, table, y, times):
+    """Audits of rows with whole weights, and of the same rows repeated as often."""
+    often = table.loc[table.index.repeat(times)].reset_index(drop=True)
+    labels = np.repeat(np.asarray(y), times)
+    options = {"groups": "crew", "wanted": "lived", "random_state": 0, "n_models": 20}
+    options |= {"tolerance": 0.5} if fit is _listed else {}  # standard errors are of the rows
+    weighted = audit(*fit(table, y, times), sample_weight=times, **options)
+    return weighted, audit(*fit(often, labels, None), **options)
+
+
+def _linear(table, y, weight):
+    """Scales of the columns, which count rows alike, change nothing without a penalty."""
+    model = make_pipeline(encoder("first"), LogisticRegression(C=np.inf, max_iter=2000, tol=1e-9))
+    full = table.fillna({"age": 40.0})
+    return model.fit(full, y, logisticregression__sample_weight=weight), full, y
+
+
+def _listed(table, y, weight):
+    """Trees that are right for different people, as fitted models."""
+    columns = table[["fare", "crew"]]
+    rules = [FixedRule(share) for share in (0.6, 0.62, 0.65)]
+    return [rule.fit(columns, y) for rule in rules], columns, y
+
+
+class FixedRule(ClassifierMixin, BaseEstimator):
+    """Label by a share of the greatest fare, which repeated rows do not change."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X["fare"] > self.share * X["fare"].max()).astype(int)]
+
+
+@pytest.mark.parametrize("fit", [_linear, _listed])
+def test_whole_weights_are_rows_repeated_as_often(people, fit):
+    X, y = people
+    times = np.random.default_rng(0).integers(1, 4, len(X))
+    weighted, repeated = _weighted_pair(fit, X, y, times)
+    assert weighted.psi == pytest.approx(repeated.psi, rel=1e-3)
+    for name in ("rates", "rate_gaps", "gaps", "groups"):
+        first, second = (getattr(found, name) for found in (weighted, repeated))
+        shares = first.drop(columns=["people", "flips"], errors="ignore")
+        shares = shares.select_dtypes("number")
+        assert np.allclose(shares, second[shares.columns], rtol=2e-3, atol=2e-3), name
+    assert weighted.groups["people"].sum() == len(X)
+    first, second = (found.summary()["value"] for found in (weighted, repeated))
+    for name in {"accuracy", "AUC", "constant accuracy", "least accuracy"} & set(second.index):
+        assert float(first[name]) == pytest.approx(float(second[name]), abs=5e-3), name
+    with pytest.raises(MissingAnswerError, match="counts rows alike"):
+        weighted.release_code  # noqa: B018
+    assert "by weight" in str(weighted) and "by weight" not in str(repeated)
+
+
+def test_weights_of_a_survey_count_as_their_effective_number(people):
+    """A common factor changes nothing; unequal ones widen every range."""
+    X, y = people
+    psi = {
+        name: audit(*_linear(X, y, weight), sample_weight=weight).psi
+        for name, weight in {"none": None, "equal": np.full(len(X), 2.5), "unequal": WEIGHT}.items()
+    }
+    assert psi["equal"] == pytest.approx(psi["none"])
+    kish = WEIGHT.sum() ** 2 / (WEIGHT**2).sum()
+    assert psi["unequal"] == pytest.approx(psi["none"] * len(X) / kish)
+    with pytest.raises(ValueError, match="sample_weight"):
+        audit(*_listed(X, y, None), sample_weight=WEIGHT[:-1])
+
+
+WEIGHT = np.random.default_rng(1).uniform(0.2, 3.0, 300)

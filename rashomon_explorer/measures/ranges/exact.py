@@ -109,9 +109,9 @@ def row_index(X: ArrayLike) -> pd.Index:
 
 
 def gap_directions(
-    problem: ConvexProblem, X: ArrayLike, groups: ArrayLike
+    problem: ConvexProblem, X: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[FloatArray, pd.Index]:
-    """Directions of the difference in mean score for every pair of groups."""
+    """Directions of the difference in (weighted) mean score for every pair of groups."""
     outputs = problem.loss.outputs
     if outputs > 1 and not isinstance(problem, PenalisedProblem):
         raise ValueError("a group gap needs one score per row: pass your own directions instead")
@@ -127,12 +127,15 @@ def gap_directions(
         raise ValueError(f"groups holds a missing value at row {int(np.argmin(codes))}")
     if len(names) < 2:
         raise ValueError(f"groups must hold at least two groups, got {list(names)}")
+    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weight.shape != codes.shape or not (np.bincount(codes, np.maximum(weight, 0)) > 0).all():
+        raise ValueError("sample_weight must hold one number per row, of a sum > 0 in each group")
     if table is None:  # one chunk
-        sums = _group_sums(rows, codes, len(names))
+        sums = _group_sums(rows * weight[:, None], codes, len(names))
     else:
         work = partial(_chunk_sums, problem, len(names))
-        (sums,) = table.with_targets(group=codes).reduce(work)
-    means = sums / np.bincount(codes)[:, None]
+        (sums,) = table.with_targets(group=codes, weight=weight).reduce(work)
+    means = sums / np.bincount(codes, weight)[:, None]
     first, second = np.triu_indices(len(names), k=1)
     labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
     gaps, index = means[first] - means[second], pd.Index(labels, name="groups")
@@ -151,7 +154,8 @@ def _chunk_sums(
     problem: ConvexProblem, n_groups: int, rows: FloatArray, fields: Any
 ) -> tuple[FloatArray]:
     """Sum each group's rows (n_groups, width) of a chunk as the models score them."""
-    return (_group_sums(_clipped_rows(problem, rows), fields["group"], n_groups),)
+    weighted = _clipped_rows(problem, rows) * np.asarray(fields["weight"])[:, None]
+    return (_group_sums(weighted, fields["group"], n_groups),)
 
 
 _GAP_SECONDS = 0.5
@@ -312,6 +316,7 @@ def exact_group_gap(
     X: ArrayLike,
     groups: ArrayLike,
     *,
+    sample_weight: ArrayLike | None = None,
     tolerance: float = 1e-6,
     seconds: float | None = _GAP_SECONDS,
 ) -> pd.DataFrame:
@@ -327,6 +332,8 @@ def exact_group_gap(
         As for :func:`exact_ranges`.
     X : array-like of shape (n_rows, n_features)
     groups : array-like of shape (n_rows,)
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows in the means.
     seconds : float or None, default=0.5
         Nominal seconds for searches, as in :func:`exact_flips`.
 
@@ -341,7 +348,7 @@ def exact_group_gap(
         If there are fewer than two groups, or the models have several scores per row.
     """
     check_problem(problem)
-    directions, index = gap_directions(problem, X, groups)
+    directions, index = gap_directions(problem, X, groups, sample_weight)
     return _table(problem, psi, directions, index, tolerance, seconds=seconds)
 
 
