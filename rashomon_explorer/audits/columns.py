@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn import preprocessing
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
@@ -77,6 +78,8 @@ def trace(step: Any, columns: Columns) -> Columns:
     """Columns that a fitted transformer returns for the given columns."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return columns
+    if isinstance(step, FrozenEstimator):
+        return trace(step.estimator, columns)
     rule = next((rule for kinds, rule in _RULES if isinstance(step, kinds)), _unknown)
     return rule(step, columns)
 
@@ -174,6 +177,7 @@ def _function(step: preprocessing.FunctionTransformer, columns: Columns) -> Colu
 
 def step_name(step: Any) -> str:
     """Name of a step for messages: its class, or a function's name with brackets."""
+    step = step.estimator if isinstance(step, FrozenEstimator) else step
     name = getattr(getattr(step, "func", None), "__name__", "")
     return f"{name}()" if name.isidentifier() else type(step).__name__
 

@@ -214,7 +214,7 @@ class AuditedModel:
         if hasattr(self.original, "audited_name_"):  # of another library
             return str(self.original.audited_name_)
         steps, last = fitted_steps(self.original)
-        return " → ".join(type(step).__name__ for step in (*steps, last))
+        return " → ".join(type(inner_model(step) or step).__name__ for step in (*steps, last))
 
     @property
     def classes(self) -> tuple[Any, ...]:

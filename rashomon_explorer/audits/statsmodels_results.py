@@ -228,8 +228,10 @@ def _weights(results: Any) -> tuple[FloatArray | None, FloatArray | None, float]
     )
     weights = counts * precisions
     counts = weights if type(fitted.family).__name__ == "Binomial" else counts
-    unequal = (None if (each == 1).all() else each for each in (weights, counts))
-    return *unequal, float(counts.sum())
+    people = float(counts.sum())
+    if (weights == 1).all():
+        return None, None, people
+    return weights, None if (counts == 1).all() else counts, people
 
 
 def _estimator(design: Design, link: str) -> Any:

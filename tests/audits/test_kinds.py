@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     ElasticNet,
     Lasso,
@@ -115,3 +116,23 @@ def test_what_has_no_certificate_is_sampled(people, regression, model, classes):
     audited = AuditedModel.from_fit(make_pipeline(encoder(), model).fit(X, y), X, y)
     problem, reason = _certified(audited, {})
     assert problem is None and "no objective whose minimum is certified" in reason
+
+
+def test_a_frozen_estimator_is_audited_as_what_it_holds(people):
+    """Alone, and at the start, in a branch, or at the end of a pipeline."""
+    X, y = people
+    plain = make_pipeline(encoder(), LogisticRegression(max_iter=1000, tol=1e-8)).fit(X, y)
+    start, end = map(FrozenEstimator, (plain[0], plain[-1]))
+    frozen = [
+        FrozenEstimator(plain),
+        make_pipeline(start, plain[-1]),
+        make_pipeline(start, end),
+        make_pipeline(encoder(), FrozenEstimator(plain[-1])).fit(X, y),
+        make_pipeline(FrozenEstimator(make_pipeline(encoder()).fit(X)), plain[-1]),
+    ]
+    expected = audit(plain, X, y, tolerance="1%", n_models=5)
+    for model in frozen:
+        found = audit(model, X, y, tolerance="1%", n_models=5)
+        assert found.kind == "exact" and "Frozen" not in str(found)
+        assert found.coefficients.equals(expected.coefficients)
+    assert audit(frozen[1], X, y, tolerance="cv").psi > 0  # it is not fitted again
