@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import os
 import re
 import runpy
 import shutil
@@ -69,11 +70,24 @@ templates_path = ["templates"]
 html_title = project
 html_favicon = "static/favicon.svg"
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {
+html_theme_options: dict[str, Any] = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
 }
+# Of a published site, whose folders are versions and whose list `.ci/versions` writes.
+ADDRESS = os.environ.get("DOCS_ADDRESS", "")
+if ADDRESS:
+    html_theme_options |= {
+        "navbar_end": ["version-switcher", "theme-switcher"],
+        "header_links_before_dropdown": 4,
+        "check_switcher": False,
+        "show_version_warning_banner": True,
+        "switcher": {
+            "json_url": f"{ADDRESS}/versions.json",
+            "version_match": os.environ["DOCS_VERSION"],
+        },
+    }
 html_css_files = ["site.css"]
 html_sidebars = {"changelog": [], "get-started": []}
 html_static_path = ["static", "generated/static"]

@@ -1,5 +1,6 @@
 """The files around the code agree with each other and name no place but their own."""
 
+import json
 import os
 import re
 import subprocess
@@ -145,3 +146,13 @@ def test_the_makefile_names_folders_that_git_knows():
     (waiting,) = re.findall(r"^WAITING := (.*)$", words, re.MULTILINE)
     for place in waiting.split():
         assert (ROOT / place).suffix == ".py" or [*(ROOT / place).glob("test_*.py")], place
+
+
+def test_the_published_site_lists_its_versions_newest_first(tmp_path):
+    for name in ("dev", "0.2.0", "0.10.0", "assets"):
+        (tmp_path / name).mkdir()
+    subprocess.run([ROOT / ".ci" / "versions", tmp_path, "https://docs.example.org/"], check=True)
+    versions = json.loads((tmp_path / "versions.json").read_text(encoding="utf-8"))
+    assert [each["version"] for each in versions] == ["dev", "0.10.0", "0.2.0"]
+    assert versions[1]["preferred"] and versions[2]["url"] == "https://docs.example.org/0.2.0/"
+    assert "url=0.10.0/" in (tmp_path / "index.html").read_text(encoding="utf-8")
