@@ -27,6 +27,7 @@ from rashomon_explorer.sets.scores import LINKS
 NOT_PRIVATE = "not private: for you, not for publication"
 SAMPLED = "sampled: at least"
 NO_LABELS = "labels need classes, and this model predicts numbers: use .scores"
+NO_IMPORTANCE = "importances need models that predict changed rows, and these are predictions"
 NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _PROVED = ["low_outer", "low", "high", "high_outer"]
@@ -117,6 +118,7 @@ class CertifiedAnswers:
     kind: ClassVar[str] = "exact"
     has_coefficients: ClassVar[bool] = True
     has_gaps: ClassVar[bool] = True
+    has_importance: ClassVar[bool] = True
 
     @property
     def score_unit(self) -> str:

@@ -17,6 +17,7 @@ from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.audits import sampled
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers, usual_number
+from rashomon_explorer.audits.boards import board_models, is_board
 from rashomon_explorer.audits.group_rates import group_series
 from rashomon_explorer.audits.models import AuditedModel, checked_parameters
 from rashomon_explorer.audits.result import Audit
@@ -56,10 +57,12 @@ def audit(
 
     Parameters
     ----------
-    model : estimator, or list or mapping of estimators
+    model : estimator, or list, mapping or DataFrame of several
         Fitted scikit-learn model, pipeline or search (its best estimator is audited), or a result
         of statsmodels: ``OLS``, ``WLS``, ``Logit``, or a ``GLM`` that is one of them, also of a
-        formula. Of several fitted models the good ones are compared with the best.
+        formula. Of several, by name, the good ones are compared with the best; each is a fitted
+        model or its predictions (a column of a DataFrame): labels, numbers, probabilities of
+        every class, or of two classes those of the second in sorted order.
     X : array-like or DataFrame of shape (n_rows, n_features)
         Rows of the fit as the model took them: for a pipeline the raw table. For several models
         rows that none was fitted to.
@@ -135,7 +138,7 @@ def audit(
     table = X if isinstance(X, pd.DataFrame | pd.Series) else as_pandas(X)
     sampling: dict[str, Any] = {"n_models": n_models, "random_state": random_state}
     options: dict[str, Any] = {"groups": groups, "features": features, **sampling}
-    if sampled.is_collection(model):
+    if is_board(model):
         best, models = _audit_fitted_models(
             model, table, y, tolerance, threshold, wanted, sample_weight, random_state
         )
@@ -144,12 +147,8 @@ def audit(
     people, shares = None, sample_weight
     if is_statsmodels(model):
         converted = converted_results(model, X, y, sample_weight)
-        model, table, y, people = (
-            converted.model,
-            converted.table,
-            converted.targets,
-            converted.people,
-        )
+        model, y, people = converted.model, converted.targets, converted.people
+        table = table if isinstance(table, pd.DataFrame) else converted.table
         sample_weight = converted.weights
         shares = converted.counts if shares is None else shares
     rule: dict[str, Any] = {"threshold": threshold, "wanted": wanted, "weights": shares}
@@ -158,6 +157,12 @@ def audit(
     problem, reason = _certified(audited, weights)
     audited = audited.scoring_wanted()
     if problem is None:
+        if not hasattr(audited.original, "get_params"):
+            raise TypeError(
+                f"{type(audited.original).__name__} cannot be fitted again, as it is no estimator "
+                "of scikit-learn's kind: compare it with other fitted models, "
+                "audit({'first': first, 'second': second}, X, y), also by their predictions"
+            )
         models = sampled.sample_models(
             audited.original,
             audited.fit_rows,
@@ -250,7 +255,7 @@ def _audit_fitted_models(
     """Models that were fitted already, with the best of them."""
     targets = np.asarray(as_pandas(y))
     collected = sampled.collect_models(
-        models,
+        board_models(models, table, targets),
         table,
         targets,
         tolerance=tolerance,

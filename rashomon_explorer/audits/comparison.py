@@ -11,6 +11,7 @@ from rashomon_explorer._utils.formatting import ReprMixin
 from rashomon_explorer.audits.models import AuditedModel
 from rashomon_explorer.audits.refits import AS_GIVEN, floored, recipe
 from rashomon_explorer.audits.sampled import CrossFit, good_models
+from rashomon_explorer.audits.statsmodels_results import is_statsmodels, results_pipeline
 from rashomon_explorer.sets.predictions import fitted_models, row_losses
 
 
@@ -53,6 +54,7 @@ def compare(audit: Any, other: Any) -> Comparison:
     rule: dict[str, Any] = {}
     if audited.decision is not None and audited.decision.replaced:  # by the audit's threshold
         rule = {"threshold": audited.decision.threshold, "wanted": audited.decision.positive}
+    other = results_pipeline(other) if is_statsmodels(other) else other
     second = AuditedModel.from_fit(other, audit.table, audited.targets, **rule)
     second = replace(second, reversed=audited.reversed and len(second.classes) == 2)
     changed, n_rows = _changes(audited, second), len(audited.table)

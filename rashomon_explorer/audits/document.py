@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer.audits import summary
-from rashomon_explorer.audits.answers import NOT_PRIVATE
+from rashomon_explorer.audits.answers import NO_IMPORTANCE, NOT_PRIVATE
 from rashomon_explorer.audits.group_rates import accepted_text
 from rashomon_explorer.audits.refits import CrossFittedModels
 from rashomon_explorer.measures import multiplicity_by_person_group
@@ -303,6 +303,8 @@ def _tolerances(audit: Any) -> list[Block]:
 
 
 def _importance(audit: Any) -> list[Block]:
+    if not audit.has_importance:
+        raise Skip(NO_IMPORTANCE)
     table = audit.importance.head(_MOST_FEATURES)
     note = "Low and high over a sample of good models: the range of the set is at least as wide."
     return [

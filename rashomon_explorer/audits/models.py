@@ -25,6 +25,7 @@ from rashomon_explorer.measures.ranges.linear_models import fitted_parameters, r
 
 _SAMPLED = 5  # rows that show the width of each step
 _ROUNDING = 1e-9
+_TAGS = "__sklearn_tags__"
 _MOST_CELLS = 200_000_000  # of the rows that the last step sees, without zeros left out
 
 
@@ -38,7 +39,7 @@ def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
     if isinstance(model, Pipeline):
         steps, last = fitted_steps(model.steps[-1][1])
         return (*(step for _, step in model.steps[:-1]), *steps), last
-    if hasattr(model, "fit"):
+    if hasattr(model, "fit") and hasattr(model, _TAGS):
         check_is_fitted(model)
     if hasattr(model, "cv_results_") or getattr(model, "refit", None) is False:
         raise ValueError(f"{type(model).__name__} has no best estimator: fit it with refit=True")
@@ -219,9 +220,11 @@ class AuditedModel:
     @property
     def classes(self) -> tuple[Any, ...]:
         """Labels of the classes; empty for a regression."""
-        if not is_classifier(self.estimator):
+        last = self.estimator  # of another library perhaps, without tags
+        classifies = is_classifier(last) if hasattr(last, _TAGS) else hasattr(last, "classes_")
+        if not classifies:
             return ()
-        classes = tuple(np.asarray(self.estimator.classes_).tolist())
+        classes = tuple(np.asarray(last.classes_).tolist())
         return classes[::-1] if self.reversed else classes
 
     @cached_property
@@ -436,15 +439,15 @@ def _check_supervised(model: Any) -> None:
     last = fitted_steps(model)[1]
     if isinstance(last, list | tuple | dict | np.ndarray | pd.DataFrame):
         raise TypeError(
-            "an audit needs a fitted model, or a list of them: of predictions alone, "
-            "sets.from_predictions makes a set for the functions of measures"
+            "an audit needs a fitted model, or a list or mapping of them or of their predictions"
         )
-    if not hasattr(last, "__sklearn_tags__") and hasattr(last, "predict"):
-        return  # of another library, which says nothing of its kind
-    if is_clusterer(last) or is_outlier_detector(last) or not hasattr(last, "predict"):
+    predicts = hasattr(last, "predict")
+    if hasattr(last, _TAGS):  # another library says nothing of its kind
+        predicts &= not (is_clusterer(last) or is_outlier_detector(last))
+    if not predicts:
         raise TypeError(
             f"{type(last).__name__} does not predict targets: an audit needs a fitted classifier "
-            "or regression"
+            "or regression, or a list of them"
         )
 
 

@@ -19,6 +19,7 @@ from rashomon_explorer.audits import group_rates, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import (
     NO_GROUPS,
+    NO_IMPORTANCE,
     NO_LABELS,
     NOT_PRIVATE,
     SAMPLED,
@@ -239,6 +240,11 @@ class Audit(ReprMixin):
         return bool(self.answers.has_coefficients)
 
     @property
+    def has_importance(self) -> bool:
+        """Whether the models predict rows with a changed column."""
+        return bool(self.answers.has_importance)
+
+    @property
     def has_gaps(self) -> bool:
         """Whether there are groups, and scores whose means can be compared."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
@@ -401,11 +407,13 @@ class Audit(ReprMixin):
     @cached_property
     def importance(self) -> pd.DataFrame:
         """Per feature of the table: mean size of its contribution to the score (mean |SHAP|)."""
+        self._need(self.has_importance, NO_IMPORTANCE)
         return self.answers.importance()
 
     @cached_property
     def reliance(self) -> pd.DataFrame:
         """Per feature of the table: increase of the loss if it is switched between people."""
+        self._need(self.has_importance, NO_IMPORTANCE)
         return self.answers.reliance()
 
     def scores(self, rows: Any) -> pd.DataFrame:

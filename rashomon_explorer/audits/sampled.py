@@ -34,6 +34,7 @@ _BATCH = 20
 _MOST = 60
 _FOLDS = 4  # each model is fitted to three quarters of the rows, once without each quarter
 _HALF_WIDTH = 0.05
+_NAMED = 5  # models that a summary names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -69,6 +70,9 @@ class SampledSet(PredictorSet):
         else:
             verdict = f"lose at most ψ more {self.measured}"
         count_text = f"sampled, at least: {self.n_draws:,} of {self.n_tried:,} models {verdict}"
+        if "collected" in self.kinds:
+            more = f", {self.n_draws - _NAMED} more" * (self.n_draws > _NAMED)
+            count_text += f": {', '.join(self.names[:_NAMED])}{more}"
         return (count_text, *([self.stopped] if self.stopped else []))
 
     @property
@@ -464,9 +468,3 @@ def collect_models(
         measured="on the rows given, if none was fitted to them",
         seed=int(check_random_state(random_state).randint(2**31)),
     )[np.flatnonzero(good)]
-
-
-def is_collection(models: Any) -> bool:
-    """Whether these are several models, and not one model."""
-    listed = models.values() if isinstance(models, dict) else models
-    return isinstance(models, list | tuple | dict) and any(hasattr(m, "predict") for m in listed)

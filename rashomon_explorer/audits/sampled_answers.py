@@ -14,6 +14,7 @@ from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits import answers
+from rashomon_explorer.audits.boards import StoredModel
 from rashomon_explorer.audits.group_rates import accepted_code, group_names, pair_name
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
@@ -38,6 +39,12 @@ class SampledAnswers:
     def has_gaps(self) -> bool:
         """Whether a person has one score."""
         return self.models.n_classes <= 2
+
+    @property
+    def has_importance(self) -> bool:
+        """Whether every model predicts rows with a changed column."""
+        estimators = getattr(self.models.models, "estimators", ())
+        return not any(isinstance(model, StoredModel) for model in estimators)
 
     @property
     def score_unit(self) -> str:

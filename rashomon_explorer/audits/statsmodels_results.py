@@ -22,6 +22,8 @@ _EXACT_KINDS = (
 
 def is_statsmodels(model: Any) -> bool:
     """Whether a model is a fitted result of statsmodels, told by its module and attributes."""
+    if type(model).__module__.startswith("statsmodels.") and hasattr(model, "exog_names"):
+        raise TypeError(f"{type(model).__name__} is not fitted: pass what its fit() returns")
     fitted = getattr(model, "model", None)
     named = type(fitted).__module__.partition(".")[0] == "statsmodels"
     return named and all(map(hasattr, (fitted, model), ("exog", "params")))
@@ -113,13 +115,12 @@ class ConvertedResults:
 
 def converted_results(results: Any, X: Any, y: Any, sample_weight: Any) -> ConvertedResults:
     """Pipeline that predicts what a result predicts; raise for other kinds, rows or weights."""
-    fitted, link = results.model, _checked_link(results)
+    fitted, link, design = results.model, _checked_link(results), Design(results)
     stopped = getattr(results, "mle_retvals", None) or {}
     if not stopped.get("converged", getattr(results, "converged", True)):
         raise ValueError(
             "the result is not the maximum of its likelihood: fit with more steps, fit(maxiter=...)"
         )
-    design = Design(results)
     table, targets = _table(design, X), as_pandas(y)
     endog = np.asarray(fitted.endog, dtype=float)
     if len(table) != len(endog):
@@ -147,12 +148,16 @@ def converted_results(results: Any, X: Any, y: Any, sample_weight: Any) -> Conve
                 "sample_weight differs from the weights of the result: leave it out, they are read "
                 "from the result"
             )
-    estimator = _estimator(design, link)
-    pipeline = make_pipeline(design, estimator)
-    pipeline.audited_name_ = f"statsmodels {type(fitted).__name__}" + (
-        f" ({design.formula})" if design.formula else ""
-    )
-    return ConvertedResults(pipeline, table, targets, weights, counts, people)
+    return ConvertedResults(results_pipeline(results), table, targets, weights, counts, people)
+
+
+def results_pipeline(results: Any) -> Pipeline:
+    """Fitted pipeline that predicts what a result predicts, with labels from 0.5 on."""
+    design = Design(results)
+    pipeline = make_pipeline(design, _estimator(design, _checked_link(results)))
+    formula = f" ({design.formula})" if design.formula else ""
+    pipeline.audited_name_ = f"statsmodels {type(results.model).__name__}{formula}"
+    return pipeline
 
 
 def _checked_link(results: Any) -> str:

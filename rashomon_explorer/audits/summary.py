@@ -340,6 +340,7 @@ def facts(audit: Any) -> list[tuple[str, str]]:
         for line, sentence in enumerate(sentences)
     ]
     has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
+    has[".importance"] = audit.has_importance
     has[".release_code"] = audit.inputs.model.weights is None
     next_steps = [name for name in _NEXT if has.get(name, True)]
     return [*head(audit), *lines, ("Next", "  ".join(next_steps))]
@@ -524,7 +525,7 @@ def to_json(audit: Any) -> str:
         "rates": _records(audit.rates) if audit.has_rates else None,
         "rate_gaps": _records(audit.rate_gaps) if audit.has_rates else None,
         "tolerances": [] if _alone(audit) else _records(audit.near_tolerances),
-        "importance": _records(audit.importance),
+        "importance": _records(audit.importance) if audit.has_importance else [],
         "people": _records(audit.flips if labels else audit.person_ranges),
     }
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)

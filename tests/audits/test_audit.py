@@ -228,7 +228,7 @@ def test_wrong_models_and_groups_are_refused(people, pipeline):
     X, y = people
     with pytest.raises(TypeError, match="got the class LogisticRegression"):
         audit(LogisticRegression, X, y)
-    with pytest.raises(TypeError, match=r"sets\.from_predictions makes a set"):
+    with pytest.raises(TypeError, match="a list or mapping of them or of their predictions"):
         audit(np.zeros((2, len(y))), X, y)
     with pytest.raises(ValueError, match="not fitted"):
         audit(LogisticRegression(), X, y)
