@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rashomon_explorer.estimators.one_model import DPClassifier, DPRegressor, plan_table
     from rashomon_explorer.estimators.pipelines import privacy_leaks
     from rashomon_explorer.estimators.private_search import PrivateSearch
+    from rashomon_explorer.estimators.private_table import PrivateTable
     from rashomon_explorer.estimators.scaler import PublicBoundsScaler
     from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 
@@ -18,6 +19,7 @@ __all__ = [
     "DPClassifier",
     "DPRegressor",
     "PrivateSearch",
+    "PrivateTable",
     "PublicBoundsScaler",
     "RashomonClassifier",
     "RashomonRegressor",

@@ -44,15 +44,47 @@ PAID_BY_THE_SEARCH = ("epsilon", "delta", "ledger", "random_state")
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
-def _best_has(name: str) -> Callable[[Any], bool]:
-    def has(search: Any) -> bool:
-        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+def model_has(name: str) -> Callable[[Any], bool]:
+    """Condition of methods that a wrapper has if its model does."""
+
+    def has(wrapper: Any) -> bool:
+        return hasattr(getattr(wrapper, wrapper._fitted, wrapper.estimator), name)
 
     return has
 
 
+class WrapperMethods(MetaEstimatorMixin):
+    """Predictions of a wrapper by the fitted model that it holds."""
+
+    _fitted: ClassVar[str]
+    """Attribute that holds the model."""
+
+    @property
+    def _model(self) -> Any:
+        check_is_fitted(self)
+        return getattr(self, self._fitted)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict with the fitted model."""
+        return np.asarray(self._model.predict(X))
+
+    @available_if(model_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the fitted model, if available."""
+        return np.asarray(self._model.predict_proba(X))
+
+    @available_if(model_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores of the fitted model, if available."""
+        return np.asarray(self._model.decision_function(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy or R² of the fitted model on given rows; not private."""
+        return float(self._model.score(X, y))
+
+
 @base.with_parameters
-class PrivateSearch(MetaEstimatorMixin, base.BasePrivateEstimator[SearchPlan]):
+class PrivateSearch(WrapperMethods, base.BasePrivateEstimator[SearchPlan]):
     """Fit several private models and select the best on held-out rows, at one total privacy cost.
 
     ``GridSearchCV`` over a private estimator has the privacy cost of every fit of every fold, and
@@ -118,6 +150,7 @@ class PrivateSearch(MetaEstimatorMixin, base.BasePrivateEstimator[SearchPlan]):
     """
 
     _chunked = False
+    _fitted = "best_estimator_"
 
     estimator: BaseEstimator = field(kw_only=False)
     param_grid: Grid = field(kw_only=False)
@@ -141,28 +174,6 @@ class PrivateSearch(MetaEstimatorMixin, base.BasePrivateEstimator[SearchPlan]):
     @property
     def _row_norm(self) -> float:
         return float(getattr(self.estimator, "_row_norm", getattr(self.estimator, "row_norm", 1.0)))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict with the selected model."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(X))
-
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the selected model, if available."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-    @available_if(_best_has("decision_function"))
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of the selected model, if available."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy or R² of the selected model on the settings rows; not private."""
-        check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y))
 
     def __sklearn_tags__(self) -> Tags:
         """Tags of the estimator."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import rashomon_explorer as rx
+from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.release import release
 
 N = 60
@@ -60,4 +61,13 @@ def _release(ledger, X, y):
 IN_CHUNKS = {name: _fits(make) for name, make in CHUNKED.items()}
 """Those that take chunked rows too."""
 
-CHARGED = {name: _fits(make) for name, make in ESTIMATORS.items()} | {"release": _release}
+PRIVATE_TABLE = partial(  # takes cells that the others refuse
+    rx.PrivateTable,
+    rx.DPClassifier(classes=[0, 1], mechanism="objective_perturbation"),
+    schema=TableSchema([Numeric("age", (-1, 1)), Numeric("debt", (-1, 1))]),
+    epsilon=EPSILON,
+)
+CHARGED = {name: _fits(make) for name, make in ESTIMATORS.items()} | {
+    "PrivateTable": _fits(PRIVATE_TABLE),
+    "release": _release,
+}

@@ -305,6 +305,7 @@ class Mine(Normalizer):
 PUBLIC = [
     rx.DPBilevelSearch(bounds=(0.1, 1.0), mechanism="exponential"),
     rx.PrivateSearch(rx.DPClassifier(), {"radius": [1.0]}, mechanism="every"),
+    rx.PrivateTable(rx.DPClassifier()),
     rx.RashomonClassifier(),
     rx.RashomonRegressor(mechanism="langevin"),
     rx.RashomonRegressor(mechanism="finite_grid"),

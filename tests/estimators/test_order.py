@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.exact import Exact
 from rashomon_explorer.mechanisms.registry import MECHANISMS
 from rashomon_explorer.privacy import pure
-from tests.estimators.charged import ESTIMATORS
+from tests.estimators.charged import ESTIMATORS, PRIVATE_TABLE
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
 
 COLUMNS = [Numeric("age", (-1, 1)), Numeric("debt", (-1, 1))]
@@ -55,7 +55,8 @@ TRAPS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "both": lambda: (frame(), TrapSeries(Y)),
 }
 SOME_TRAPS = ("X like an array", "X a frame", "y a series", "y a list")
-every_kind = pytest.mark.parametrize("kind", ESTIMATORS.values(), ids=ESTIMATORS)
+EVERY = {**ESTIMATORS, "PrivateTable": PRIVATE_TABLE}
+every_kind = pytest.mark.parametrize("kind", EVERY.values(), ids=EVERY)
 
 
 @pytest.fixture
