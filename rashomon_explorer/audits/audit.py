@@ -180,7 +180,8 @@ def audit(
         return Audit(models.tolerance, SampledAnswers(inputs, models), table, reason)
     if people is None:
         people = rules.likelihood_people(audited.estimator, audited.targets, sample_weight)
-    problem = replace(problem, feature_names=tuple(audited.names))
+    if problem.feature_names != tuple(audited.names):  # a copy forgets the minimum
+        problem = replace(problem, feature_names=tuple(audited.names))
     if audited.reversed:
         problem = replace(problem, targets=-problem.targets)
     audited = audited.with_changes(theta=checked_parameters(audited, problem), people=people)

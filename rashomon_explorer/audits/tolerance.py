@@ -469,26 +469,31 @@ def effects(audit: Any) -> pd.DataFrame:
     return table.iloc[np.argsort(-certainty, kind="stable")]
 
 
-def _towards_zero(audit: Any) -> tuple[FloatArray, FloatArray]:
-    """Directions (p, k) in which coefficients lose their sign, and their distances to it."""
+def _towards_zero(audit: Any) -> tuple[FloatArray, FloatArray, Mask]:
+    """Directions (p, k) in which coefficients lose their sign, distances to it, who keeps it."""
     directions, names = audit.inputs.model.directions(audit.problem)
-    directions = directions[np.isin(names, effects(audit).index.to_numpy(dtype=str))]
+    reported = np.isin(names, effects(audit).index.to_numpy(dtype=str))
+    directions, settled = directions[reported], audit.coefficients["settled"].to_numpy()[reported]
     best = directions @ audit.problem.minimum.theta
-    return (-np.sign(best)[:, None] * directions).T, np.abs(best)
+    return (-np.sign(best)[:, None] * directions).T, np.abs(best), settled
 
 
 def _settled_signs(audit: Any, psi: float) -> float:
-    """Count the coefficients that keep their sign in all models within ψ."""
-    inward, distance = _towards_zero(audit)
-    extents = bracketed(audit.problem, psi, inward, _SIGNS, distance)
-    return float((extents.outer < distance).sum())
+    """Count the coefficients that keep their sign in all models within ψ: fewer as ψ grows."""
+    inward, distance, settled = _towards_zero(audit)
+    asked = settled if psi > audit.psi else ~settled
+    sure = 0 if psi > audit.psi else int(settled.sum())
+    if not asked.any():
+        return float(sure)
+    extents = bracketed(audit.problem, psi, inward[:, asked], _SIGNS, distance[asked])
+    return float(sure + (extents.outer < distance[asked]).sum())
 
 
 def half_settled_psi(audit: Any) -> float:
     """Greatest ψ at which at least half of the coefficients keep their sign, from below."""
     problem = audit.problem
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
-    inward, _ = _towards_zero(audit)
+    inward = _towards_zero(audit)[0]
     lower = least_crossings(problem, inward, 1.01 * max(zero, 1e-12), _PRECISION)[0]
     order = np.sort(lower)[::-1]
     return float(order[(len(order) - 1) // 2]) if len(order) else math.nan

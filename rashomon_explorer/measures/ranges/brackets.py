@@ -94,12 +94,27 @@ class SharedBrackets:
         points = np.repeat(centre, count, axis=1)
         return cls(among, directions, np.zeros(count), outer, points)
 
-    def open(self, need: FloatArray) -> NDArray[np.intp]:
-        """Columns whose brackets hold their threshold, those nearest to it first."""
+    def open(self, need: FloatArray | None) -> NDArray[np.intp]:
+        """Columns whose brackets hold their threshold, nearest first; without one the widest."""
+        if need is None:
+            columns = np.flatnonzero(np.isfinite(self.outer))
+            return columns[np.argsort((self.inner - self.outer)[columns], kind="stable")]
         columns = np.flatnonzero((self.inner <= need) & (self.outer >= need))
         with np.errstate(divide="ignore", invalid="ignore"):
             nearness = need[columns] / self.outer[columns]
         return columns[np.argsort(nearness, kind="stable")]
+
+    def fill(self, columns: NDArray[np.intp], within: level_set.EllipsoidReach) -> None:
+        """Raise the inner ends of some columns to those of an ellipsoid within the set."""
+        for part in _parts(len(columns)):
+            some = columns[part]
+            a = within.whiten.T @ self.directions[:, some]
+            sizes = np.linalg.norm(a, axis=0)
+            higher = within.extent * sizes > self.inner[some]
+            unit = a[:, higher] / sizes[higher]
+            self.inner[some[higher]] = within.extent * sizes[higher]
+            steps = within.extent * (within.whiten @ unit)
+            self.points[:, some[higher]] = self.among.centre[:, None] + steps
 
     def expand(self, expansion: Expansion, need: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
         """Decide open columns by polynomial bounds; return the rest, nearest first, and models."""
@@ -202,6 +217,7 @@ SECONDS = 10.0
 """Nominal seconds of all searches of single people, unless a number is given."""
 
 _PAIRS = 10_000_000  # of models and columns that are compared after a search
+_FOURTH = 3000  # a bound of the fourth derivative takes as long as p⁴ / 3000 searches
 _NEAR = 3  # searches from nearly the right model in the time of one from the best
 _AT_ONCE = 1.0  # nominal seconds of searches that need no shared models
 
@@ -234,12 +250,14 @@ def bracketed(
         if isinstance(problem, PenalisedProblem):  # also where no bounded bracket is known
             flat = ~problem.row_space.contains(directions)
             shared.inner[flat] = shared.outer[flat] = np.inf
-        if need is None:
-            widest = np.argsort(-shared.outer, kind="stable")
-            open_ = widest[np.isfinite(shared.outer[widest])]
-        else:
-            open_ = shared.open(need)
-            expansion = Expansion.around(shared.among) if len(open_) > _MODELS else None
+        open_ = shared.open(need)
+        if isinstance(problem, PenalisedProblem) and len(open_) > _MODELS:
+            if (within := problem.inner_reach(psi)) is not None:
+                shared.fill(open_, within)
+                open_ = shared.open(need)
+        if need is not None:
+            many = len(open_) > max(_MODELS, problem.p**4 // _FOURTH)
+            expansion = Expansion.around(shared.among) if many else None
             if expansion is not None:
                 open_, starts = shared.expand(expansion, need)
             few = affordable(problem, _AT_ONCE) if starts is None else len(need) // _FEWEST

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -219,6 +220,11 @@ class EllipsoidReach:
 
     whiten: FloatArray
     extent: float
+    soft: FloatArray | None = None  # (p, r): the Hessian in it is at least (SSᵀ)⁻¹
+
+    @cached_property
+    def _coordinates(self) -> FloatArray:
+        return np.asarray(np.linalg.pinv(self.whiten) / self.extent)
 
     @property
     def weight(self) -> FloatArray:
@@ -236,6 +242,21 @@ class EllipsoidReach:
         """Minimum over λ ≥ 0 of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
         a, g = self.whiten.T @ direction, self.whiten.T @ gradient
         return least_shifted_norm(a, g, room, self.extent)
+
+    def curved_bound(
+        self, direction: FloatArray, step: FloatArray, gradient: FloatArray, room: FloatArray
+    ) -> FloatArray:
+        """Largest a·(step + w) (K,) with g·w + ½wᵀ(SSᵀ)⁻¹w ≤ room; infinite beyond the ellipsoid.
+
+        ``room`` is ψ minus the excess loss at ``step``.
+        """
+        if self.soft is None:
+            return np.full(len(room), np.inf)
+        a, g = self.soft.T @ direction, self.soft.T @ gradient
+        square = np.maximum(2 * room + _dots(g, g), 0.0)
+        bound = _dots(direction, step) - _dots(a, g) + np.sqrt(_dots(a, a) * square)
+        inside = np.linalg.norm(self._coordinates @ step, axis=0) <= 1
+        return np.asarray(np.where(inside, bound, np.inf))
 
 
 _FURTHEST = 1e12
@@ -277,6 +298,15 @@ def least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
     # For small d the difference cancels; half the least σ' is a lower bound.
     far = (1 - 1e-9) * excess / np.maximum(d, 1e-3) ** 2
     return np.asarray(np.where(d < 1e-3, curvature(a + d) / 2, far))
+
+
+def largest_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
+    """Least q (n,) with loss − tangent ≤ q·t² for all changes |t| ≤ distance of the scores."""
+    a = np.abs(scores)
+    d = np.minimum(distance, 2 * a)  # towards 0 the ratio rises up to −a (Jaakkola and Jordan)
+    excess = np.log1p(np.exp(d - a)) - np.log1p(np.exp(-a)) - d * expit(-a)
+    near = (1 + 1e-9) * excess / np.maximum(d, 1e-3) ** 2
+    return np.asarray(np.where(d < 1e-3, curvature(a - np.minimum(d, a)) / 2, near))
 
 
 class Ellipsoid(NamedTuple):
@@ -416,5 +446,10 @@ class LevelSet:
         if self.l1 is not None:
             gradient = matched_subgradient(gradient, theta, self.l1, direction, self.reach.weight)
         step = theta - self.centre[:, None]
-        room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self.error
-        return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))
+        above = self.level - value + self.error
+        room = np.maximum(above + _dots(gradient, step), self.room)
+        bound = self.reach.least_bound(direction, gradient, room)
+        if isinstance(self.reach, BallReach):
+            return bound
+        curved = self.reach.curved_bound(direction, step, gradient, above)
+        return np.asarray(np.minimum(bound, curved))

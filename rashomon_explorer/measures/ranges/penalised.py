@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,8 +18,8 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges import level_set
 from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.logistic import LogisticLoss
-from rashomon_explorer.problem.losses.scikit_learn import weighted_risk
+from rashomon_explorer.problem.losses.logistic import LogisticLoss, LogisticRisk
+from rashomon_explorer.problem.losses.scikit_learn import WeightedLogisticRisk, weighted_risk
 from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.lower_bounds import smooth
 from rashomon_explorer.problem.problem import Problem
@@ -34,6 +34,8 @@ _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's t
 _UPDATED, _FEWEST_UPDATES = 32, 512  # a share of the rows, and the least number, of a Hessian
 
 _TIGHT = 1.2  # of a quadratic's squared extent: an ellipsoid within it is not shrunk
+_INSIDE = 1e-9  # of an inner ellipsoid's extent: above the rounding of its matrix
+_CURVED = 1e-12  # share of the largest curvature of a lower bound that counts as rounding
 _SHRINKS, _GAIN = 12, 0.05  # rounds of an outer ellipsoid, and the least gain of one
 
 _CLEARLY_CURVED = 1e-6  # share of the largest eigenvalue of a Gram matrix of scaled columns
@@ -275,12 +277,60 @@ class PenalisedProblem:
             reach = self.reach(psi)
             if isinstance(self.loss, LogisticLoss) and reach.extent**2 > _TIGHT * 2 * psi:
                 reach = self._shrunk(reach, psi)
-            self._outer_reaches[psi] = reach
+            self._outer_reaches[psi] = self._curved(reach)
         return self._outer_reaches[psi]
+
+    def inner_reach(self, psi: float) -> level_set.EllipsoidReach | None:
+        """Ellipsoid of models with an excess loss of at most ``psi``; None for other losses.
+
+        Every row's loss lies below a quadratic on its scores in the outer ellipsoid.
+        """
+        if self.l1 is not None or self.outer_reach(psi).soft is None:
+            return None
+        if psi not in self._inner_reaches:
+            best, outer = self.minimum.theta, self.outer_reach(psi)
+            hessian = self._bounded_hessian(outer, level_set.largest_curvature, 2.0)
+            curvature, vectors = np.linalg.eigh(outer.whiten.T @ hessian @ outer.whiten)
+            whiten = outer.whiten @ vectors / np.sqrt(curvature)
+            slope = self.value_and_gradient(best[:, None])[1][:, 0]
+            pull = float(np.linalg.norm(whiten.T @ slope))
+            room = max(psi - self._rounding, 0.0)
+            extent = (1 - _INSIDE) * (math.sqrt(pull**2 + 2 * room) - pull)
+            self._inner_reaches[psi] = level_set.EllipsoidReach(whiten, extent)
+        return self._inner_reaches[psi]
+
+    @cached_property
+    def _inner_reaches(self) -> dict[float, level_set.EllipsoidReach]:
+        return {}
 
     @cached_property
     def _outer_reaches(self) -> dict[float, level_set.EllipsoidReach]:
         return {}
+
+    def _curved(self, reach: level_set.EllipsoidReach) -> level_set.EllipsoidReach:
+        """Ellipsoid with a lower bound of the Hessian in it, by each row's least curvature."""
+        if not isinstance(self._objective.loss, SquaredRisk | LogisticRisk | WeightedLogisticRisk):
+            return reach
+        hessian = self._bounded_hessian(
+            reach, lambda scores, away: level_set.curvature(np.abs(scores) + away), 1.0
+        )
+        curvature, vectors = np.linalg.eigh(reach.whiten.T @ hessian @ reach.whiten)
+        curvature = curvature - _CURVED * curvature[-1]  # rounding
+        if curvature[0] <= 0:
+            return reach
+        return replace(reach, soft=reach.whiten @ vectors / np.sqrt(curvature))
+
+    def _bounded_hessian(
+        self, reach: level_set.EllipsoidReach, bound: Callable[..., FloatArray], factor: float
+    ) -> FloatArray:
+        """Hessian with a bound, times a factor, of a logistic row's curvature in an ellipsoid."""
+        best = self.minimum.theta
+        if isinstance(self._objective.loss, SquaredRisk):
+            return self.hessian(best)
+        away = reach.extent * np.linalg.norm(self.rows @ reach.whiten, axis=1)
+        bend = bound(self.rows @ best, away) * (factor / self.n)
+        bend = bend if self.weights is None else bend * self.weights
+        return np.asarray((self.rows.T * bend) @ self.rows + np.diag(self.ridges))
 
     def _shrunk(self, reach: level_set.EllipsoidReach, psi: float) -> level_set.EllipsoidReach:
         best, whiten = self.minimum, reach.whiten
