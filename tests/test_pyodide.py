@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "jupyterlite" / "audit.ipynb"
@@ -39,7 +40,8 @@ print("draws", len(ledger.entries()), len(multiplicity_table(models, X, inside_o
 def test_the_notebook_draws_and_a_ledger_work_where_no_thread_starts(tmp_path):
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     first, *others = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
-    assert first == "%pip install rashomon-explorer"
+    wheel = f"rashomon_explorer-{version('rashomon-explorer')}-py3-none-any.whl"
+    assert first == f"%pip install ./{wheel}"
     audited = "\n".join([*others, 'print("audit", len(found.flips), len(found.coefficients))'])
     environment = {**os.environ, "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

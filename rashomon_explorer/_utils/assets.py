@@ -31,7 +31,7 @@ def plotly_module() -> bytes:
     r"""Return plotly.js of the installed version as a module with Plotly as default export."""
     spec = find_spec("plotly")  # located but not imported: the server only sends the file
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("plotly is not installed; install rashomon-explorer again")
+        raise ModuleNotFoundError("plotly is not installed; install it, or this package, again")
     return as_module((Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes())
 
 

@@ -19,13 +19,18 @@ def load_extensions(extended: str) -> None:
         import_module(module)
 
 
+def install_text(extra: str) -> str:
+    """Say how to install an extra; in public indexes the package's name is not ours yet."""
+    return f"in your clone of the repository, pip install '.[{extra}]'"
+
+
 def missing_package(purpose: str, package: str | None, extra: str = "app") -> ImportError:
     """Return an ImportError that says what to install."""
     name = (package or "").partition(".")[0]
     with_what = " with all that figures, reports and the dashboard need" if extra == "app" else ""
     return ImportError(
         f"{purpose} needs {name}, which is not installed. Install it{with_what}: "
-        f"pip install 'rashomon-explorer[{extra}]'",
+        f"{install_text(extra)}",
         name=name,
     )
 

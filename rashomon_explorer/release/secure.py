@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.privacy import Guarantee, zcdp
 from rashomon_explorer.release import statistic
@@ -134,10 +135,7 @@ def _opendp(name: str) -> Any:
     try:
         return importlib.import_module(f"opendp.{name}")
     except ImportError as error:
-        raise ImportError(
-            "secure noise needs OpenDP, which is not installed: "
-            "pip install 'rashomon-explorer[secure]'"
-        ) from error
+        raise missing_package("Secure noise", "opendp", "secure") from error
 
 
 @contextmanager

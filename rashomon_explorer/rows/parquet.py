@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from rashomon_explorer._utils.containers import is_parquet_dataset
+from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 from rashomon_explorer.rows import source
 
@@ -35,7 +36,7 @@ def parquet_dataset(paths: Any) -> Any:
         import pyarrow as pa
         from pyarrow import dataset
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
+        raise missing_package("A Parquet file", "pyarrow", "scale") from error
     if is_parquet_dataset(paths):
         kind = getattr(getattr(paths, "format", None), "default_extname", None)
         if kind != "parquet" or getattr(paths, "_scan_options", None):

@@ -16,7 +16,7 @@ for name in {names}:
     sys.modules[name] = None
 """
 _COMMAND = "from rashomon_explorer.cli import main; sys.exit(main({words}))"
-_INSTALL = "pip install 'rashomon-explorer[app]'"
+_INSTALL = "pip install '.[app]'"
 _PAGE = {"plots", "report", "explorer", "server", "__main__"}
 _FIGURES = {f"rashomon_explorer.audits.{name}" for name in ("figures", "document")}
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.imports import install_text
 from rashomon_explorer.mechanisms.noisy_descent import Map
 from rashomon_explorer.mechanisms.request import ALLOCATED, SAMPLED, Request
 from rashomon_explorer.problem.clipped_rows import ClippedRows
@@ -21,7 +22,7 @@ Rows = NDArray[np.int64]
 
 _SUMS = "gradient_sum"  # method of a mean loss that keeps its rows
 
-_EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
+_EXTRA = f" (sampled rows need an extra: {install_text('accounting')})"
 _IN_CHUNKS = " (chunked rows are summed, not sampled)"
 _WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs more)"
 

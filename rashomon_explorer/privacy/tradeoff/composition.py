@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.imports import install_text, missing_package
 from rashomon_explorer.privacy.conversions import conversion, renyi_profile
 from rashomon_explorer.privacy.tradeoff import curves
 
@@ -20,10 +21,8 @@ def connect_dots(delta: FloatArray, spacing: float) -> Any:
     try:
         from dp_accounting.pld import pld_pmf
     except ImportError as missing:
-        raise ImportError(
-            "this composition has no closed form and needs dp-accounting: "
-            'pip install "rashomon-explorer[accounting]"'
-        ) from missing
+        purpose = "A composition without a closed form"
+        raise missing_package(purpose, "dp_accounting", "accounting") from missing
     half = len(delta) // 2
     make = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap
     return make(spacing, -half, half, delta).to_dense_pmf()
@@ -36,7 +35,7 @@ def masses(pmf: Any) -> tuple[FloatArray, int, float]:
     except AttributeError as error:
         raise ImportError(
             f"this version of dp-accounting keeps no {error.name} in {type(pmf).__name__}: install "
-            'the supported version, pip install "rashomon-explorer[accounting]"'
+            f"the supported version: {install_text('accounting')}"
         ) from None
 
 

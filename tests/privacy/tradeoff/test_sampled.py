@@ -329,9 +329,12 @@ def test_a_missing_or_another_dp_accounting_is_named(monkeypatch):
     for name in attributes:
         with pytest.raises(ImportError, match=rf"keeps no {name} in SimpleNamespace.*accounting\]"):
             masses(SimpleNamespace(**{k: v for k, v in attributes.items() if k != name}))
-    for name in [name for name in sys.modules if name.split(".")[0] == "dp_accounting"]:
+    names = [name for name in sys.modules if name.split(".")[0] == "dp_accounting"]
+    for name in ["dp_accounting", *names]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"rashomon-explorer\[accounting\]"):
+    with pytest.raises(
+        ImportError, match=r"clone of the repository, pip install '\.\[accounting\]'"
+    ):
         Composition(((Approximate(0.5), 2),)).epsilon(1e-6)
 
 
