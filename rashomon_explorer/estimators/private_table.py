@@ -122,7 +122,8 @@ class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
     -----
     Names and number of the columns are public. The target is ``y``; a column of the table with its
     name is not a feature. A level in fewer rows than ``plan_.preparation.threshold`` is one of
-    ``"name=(other)"``. A column about which the noise leaves nothing to say is ignored, with a
+    ``"name=(other)"``. In a ledger a charge with ``delta > 0`` composes with pure and (ε, δ)
+    charges only. A column about which the noise leaves nothing to say is ignored, with a
     warning: declare it.
 
     Examples
@@ -203,13 +204,13 @@ class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
         containers.check_readable("X", X)
         labels, declared, target = containers.column_labels(X), self._declared, None
         if labels is not None:
-            target = getattr(y, "name", None)
+            target = str(y.name) if getattr(y, "name", None) is not None else None
         elif declared is not None:  # columns without names are all declared
             labels = list(declared)
         else:
             shape = containers.container_shape(X, 2) or np.shape(X)
             labels = [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]
-        layout = self._layout([str(label) for label in labels], target and str(target))
+        layout = self._layout([str(label) for label in labels], target)
         listed_columns(self.categorical, "categorical", list(layout))
         warn_unconfirmed(layout)
         return _RawTable(self, X, y, schema=layout, **options)
