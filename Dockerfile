@@ -4,7 +4,7 @@ ARG PYTHON=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bce
 
 FROM ${PYTHON} AS build
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY rashomon_explorer rashomon_explorer
 COPY apps apps
 COPY datasets datasets

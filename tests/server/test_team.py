@@ -41,7 +41,7 @@ def test_the_container_is_given_what_the_wheel_is_made_of():
     assert copied == {line[1:] for line in ignored if line.startswith("!")}
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {"pyproject.toml", "constraints.txt", *wheel["only-include"], *wheel["force-include"]}
-    assert needed | {"README.md", "LICENSE"} == copied
+    assert needed | {"README.md", "LICENSE", "hatch_build.py"} == copied
     assert all((ROOT / name).exists() for name in copied)
 
 
