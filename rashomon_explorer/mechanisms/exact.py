@@ -9,17 +9,18 @@ import numpy as np
 
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.threads import pause
-from rashomon_explorer.exceptions import EnvelopeError, SamplerError
+from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import base, bounds
 from rashomon_explorer.mechanisms.costs import CostTable
 from rashomon_explorer.mechanisms.improvements import Improvement, law_improvements
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
+from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates
 from rashomon_explorer.mechanisms.request import GDP, USUAL_PATIENCE, ZCDP, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two checks of the Stop button
 _FEWEST, _MOST = 16, 1024
+_BLOCK_MODELS = 4  # times as many models later, of which each block of rows rejects some
 _MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
 _WORTH_SAYING = 1e-6  # larger bounds on the probability of giving up are not reported
 
@@ -93,21 +94,17 @@ class ExactSampler:
         candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
         refused, patience = 0, self.rejections(target.problem.p)
+        is_first = True
         while True:
             theta, floor, proposed = candidates.take(size, rng)
-            losses = target.problem.value(theta)
-            # A model may lie below the numerical minimum, by no more than its certified gap.
-            excess = np.maximum(losses - target.problem.minimum.value, 0.0)
-            if (floor > excess).any():
-                raise EnvelopeError(
-                    "a loss lies below its certified bound: the draws would not be exact; please "
-                    "report the problem's n, p and settings"
-                )
-            keep = accept(target.energy(floor) - target.energy(excess), rng)
-            refused = 0 if keep.any() else refused + proposed
+            # All losses of the first batch are compared with their bounds.
+            accepted, losses = candidates.judge(theta, floor, rng, whole=is_first)
+            refused = 0 if len(losses) else refused + proposed
             if self.patience is not None and refused > patience:
                 raise SamplerError(_hopeless(target, patience))
-            yield base.Batch(theta[:, keep], losses[keep], evaluated=len(losses))
+            yield base.Batch(accepted, losses, evaluated=len(floor))
+            if is_first:
+                size, is_first = min(_BLOCK_MODELS * size, _MOST), False
             pause()  # lets a dashboard's event loop run
 
 

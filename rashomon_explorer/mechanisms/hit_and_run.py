@@ -16,6 +16,7 @@ from rashomon_explorer._utils.threads import one_blas_thread, pause
 from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.exact import Exact, plan_law
 from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms.rejection import plane
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -151,7 +152,7 @@ class _Walk:
     def move(self, steps: int, rng: np.random.Generator) -> int:
         """Move every chain by ``steps`` steps; return the number of evaluated losses."""
         evaluated = 0
-        for direction, move in zip(*self._directions(steps, rng), strict=True):
+        for direction, move in zip(*self.directions(steps, rng), strict=True):
             ends = self._chord(direction, move)
             if self._by_line is not None:
                 ends = self._shortened(self._by_line, move, ends)
@@ -199,10 +200,10 @@ class _Walk:
             ends = np.where(step * ends > 0, ends - step, ends)
         return np.asarray(ends)
 
-    def _directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Directions (steps, p, n_chains) in the envelope's metric, and the models' moves."""
         p, n_chains = self._u.shape
-        drawn = rng.standard_normal((p, steps * n_chains))
-        drawn /= np.linalg.norm(drawn, axis=0)
+        drawn = plane.directions(p, steps * n_chains, rng)
         moves = self._envelope.step(drawn, self._envelope.least_pad)
         first, second = (a.reshape(p, steps, n_chains).transpose(1, 0, 2) for a in (drawn, moves))
         return first, second

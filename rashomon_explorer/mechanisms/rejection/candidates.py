@@ -12,6 +12,11 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection import plane as planes
+from rashomon_explorer.mechanisms.rejection.ellipsoid_minorant import (
+    EllipsoidProposal,
+    RowBlocks,
+    ellipsoid_proposal,
+)
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent, parts
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -21,30 +26,6 @@ from rashomon_explorer.problem.lower_bounds import has_envelope
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
 from rashomon_explorer.problem.problem import SAMPLE, Problem
-
-_CELLS = 4096
-
-
-class RadialLaw(planes.LineLaw):
-    """Law on [0, furthest] with density proportional to r^{p−1} exp(−energy(r))."""
-
-    tail_cells = 63  # keeps the draws of a seed
-
-    def __init__(self, energy: Callable[[FloatArray], FloatArray], p: int, furthest: float) -> None:
-        self._energy, self._power = energy, p - 1
-        super().__init__(self.log_density, 0.0, furthest, _CELLS)
-
-    def log_density(self, radius: FloatArray) -> FloatArray:
-        """Unnormalised log density at each radius > 0."""
-        return self._power * np.log(radius) - self._energy(radius)
-
-    def _shares(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Places in (0, 1]: a radius of exactly 0 has no logarithm."""
-        return 1.0 - rng.random(size)
-
-    def _upper_log_density(self, edges: FloatArray) -> FloatArray:
-        """Upper bound on each cell: the power at its right end, the energy at its left."""
-        return self._power * np.log(edges[1:]) - self._energy(edges[:-1]) + planes.SLACK
 
 
 @dataclass(frozen=True)
@@ -123,7 +104,7 @@ class RadialProposal:
         self._target = target
         self._envelope = envelope
         self.pad = pad
-        self._law = RadialLaw(self._energy, self._p, envelope.furthest(pad))
+        self._law = planes.RadialLaw(self._energy, self._p, envelope.furthest(pad))
         sphere = math.log(self._p) + planes.log_ball_volume(self._p)
         self._halved = envelope.multiplier > 0 and isinstance(self._domain, Ball)
         halved = math.log(2) if self._halved else 0.0
@@ -132,7 +113,7 @@ class RadialProposal:
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw models (p, K) inside the domain and their energies (K,)."""
         radius = self._law.sample(size, rng)
-        step = self._envelope.step(_directions(self._p, size, rng) * radius, self.pad)
+        step = self._envelope.step(planes.directions(self._p, size, rng) * radius, self.pad)
         if self._halved:
             # From a point of the sphere every feasible step points inwards. The proposal is
             # symmetric, so reversing the other steps keeps its law on that half-space.
@@ -159,7 +140,7 @@ class FaceProposal:
         self._along = along @ (turn / np.sqrt(curvature))
         self._tilt = self._along.T @ metric
         furthest = math.sqrt(envelope.furthest(pad) ** 2 + 2 * face.deepest)
-        self._law = RadialLaw(self._energy, self._size, furthest)
+        self._law = planes.RadialLaw(self._energy, self._size, furthest)
         sphere = math.log(self._size) + planes.log_ball_volume(self._size)
         self.log_mass = (
             self._law.log_mass
@@ -172,7 +153,7 @@ class FaceProposal:
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw models (p, K) inside the domain and their energies (K,)."""
         radius = self._law.sample(size, rng)
-        point = _directions(self._size, size, rng) * radius
+        point = planes.directions(self._size, size, rng) * radius
         base = self._face.place((point[0] ** 2 + point[1] ** 2) / 2)
         shortest = self._tilt @ (base - self._envelope.centre[:, None])
         theta = base + self._along @ (point[2:] - shortest)
@@ -200,11 +181,6 @@ def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
     return min(proposals, key=lambda proposal: proposal.log_mass)
 
 
-def _directions(p: int, size: int, rng: np.random.Generator) -> FloatArray:
-    directions = rng.standard_normal((p, size))
-    return np.asarray(directions / np.linalg.norm(directions, axis=0))
-
-
 Floor = Callable[[FloatArray], FloatArray]
 
 _PROPOSAL_CELLS = 2**17  # proposals × parameters in a chunk
@@ -215,6 +191,8 @@ _FEW = 20  # draws: the default number of a fit
 _SEARCH = 8  # typical number of steps, and of evaluations along a line, to find a bowl
 _PARABOLAS, _LAWS = 300, 2 * 10**6  # operations for a row's parabolas, and for a bowl's laws
 MOST_AHEAD = 8192  # proposals in a chunk, and so the largest number that is not judged yet
+_PROPOSING = 4.0  # work for a proposal, in units of p², which is p/n of a loss
+_PRODUCTS = 0.2  # time of an operation of a matrix product, in units of a row's in a look
 _MOST_CHUNKS = 16  # keeps the Stop button responsive if all proposals are rejected
 
 
@@ -222,7 +200,7 @@ class Candidates:
     """Stream of independent models with density exp(−energy of a certified floor)."""
 
     def __init__(self, target: GibbsTarget) -> None:
-        self._target = target
+        self.target = target
         under = planes.plane_proposals(target)
         # With the uniform law among them the mass is at most the domain's volume, for all rows: a
         # public bound on how often a proposal is kept (docs/theory.md §3).
@@ -230,16 +208,71 @@ class Candidates:
         self._proposal = min(candidates, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
-        if bowl_pays(target, self._proposal):
-            self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
-        if envelope_pays(target, self._proposal):
-            envelope = Envelope.of(target)
-            tightest = tightest_proposal(target, envelope)
-            self._add(tightest, partial(envelope.floor, pad=tightest.pad))
-            self._sharper = envelope.sharper_floor
+        self._near: EllipsoidProposal | None = None
+        self._blocks: RowBlocks | None = None
+        self._judged, self._wasted = 0, 0.0
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
-        self._theta = np.empty((target.problem.p, 0))
-        self._floor = np.empty(0)
+        self._forget()
+        if bowl_pays(self) and math.isfinite(target.problem.constants.M):
+            self._near, self._blocks = ellipsoid_proposal(target)
+            self._add(self._near, self._near.floor)
+        if bowl_pays(self):
+            self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
+        if envelope_pays(self):
+            self._add_envelope()
+
+    def _forget(self) -> None:
+        self._theta, self._floor = np.empty((self.target.problem.p, 0)), np.empty(0)
+
+    def _add_envelope(self) -> None:
+        envelope = Envelope.of(self.target)
+        tightest = tightest_proposal(self.target, envelope)
+        self._add(tightest, partial(envelope.floor, pad=tightest.pad))
+        self._sharper, self._blocks = envelope.sharper_floor, None
+        self._forget()
+
+    def judge(
+        self, theta: FloatArray, floor: FloatArray, rng: np.random.Generator, *, whole: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Accept some of the models (p, K) by their losses; return these with their losses.
+
+        With ``whole`` every model is evaluated on all rows, and compared with its bound ``floor``.
+        """
+        target = self.target
+        most = target.energy(floor) - np.log1p(-rng.random(len(floor)))
+        index, looks = np.arange(len(floor)), float(len(floor))
+        if self._near is None or self._blocks is None or whole:
+            losses = target.problem.value(theta)
+        else:
+            early = self._near.contains(theta)
+            index, losses, looks = self._blocks.evaluate(target, theta, most, early)
+        # A model may lie below the numerical minimum, by no more than its certified gap.
+        excess = np.maximum(losses - target.problem.minimum.value, 0.0)
+        if (floor[index] > excess).any():
+            raise EnvelopeError(
+                "a loss lies below its certified bound: the draws would not be exact; please "
+                "report the problem's n, p and settings"
+            )
+        keep = target.energy(excess) <= most[index]
+        self._judged += len(floor)
+        self._wasted += looks - int(keep.sum())
+        return theta[:, index[keep]], losses[keep]
+
+    def accepts_less(self, share: float) -> bool:
+        """Whether the loss accepts less than a share of what it costs to find candidates."""
+        if share > 1:
+            return True
+        self._propose(generator(0))
+        pilot = int(np.clip(_SURE / share, *_PILOT))
+        theta, floor, many = self._theta[:, :pilot], self._floor[:pilot], len(self._floor)
+        self._forget()
+        if not many:
+            return True
+        excess = np.maximum(self.target.excess(theta), 0.0)
+        accepted = np.exp(self.target.energy(floor) - self.target.energy(excess)).mean()
+        problem = self.target.problem
+        proposing = self._chunk / many * _PROPOSING * problem.p / problem.n
+        return bool(accepted < share * (1 + proposing))
 
     def _add(self, proposal: Proposal, floor: Floor) -> None:
         """Thin by one more floor, and propose from the law below it if that has less mass."""
@@ -248,6 +281,8 @@ class Candidates:
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
         """Return at most ``size`` models (p, k), lower bounds (k,), and the number proposed."""
+        if self._sharper is None and envelope_pays_by_now(self, self._judged, self._wasted):
+            self._add_envelope()
         proposed = 0
         while len(self._floor) < size and proposed < _MOST_CHUNKS * self._chunk:
             self._propose(rng)
@@ -257,7 +292,7 @@ class Candidates:
         return batch
 
     def _propose(self, rng: np.random.Generator) -> None:
-        target = self._target
+        target = self.target
         theta, energy = self._proposal.draw(self._chunk, rng)
         floor = np.max([floor(theta) for floor in self._floors], axis=0)
         certified = target.energy(floor)
@@ -276,39 +311,40 @@ class Candidates:
         self._floor = np.concatenate([self._floor, floor])
 
 
-def bowl_pays(target: GibbsTarget, proposal: Proposal) -> bool:
+def bowl_pays(candidates: Candidates) -> bool:
     """Whether a bowl costs less than reading the rows for models that the loss rejects."""
-    problem = target.problem
+    problem = candidates.target.problem
     n, p = problem.n, problem.p
     if p < 2 or loss_kind(problem.evaluator().loss) not in BOWLS:
         return False
     passes = n + _SEARCH * min(n, SAMPLE)
     work = passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS)
-    return _accepts_less(target, proposal, _looks(n, p) / work)
+    return candidates.accepts_less(_FEW * n * p / work)
 
 
-def envelope_pays(target: GibbsTarget, proposal: Proposal) -> bool:
+def envelope_pays(candidates: Candidates) -> bool:
     """Whether an envelope costs less than reading the rows for models that the loss rejects."""
+    once, _ = _envelope_looks(candidates.target)
+    return math.isfinite(once) and candidates.accepts_less(_FEW / once)
+
+
+def envelope_pays_by_now(candidates: Candidates, judged: int, wasted: float) -> bool:
+    """Whether rejected models have taken more looks at the rows than an envelope takes.
+
+    Draws after an envelope is added have the same law: each has it whatever came before it.
+    """
+    once, each = _envelope_looks(candidates.target)
+    return wasted > max(once, judged * each)
+
+
+def _envelope_looks(target: GibbsTarget) -> tuple[float, float]:
+    """Return the looks at the rows that an envelope takes, and its sharper floor for a model."""
     problem = target.problem
     if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
-        return False
+        return math.inf, math.inf
     pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
-    work = problem.n * pairs**2 + pairs**3
-    return _accepts_less(target, proposal, _looks(problem.n, problem.p) / work)
-
-
-def _accepts_less(target: GibbsTarget, proposal: Proposal, share: float) -> bool:
-    if share > 1:
-        return True
-    proposed = int(np.clip(_SURE / share, *_PILOT))
-    theta, energy = proposal.draw(proposed, generator(0))
-    excess = np.maximum(target.excess(theta), 0.0) if len(energy) else energy
-    accepted = np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum()
-    return bool(accepted < share * proposed)
-
-
-def _looks(n: int, p: int) -> float:
-    return float(_FEW * n * p)
+    look = problem.n * problem.p / _PRODUCTS
+    return (problem.n * pairs**2 + pairs**3) / look, pairs**2 / look
 
 
 def accept(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:

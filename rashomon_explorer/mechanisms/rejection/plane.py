@@ -17,6 +17,7 @@ from rashomon_explorer.problem.problem import SAMPLE, Problem
 
 _TAIL = 45.0  # nats below the peak; the mass beyond is sampled too, from coarse cells
 _TAIL_CELLS = 64
+_RADIAL_CELLS = 4096
 _ROUNDING = 1e-12
 SLACK = 1e-9
 """Added to the bounds: log densities have a relative error of about 1e-13."""
@@ -108,6 +109,34 @@ def _evenly(low: float, high: float, cells: int) -> FloatArray:
     edges = np.arange(cells + 1.0) * ((high - low) / cells) + low
     edges[-1] = high
     return edges
+
+
+class RadialLaw(LineLaw):
+    """Law on [0, furthest] with density proportional to r^{p−1} exp(−energy(r))."""
+
+    tail_cells = 63  # keeps the draws of a seed
+
+    def __init__(self, energy: Callable[[FloatArray], FloatArray], p: int, furthest: float) -> None:
+        self._energy, self._power = energy, p - 1
+        super().__init__(self.log_density, 0.0, furthest, _RADIAL_CELLS)
+
+    def log_density(self, radius: FloatArray) -> FloatArray:
+        """Unnormalised log density at each radius > 0."""
+        return self._power * np.log(radius) - self._energy(radius)
+
+    def _shares(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Places in (0, 1]: a radius of exactly 0 has no logarithm."""
+        return 1.0 - rng.random(size)
+
+    def _upper_log_density(self, edges: FloatArray) -> FloatArray:
+        """Upper bound on each cell: the power at its right end, the energy at its left."""
+        return self._power * np.log(edges[1:]) - self._energy(edges[:-1]) + SLACK
+
+
+def directions(p: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Independent uniform unit vectors (p, size)."""
+    towards = rng.standard_normal((p, size))
+    return np.asarray(towards / np.linalg.norm(towards, axis=0))
 
 
 def log_ball_volume(p: int) -> float:

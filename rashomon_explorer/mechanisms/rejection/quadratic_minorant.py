@@ -113,7 +113,7 @@ class CutNormal:
 
 
 _ROUNDING = 1e-13  # of the largest value: sums of n terms have an error of about 1e-15 of it
-_LOWERED = 1e-12  # of the largest bend, subtracted from every bend: error of the eigenvectors
+LOWERED = 1e-12  # of the largest bend, subtracted from every bend: error of the eigenvectors
 _COUNTS = sorted({int(1.35**k) for k in range(24)})  # candidate numbers of separate directions
 _SHARES = (1.0, 0.8, 0.6, 0.45, 0.33, 0.22, 0.15, 0.1)  # of β, for a bowl below a threshold
 _STEPS = 12
@@ -164,7 +164,7 @@ class BowlProposal:
         self._radius, self._centre = ball_around(target.problem.domain, p)
         shifted = bowl.relative_to(self._centre)
         bends, vectors = np.linalg.eigh(shifted.bend)
-        lowered = bends[::-1] - _LOWERED * np.abs(bends).max()
+        lowered = bends[::-1] - LOWERED * np.abs(bends).max()
         self._height, self._bends = shifted.height, np.maximum(lowered, 0.0)
         self._vectors = vectors[:, ::-1]
         self._pulls = self._vectors.T @ shifted.slope
@@ -260,7 +260,7 @@ def least_bowl(target: GibbsTarget, under: plane.Plane) -> BowlProposal:
     flat = Bowl(under.height, under.slope, under.ridge * np.eye(problem.p))
     best = _start(target, few, flat)
     for _ in range(_STEPS):
-        candidate = _between(target, best, _below(problem, few, best.mean, best.covariance))
+        candidate = _between(target, best, bowl_below(problem, few, _around(problem, best)))
         gain = best.log_mass - candidate.log_mass
         best = candidate if gain > 0 else best
         if gain < _ENOUGH:
@@ -268,16 +268,24 @@ def least_bowl(target: GibbsTarget, under: plane.Plane) -> BowlProposal:
     if few is risk:
         return best
     start = BowlProposal(target, flat)
-    return _between(target, start, _below(problem, risk, best.mean, best.covariance))
+    return _between(target, start, bowl_below(problem, risk, _around(problem, best)))
 
 
 def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal:
     problem, flat_proposal = target.problem, BowlProposal(target, flat)
     spread = problem.domain.radius**2 / (4 * (problem.p + 2))
     laws = [(flat_proposal.mean, spread), (problem.minimum.theta, 0.0)]
-    bowls = [_below(problem, risk, middle, wide * np.eye(problem.p)) for middle, wide in laws]
+    radius, centre = ball_around(problem.domain, problem.p)
+    sets = [Where(centre, radius, middle, wide * np.eye(problem.p)) for middle, wide in laws]
+    bowls = [bowl_below(problem, risk, where) for where in sets]
     proposals = [flat_proposal, *(BowlProposal(target, bowl) for bowl in bowls)]
     return min(proposals, key=lambda one: one.log_mass)
+
+
+def _around(problem: Problem, bowl: BowlProposal) -> Where:
+    """Ball around the domain, and the law under a bowl."""
+    radius, centre = ball_around(problem.domain, problem.p)
+    return Where(centre, radius, bowl.mean, bowl.covariance)
 
 
 def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlProposal:
@@ -290,11 +298,14 @@ def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlPropo
     return best
 
 
-def _below(problem: Problem, risk: EmpiricalLoss, mean: FloatArray, covariance: FloatArray) -> Bowl:
-    """Bowl below the loss minus its minimum, despite rounding, on the ball around the domain."""
-    radius, centre = ball_around(problem.domain, problem.p)
-    bowl = bowl_under(risk, Where(centre, radius, mean, covariance))
-    far = radius + float(np.linalg.norm(centre))
+def bowl_below(problem: Problem, risk: EmpiricalLoss, where: Where) -> Bowl:
+    """Bowl below the loss minus its minimum, despite rounding, on a set around the draws."""
+    return above_minimum(problem, bowl_under(risk, where), where)
+
+
+def above_minimum(problem: Problem, bowl: Bowl, where: Where) -> Bowl:
+    """Bowl of a mean loss with the ridge's penalty, less the minimum and the rounding errors."""
+    far = where.ball + float(np.linalg.norm(where.centre))
     largest = 1 + problem.minimum.value + problem.L * problem.domain.diameter
     largest += far**2 * float(np.abs(bowl.bend).sum(axis=1).max())
     return bowl.plus(-problem.minimum.value - _ROUNDING * largest, problem.ridge)

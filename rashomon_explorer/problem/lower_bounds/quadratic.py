@@ -151,12 +151,26 @@ class Bowl:
 
 @dataclass(frozen=True)
 class Where:
-    """Ball on which a bowl must be a bound, and distribution for which it should be tight."""
+    """Set on which a bowl must be a bound, and distribution for which it should be tight.
+
+    The set is the ball around ``centre``, or the ellipsoid centre + radius·axes·u, ‖u‖ ≤ 1.
+    """
 
     centre: FloatArray
     radius: float
     mean: FloatArray
     covariance: FloatArray
+    axes: FloatArray | None = None  # (p, p)
+
+    @property
+    def ball(self) -> float:
+        """Radius of a ball around the centre that contains the set."""
+        return self.radius * (1.0 if self.axes is None else float(np.linalg.norm(self.axes, 2)))
+
+    def reach(self, rows: FloatArray) -> FloatArray:
+        """Largest distance (n,) of a row's score from that of the centre."""
+        along = rows if self.axes is None else rows @ self.axes
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", along, along)) * (self.radius * _OUTWARD))
 
 
 def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
@@ -190,7 +204,7 @@ def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
     middle = where.centre.reshape(classes, rows.shape[1])
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     away = _range((parts - middle) @ rows.T)
-    reach = (away + np.sqrt(2.0) * length * where.radius) * _OUTWARD
+    reach = (away + np.sqrt(2.0) * length * where.ball) * _OUTWARD
     left = 2 * _fall(reach)
     hessian = risk.weighted_hessian(where.mean, left)
     bend = (hessian + hessian.T) / (2 * risk.n)
@@ -216,7 +230,7 @@ def _mean_bowl(
     def block(part: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
         z = rows[part]
         centre = z @ where.centre + offsets[part]
-        reach = np.sqrt(np.einsum("ij,ij->i", z, z)) * (where.radius * _OUTWARD)
+        reach = where.reach(z)
         spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", z @ where.covariance, z), 0.0))
         parabolas = under(centre - reach, centre + reach, z @ where.mean + offsets[part], spread)
         # As a function of z·θ, which is the score minus the offset.

@@ -642,13 +642,14 @@ def test_the_guarantee_says_what_is_known():
 
 def test_endless_patience_outlasts_what_the_other_gives_up_on(monkeypatch):
     target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
-    judged, left = exponential.accept, [30]
+    judge, left = exponential.Candidates.judge, [30]
 
-    def refusing(*args):
+    def refusing(*args, **settings):
         left[0] -= 1
-        return judged(*args) & (left[0] < 0)
+        theta, losses = judge(*args, **settings)
+        return (theta, losses) if left[0] < 0 else (theta[:, :0], losses[:0])
 
-    monkeypatch.setattr(exponential, "accept", refusing)
+    monkeypatch.setattr(exponential.Candidates, "judge", refusing)
     patient, endless = (exponential.ExactSampler(patience=one) for one in (1000, None))
     with pytest.raises(SamplerError, match="infeasible here"):
         collect(patient, target, 1, np.random.default_rng(0))

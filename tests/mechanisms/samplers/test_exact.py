@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.hit_and_run import HitAndRunSampler, _Walk, reaches_sphere
-from rashomon_explorer.mechanisms.rejection import candidates, envelope
+from rashomon_explorer.mechanisms.rejection import candidates, ellipsoid_minorant, envelope
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
@@ -50,6 +50,30 @@ class BowlOnly(Candidates):
         self._floors = [self._proposal.floor]
 
 
+class EllipsoidOnly(Candidates):
+    """Candidates under a bowl on an ellipsoid, whose losses are evaluated seven rows by seven."""
+
+    def __init__(self, target):
+        with patch.multiple(candidates, **NEVER):
+            super().__init__(target)
+        with patch.multiple(ellipsoid_minorant, _BLOCK_ROWS=7):
+            self._near, self._blocks = ellipsoid_minorant.ellipsoid_proposal(target)
+        self._proposal, self._floors = self._near, [self._near.floor]
+
+    def take(self, size, rng):
+        with patch.object(candidates, "envelope_pays_by_now", lambda *_: False):
+            return super().take(size, rng)
+
+
+class EnvelopeLater(EllipsoidOnly):
+    """Candidates that meet an envelope after some hundred models."""
+
+    def take(self, size, rng):
+        if self._judged > 300 and self._sharper is None:
+            self._add_envelope()
+        return super().take(min(size, 100), rng)
+
+
 def exact(target, n_draws=3000, seed=0, sampler=None):
     return collect(sampler or ExactSampler(), target, n_draws, np.random.default_rng(seed)).coef
 
@@ -64,12 +88,24 @@ def under_a_bowl(target, n_draws=3000):
         return exact(target, n_draws, seed=1)
 
 
+def under_an_ellipsoid(target, n_draws=3000):
+    with patch(f"{EXPONENTIAL}.Candidates", EllipsoidOnly), patch(f"{EXPONENTIAL}._MOST", 256):
+        return exact(target, n_draws, seed=8)
+
+
+def with_an_envelope_later(target, n_draws=3000):
+    with patch(f"{EXPONENTIAL}.Candidates", EnvelopeLater):
+        return exact(target, n_draws, seed=5)
+
+
 def on_a_grid(target):
     fine = target.problem.domain.radius / (1024 if target.problem.p == 1 else 200)
     return exact(target, sampler=FiniteGridSampler(spacing=fine))
 
 
-SAMPLERS = [exact, under_a_plane, under_a_bowl, on_a_grid]
+SAMPLERS = [exact, under_a_plane, under_a_bowl, on_a_grid, under_an_ellipsoid]
+SAMPLERS += [with_an_envelope_later]
+CURVED = [under_an_ellipsoid, with_an_envelope_later]
 LAWS = [
     (0.5, 0.0, "hard"),
     (60.0, 0.05, "smooth"),
@@ -105,8 +141,11 @@ def laws_of(sampler, settings):
     if sampler is on_a_grid:
         return LAWS[:-1]  # the points of a grid show in the coldest
     far = sampler in (under_a_plane, under_a_bowl) and "domain" in settings
-    line = sampler is under_a_bowl and settings["p"] == 1
-    return [] if far or line else LAWS
+    line = sampler in (under_a_bowl, *CURVED) and settings["p"] == 1
+    kinked = sampler in CURVED and settings.get("loss") in ("hinge", "absolute")
+    if far or line or kinked:
+        return []
+    return LAWS[2:4] if sampler is with_an_envelope_later else LAWS
 
 
 def parity_cases():
@@ -214,7 +253,9 @@ def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
     [(10_000, 10**12, 50_000, 10_000), (10**9, 4 * 20_000, 0, 20_000), (10**9, 0, 30_000, 30_000)],
 )
 def test_hopeless_rejection_gives_up_in_words(monkeypatch, patience, most_work, least, limit):
-    monkeypatch.setattr(f"{EXPONENTIAL}.accept", lambda log_ratio, rng: log_ratio < -np.inf)
+    monkeypatch.setattr(
+        Candidates, "judge", lambda self, theta, *_, **__: (theta[:, :0], theta[0, :0])
+    )
     # Two parameters: a proposal counts as four pieces of work.
     monkeypatch.setattr(f"{EXPONENTIAL}._MOST_WORK", most_work)
     monkeypatch.setattr(f"{EXPONENTIAL}._LEAST_PATIENCE", least)
@@ -403,7 +444,7 @@ def test_with_many_parameters_lines_end_just_outside_the_set(ridge):
     walk = _Walk(GibbsTarget(problem, beta=1.0, psi=0.02), n_chains=8)
     for _ in range(3):
         walk.move(20, rng)
-        direction, move = (block[0] for block in walk._directions(1, rng))
+        direction, move = (block[0] for block in walk.directions(1, rng))
         for ends in walk._shortened(walk._by_line, move, walk._chord(direction, move)):
             beyond = problem.value(walk.theta + ends * move) - problem.minimum.value
             assert (beyond > 0.02 - 1e-9).all() and (beyond < 0.03).all()

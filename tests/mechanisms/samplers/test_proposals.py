@@ -1,6 +1,7 @@
 """Proposals of exact draws: they lie below the loss, their laws and masses, and what is caught."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import mpmath
 import numpy as np
@@ -13,13 +14,18 @@ from scipy.stats import kstest, truncexpon, truncnorm
 
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.base import to_public_grid
-from rashomon_explorer.mechanisms.rejection import candidates, plane
+from rashomon_explorer.mechanisms.rejection import candidates, ellipsoid_minorant, plane
 from rashomon_explorer.mechanisms.rejection import quadratic_minorant as bowls
 from rashomon_explorer.mechanisms.rejection.candidates import (
     Face,
     FaceProposal,
     RadialProposal,
     UniformProposal,
+)
+from rashomon_explorer.mechanisms.rejection.ellipsoid_minorant import (
+    EllipsoidProposal,
+    RowBlocks,
+    ellipsoid_proposal,
 )
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Neighbourhood, Shifted
 from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane
@@ -197,15 +203,6 @@ def test_proposals_lie_above_the_target_everywhere(
     assert (energy <= target.energy(floor) * (1 + 1e-9) + 1e-9 * (1 + beta)).all()
 
 
-@pytest.mark.parametrize("threshold", ["hard", "smooth"])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.999, 1.0])
-def test_a_share_of_the_slope_lies_below_the_threshold(threshold, share):
-    target = GibbsTarget(small_problem(2), 10.0, 0.05, threshold)
-    losses = np.append(np.linspace(0, 0.2, 2001), 3.0)
-    room = target.energy(losses) / 10.0 - share * losses + bowls._constant_of(target, share)
-    assert -1e-12 < room.min() < 1e-6
-
-
 DOMAINS = {
     "ball": lambda p, size: Ball(size),
     "lens": lambda p, size: Intersection(
@@ -216,6 +213,87 @@ DOMAINS = {
         Ball(size), np.full(p, 0.6 * size / np.sqrt(p)), 0.5 * size
     ),
 }
+
+
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    loss=st.sampled_from(["logistic", "squared", SoftmaxLoss(2), "smoothed_hinge"]),
+    name=st.sampled_from(["ball", "lens", "two_balls"]),
+    p=st.integers(2, 6),
+    size=st.floats(0.2, 20.0),
+    beta=st.sampled_from([1.0, 60.0, 3e3, 1e6]),
+    psi=st.sampled_from([0.0, 0.02]),
+    ridge=st.sampled_from([0.0, 0.05]),
+)
+def test_bowls_on_an_ellipsoid_lie_below_the_loss_and_blocks_of_rows_too(
+    seed, loss, name, p, size, beta, psi, ridge
+):
+    """Brute force around the minimiser and further out; energies of draws are below the floor's."""
+    rng, domain = np.random.default_rng(seed), DOMAINS[name](p, size)
+    wide = domain.domain if isinstance(domain, Neighbourhood) else domain
+    truth = 3 * rng.standard_normal(p)
+    problem = small_problem(p, loss, n=25, seed=seed, domain=wide, truth=truth, ridge=ridge)
+    if isinstance(domain, Neighbourhood):
+        problem = LocalProblem(problem, domain)
+    target = GibbsTarget(problem, beta, psi)
+    with patch.object(ellipsoid_minorant, "_BLOCK_ROWS", 6):
+        near, blocks = ellipsoid_proposal(target)
+    spread = rng.standard_normal((p, 200)) * size * rng.random(200) ** 4
+    theta = domain.project(problem.minimum.theta[:, None] + spread)
+    theta = theta[:, domain.contains(theta)]
+    drawn, energy = near.draw(200, rng)
+    floor = near.floor(drawn)
+    assert (energy <= target.energy(floor) * (1 + 1e-9) + 1e-9 * (1 + beta)).all()
+    for models in (theta, drawn):
+        excess = np.maximum(target.excess(models), 0.0)
+        assert (near.floor(models) <= excess).all()
+        within, total = near.contains(models), np.zeros(len(excess))
+        for part, share, rest in zip(blocks.losses, blocks.shares, blocks.rest, strict=True):
+            assert (total + rest.value(models) <= target.excess(models))[within].all()
+            total += share * part.value(models)
+        every = np.full(len(excess), np.inf)
+        index, losses, looks = blocks.evaluate(target, models, every, within)
+        assert looks == pytest.approx(len(index)) and len(index) == len(excess)
+        np.testing.assert_allclose(losses, problem.value(models), rtol=1e-12)
+        index, losses, looks = blocks.evaluate(target, models, target.energy(excess) - 1e-3, within)
+        assert looks <= len(excess) and np.isin(np.flatnonzero(~within), index).all()
+
+
+@pytest.mark.parametrize("settings", [BALL, {"p": 2, **ON_BOTH}])
+def test_an_ellipsoid_proposal_has_the_mass_that_it_states(settings):
+    """Its accepted share times its mass is the integral of the target over the disc."""
+    target = GibbsTarget(small_problem(**settings), 60.0, 0.02)
+    near, _ = ellipsoid_proposal(target)
+    theta, energy = near.draw(200_000, np.random.default_rng(0))
+    weights = np.exp(energy - target.energy(np.maximum(target.excess(theta), 0.0)))
+    radius = target.problem.domain.radius
+    places = np.random.default_rng(1).uniform(-radius, radius, (2, 400_000))
+    mass = np.exp(target.log_density(places)).mean() * (2 * radius) ** 2
+    assert np.exp(near.log_mass) * weights.sum() / 200_000 == pytest.approx(mass, rel=0.02)
+
+
+def test_bowls_of_later_rows_that_are_bent_too_much_change_the_law():
+    """The control: early rejection is only as exact as its bowls."""
+    target, honest = GibbsTarget(small_problem(**DISC), 60.0, 0.0), RowBlocks.of
+
+    def bent(problem, where):
+        blocks = honest(problem, where)
+        later = [replace(bowl, bend=2 * bowl.bend) for bowl in blocks.rest[1:]]
+        return replace(blocks, rest=[blocks.rest[0], *later])
+
+    assert agreement(draws.under_an_ellipsoid(target), target) > LEVEL
+    with patch.object(RowBlocks, "of", bent):
+        assert agreement(draws.under_an_ellipsoid(target), target) < LEVEL
+
+
+@pytest.mark.parametrize("threshold", ["hard", "smooth"])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.999, 1.0])
+def test_a_share_of_the_slope_lies_below_the_threshold(threshold, share):
+    target = GibbsTarget(small_problem(2), 10.0, 0.05, threshold)
+    losses = np.append(np.linspace(0, 0.2, 2001), 3.0)
+    room = target.energy(losses) / 10.0 - share * losses + bowls._constant_of(target, share)
+    assert -1e-12 < room.min() < 1e-6
 
 
 @settings(max_examples=16)
@@ -301,7 +379,11 @@ SPOILED = {  # what is spoiled and how, the problem, the draws that meet it, and
     "radial": (Envelope, "radial", lambda x: 1.3 * x, ON_BOTH, with_envelope, HIGH),
     "plane": (Plane, "at", lambda x: replace(x, height=x.height + 0.05), DISC,
               draws.under_a_plane, LOW),
-    "bowl": (bowls, "_below", lambda x: x.plus(0.05, 0.0), DISC, draws.under_a_bowl, LOW),
+    "bowl": (bowls, "above_minimum", lambda x: x.plus(0.05, 0.0), DISC, draws.under_a_bowl, LOW),
+    "ellipsoid": (EllipsoidProposal, "floor", lambda x: x + 0.05, BALL,
+                  draws.under_an_ellipsoid, LOW),
+    "its energy": (EllipsoidProposal, "draw", lambda x: (x[0], x[1] + 0.5), BALL,
+                   draws.under_an_ellipsoid, HIGH),
     "bowl's energy": (BowlProposal, "_energy", lambda x: x + 0.5, DISC, draws.under_a_bowl, HIGH),
     "convex weight": (Rest, "log_weight", lambda x: -3 * x, DISC, draws.under_a_bowl,
                       "above its tangent"),
