@@ -146,6 +146,31 @@ def plot_tolerances(audit: Any) -> go.Figure:
     return theme.curator_band(figure)
 
 
+def plot_price(audit: Any, prefer: str = "sparse", psis: Any = None) -> go.Figure:
+    """Plot what a preference reaches against ψ, between the value of a model and its bound."""
+    table = audit.price(prefer, psis)
+    at_audit = table[table.index <= audit.psi * (1 + 1e-9)]
+    row = at_audit.iloc[-1] if len(at_audit) else table.iloc[0]
+    from_psi = table["excess"][table["value"] <= row["value"]].min()
+    reached = f"{text.number(row['value'])} {escape(table.attrs['unit'])}"
+    title = f"From ψ = {text.number(from_psi)} on: {reached}"
+    note = f"{escape(prefer)}: least value over all good models"
+    figure = theme.new_figure(title, text.join_notes(note, str(table.attrs.get("mark", ""))))
+    for column, label, dash in (("value", "chosen model", "solid"), ("bound", "bound", "dot")):
+        figure.add_scatter(
+            x=table.index,
+            y=table[column],
+            name=label,
+            mode="lines+markers",
+            line={"color": theme.BLUE, "dash": dash, "shape": "hv"},
+            hovertemplate=f"ψ = %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
+        )
+    figure.add_vline(x=float(audit.psi), line={"dash": "dash", "width": 1})
+    figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
+    figure.update_yaxes(title=escape(prefer), rangemode="tozero")
+    return theme.curator_band(figure)
+
+
 _INTERVALS = (
     ("data_low", "data_high", "data: another sample of people", theme.SKY, -0.18),
     ("models_low", "models_high", "choice of model: all good models", theme.BLUE, 0.18),
@@ -206,6 +231,7 @@ _OWN_FIGURES: Mapping[str, Callable[..., go.Figure]] = {
     "coefficients": _coefficients_figure,
     "tolerances": plot_tolerances,
     "gap_intervals": plot_gap_intervals,
+    "price": plot_price,
 }
 
 

@@ -28,6 +28,7 @@ from rashomon_explorer.audits.answers import (
     marked,
     with_sign,
 )
+from rashomon_explorer.audits.choice.choice import Choice, choose, price
 from rashomon_explorer.audits.comparison import Comparison, compare
 from rashomon_explorer.audits.models import codes_of_scores
 from rashomon_explorer.exceptions import MissingAnswerError
@@ -457,6 +458,65 @@ class Audit(ReprMixin):
         """Compare another fitted model: is it in the set, by how much, and who changes."""
         return compare(self, other)
 
+    def choose(self, prefer: str = "sparse", *, seconds: float | None = 10.0) -> Choice:
+        """Choose the good model that is best by a preference, with a proof.
+
+        The set holds many models that are as good as the fitted one. Of the models with the best
+        value the one with the least loss is taken.
+
+        Parameters
+        ----------
+        prefer : {"sparse"}
+            Fewest columns of the table; the levels of a column count once.
+        seconds : float or None, default=10
+            Nominal seconds of the search; when they end, the value and its bound differ. None
+            searches to the end.
+
+        Returns
+        -------
+        Choice
+            ``model``, a fitted estimator for the raw table; ``certificate``; ``costs``; and
+            ``changed``, the people who get another label.
+
+        Raises
+        ------
+        MissingAnswerError
+            If the audit is of a sample of refits.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from rashomon_explorer import audit
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X = X.iloc[:, :8]
+        >>> model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+        >>> choice = audit(model, X, y, tolerance="5%").choose("sparse")
+        >>> choice.preferred[0].text
+        '5 of 8 features: no good model has less'
+        """
+        return choose(self, prefer, seconds)
+
+    def price(self, prefer: str = "sparse", psis: Sequence[float] | None = None) -> pd.DataFrame:
+        """Price curve: what a preference reaches at several ψ, such as how few features suffice.
+
+        Parameters
+        ----------
+        prefer : {"sparse"}
+            As for :meth:`choose`.
+        psis : sequence of float, optional
+            Thresholds; by default 1/16 to 8 times that of the audit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Per ψ: ``value`` with its ``bound``, whether it is ``optimal``, the ``excess`` of the
+            model, and its accuracy or R². ``at(psi).choose(prefer)`` is the model.
+        """
+        return price(self, prefer, psis)
+
     def plot(self, kind: str = "people", **arguments: Any) -> Any:
         """Figure of the audit.
 
@@ -465,8 +525,9 @@ class Audit(ReprMixin):
         kind : str
             ``"people"`` (everyone's range), ``"coefficients"`` per standard deviation, ``"groups"``
             (who bears the multiplicity), ``"importance"``, ``"gaps"``, ``"gap_intervals"`` (data
-            and choice of model), ``"tolerances"``, or ``"profile"`` along the column ``feature=``
-            of the table; or another figure of a set of models, such as ``"frontier"``.
+            and choice of model), ``"tolerances"``, ``"price"`` of a preference, or ``"profile"``
+            along the column ``feature=`` of the table; or another figure of a set of models, such
+            as ``"frontier"``.
         **arguments
             Arguments of the figure's plot function.
 
