@@ -8,7 +8,6 @@ from typing import Any
 from benchmarks import (
     accountant,
     exact,
-    hypergradients,
     langevin,
     last_states,
     measures,
@@ -40,7 +39,7 @@ def main() -> None:
         "what",
         nargs="?",
         choices=(
-            *("samplers", "paths", "utility", "tuning", "one_model"),
+            *("samplers", "exact", "paths", "utility", "tuning", "one_model"),
             *("rates", "trees", "scale", "page"),
         ),
         default="samplers",
@@ -56,6 +55,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "page":
         _measure_page(options.visits)
+        return
+    if options.what == "exact":
+        _measure_exact(options.seconds)
         return
     if options.what == "paths":
         walked = paths.measure(options.folder, tuple(options.tables))
@@ -79,10 +81,7 @@ def main() -> None:
         last_states.write()
         risks = population_rates.measure()
         population_rates.write(risks)
-        steps = hypergradients.measure()
-        hypergradients.write(steps)
-        text = *rates.lines(found), *population_rates.lines(risks), *hypergradients.lines(steps)
-        print(*text, sep="\n")
+        print(*rates.lines(found), *population_rates.lines(risks), sep="\n")
         return
     if options.what == "utility":
         measured = utility.measure(options.splits, tuple(options.tables), options.folder)
@@ -108,10 +107,16 @@ def _measure_page(visits: int) -> None:
     print(*page.lines(found), sep="\n")
 
 
+def _measure_exact(seconds: float) -> None:
+    sizes = exact.measure(seconds)
+    write_result(RESULTS.with_name("exact.json"), {"machine": machine(), "sizes": sizes})
+    _print_table("exact", sizes)
+
+
 def _measure_samplers(seconds: float) -> None:
+    _measure_exact(seconds)
     results = {
         "machine": machine(),
-        "exact": exact.measure(seconds),
         "langevin": langevin.measure(seconds),
         "peers": peers.measure(seconds),
         "n_slope": round(scaling.slope_in_rows(seconds), 3),
@@ -121,7 +126,7 @@ def _measure_samplers(seconds: float) -> None:
     }
     results |= _headlines(results)
     write_result(RESULTS, results)
-    for name in ("exact", "langevin", "measures", "ranges"):
+    for name in ("langevin", "measures", "ranges"):
         _print_table(name, results[name])
     _print_peers(results["peers"])
     for name in ("queries", "plans"):

@@ -20,9 +20,15 @@ FILE = RESULTS / "measured.json"
 
 _DRAWS = ("rashomon_explorer/mechanisms", "rashomon_explorer/problem")
 _FITS = (*_DRAWS, "rashomon_explorer/estimators", "rashomon_explorer/data")
+_MECHANISMS = "rashomon_explorer/mechanisms"
 _TREES = ("rashomon_explorer/trees", "benchmarks/binary_tables.py")
 SOURCES: dict[str, tuple[str, ...]] = {
-    "hypergradients": (*_FITS, "rashomon_explorer/papers"),
+    "exact": (
+        *(f"{_MECHANISMS}/{part}" for part in ("exact.py", "rejection", "target.py")),
+        "rashomon_explorer/problem",
+        "benchmarks/exact.py",
+        "benchmarks/problems.py",
+    ),
     "one_model": _FITS,
     "page": ("rashomon_explorer/explorer", "rashomon_explorer/server", "rashomon_explorer/plots"),
     "paths": _FITS,
@@ -30,10 +36,24 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "private_trees": (*_TREES, *_FITS, "benchmarks/private_trees.py"),
     "rates": (*_DRAWS, "rashomon_explorer/papers"),
     "rule": _FITS,
-    "samplers": (*_DRAWS, "rashomon_explorer/privacy", "rashomon_explorer/measures"),
+    "samplers": (
+        f"{_MECHANISMS}/langevin",
+        f"{_MECHANISMS}/target.py",
+        "rashomon_explorer/problem",
+        "rashomon_explorer/privacy/ledger",
+        "rashomon_explorer/privacy/tradeoff",
+        "rashomon_explorer/measures/multiplicity",
+        "rashomon_explorer/measures/ranges",
+        *(f"benchmarks/{name}.py" for name in ("langevin", "measures", "ranges")),
+    ),
     "scale": (*_FITS, "rashomon_explorer/rows"),
     "trees": (*_TREES, "benchmarks/trees.py", "benchmarks/trees_peer.py"),
-    "tuning": _FITS,
+    "tuning": (
+        f"{_MECHANISMS}/penalties",
+        f"{_MECHANISMS}/finite_grid.py",
+        "rashomon_explorer/problem",
+        "benchmarks/tuning.py",
+    ),
     "utility": _FITS,
     "ways": _FITS,
 }

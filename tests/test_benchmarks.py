@@ -53,6 +53,8 @@ def test_results_are_of_this_code_or_say_that_they_are_stale(monkeypatch):
     said = (measured.ROOT / "benchmarks" / "README.md").read_text().split("Stale:")[1]
     stale = {name for name, entry in measured.read().items() if entry.get("stale")}
     assert stale == set(said.split(".\n")[0].replace("`", "").replace(",", "").split())
+    for name, entry in measured.read().items():
+        assert entry.get("stale") is None or f"`{name}` {entry['commit']}" in said, name
     changed = {**measured.read(), "trees": {"commit": "4fe8bd39", "code": "of another commit"}}
     del changed["rule"]
     monkeypatch.setattr(measured, "read", lambda: changed)
@@ -86,9 +88,11 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
     bench.main()
     written = json.loads(bench.RESULTS.read_text())
     assert set(written) == {
-        *("machine", "exact", "langevin", "peers", "accountant", "measures", "ranges"),
+        *("machine", "langevin", "peers", "accountant", "measures", "ranges"),
         *("blackjax_ratio", "xla_ratio", "n_slope"),
     }
+    exact_draws = json.loads(bench.RESULTS.with_name("exact.json").read_text())["sizes"]
+    assert [entry["boundary"] for entry in exact_draws] == [False, True]
     assert written["blackjax_ratio"] == written["peers"]["thresholded"][-1]["blackjax_ratio"] > 0
     for entry in written["peers"]["sizes"] + written["peers"]["thresholded"]:
         step = entry["K"] / entry["chain_steps_per_second"]
