@@ -58,7 +58,7 @@ def compare(audit: Any, other: Any) -> Comparison:
     second = AuditedModel.from_fit(other, audit.table, audited.targets, **rule)
     second = replace(second, reversed=audited.reversed and len(second.classes) == 2)
     changed, n_rows = _changes(audited, second), len(audited.table)
-    theta = _parameters(audit.problem, audited, second)
+    theta = common_parameters(audit.problem, audited, second)
     if theta is not None:
         excess = float(audit.problem.value(theta[:, None])[0]) - audit.problem.minimum.value
         basis, inside = "the objective of the audited model", bool(excess <= audit.psi)
@@ -119,7 +119,7 @@ def _losses(*models: AuditedModel) -> Any:
     return name, *losses
 
 
-def _parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatArray | None:
+def common_parameters(problem: Any, own: AuditedModel, second: AuditedModel) -> FloatArray | None:
     """Parameters of a model in the audited problem; None unless it scores the same columns."""
     last = second.estimator
     if problem is None or problem.loss.outputs > 1 or not hasattr(last, "coef_"):

@@ -1,6 +1,6 @@
 """An audit as figures and as a report; needs the packages of the extra ``app``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.metadata import version
@@ -16,6 +16,7 @@ from rashomon_explorer.audits import summary
 from rashomon_explorer.audits.answers import NO_IMPORTANCE, NOT_PRIVATE
 from rashomon_explorer.audits.group_rates import accepted_text
 from rashomon_explorer.audits.refits import CrossFittedModels
+from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures import multiplicity_by_person_group
 from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.figures import FIGURES
@@ -146,15 +147,19 @@ def plot_tolerances(audit: Any) -> go.Figure:
     return theme.curator_band(figure)
 
 
-def plot_price(audit: Any, prefer: str = "sparse", psis: Any = None) -> go.Figure:
+def plot_price(audit: Any, prefer: str | Sequence[str], **options: Any) -> go.Figure:
     """Plot what a preference reaches against ψ, between the value of a model and its bound."""
-    table = audit.price(prefer, psis)
-    at_audit = table[table.index <= audit.psi * (1 + 1e-9)]
+    table = audit.price(prefer, **options)
+    table = table[table["value"].notna()]
+    if table.empty:
+        raise MissingAnswerError("no good model meets the limits at any of these ψ: raise psis=")
+    name = prefer if isinstance(prefer, str) else ", then ".join(prefer)
+    at_audit = table[table.index <= audit.psi * (1 + _SAME_PSI)]
     row = at_audit.iloc[-1] if len(at_audit) else table.iloc[0]
     from_psi = table["excess"][table["value"] <= row["value"]].min()
     reached = f"{text.number(row['value'])} {escape(table.attrs['unit'])}"
     title = f"From ψ = {text.number(from_psi)} on: {reached}"
-    note = f"{escape(prefer)}: least value over all good models"
+    note = f"{escape(name)}: least value over all good models"
     figure = theme.new_figure(title, text.join_notes(note, str(table.attrs.get("mark", ""))))
     for column, label, dash in (("value", "chosen model", "solid"), ("bound", "bound", "dot")):
         figure.add_scatter(
@@ -167,10 +172,11 @@ def plot_price(audit: Any, prefer: str = "sparse", psis: Any = None) -> go.Figur
         )
     figure.add_vline(x=float(audit.psi), line={"dash": "dash", "width": 1})
     figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
-    figure.update_yaxes(title=escape(prefer), rangemode="tozero")
+    figure.update_yaxes(title=escape(name), rangemode="tozero")
     return theme.curator_band(figure)
 
 
+_SAME_PSI = 1e-9
 _INTERVALS = (
     ("data_low", "data_high", "data: another sample of people", theme.SKY, -0.18),
     ("models_low", "models_high", "choice of model: all good models", theme.BLUE, 0.18),
@@ -239,7 +245,13 @@ _MOST_FEATURES = 30
 
 
 def write_report(
-    audit: Any, path: str | PathLike[str], *, title: str, interactive: bool, overwrite: bool
+    audit: Any,
+    path: str | PathLike[str],
+    *,
+    title: str,
+    choices: Sequence[Any],
+    interactive: bool,
+    overwrite: bool,
 ) -> Path:
     """Write an audit into one HTML file."""
     target, inputs = refuse_existing(path, overwrite), audit.inputs
@@ -248,6 +260,9 @@ def write_report(
         Section(key, heading, "curator", lambda _, make=make: make(audit))  # type: ignore[misc]
         for key, heading, make in _SECTIONS
     ]
+    if choices:
+        heading = "Models chosen from the set"
+        sections.insert(1, Section("choices", heading, "curator", lambda _: _choices(choices)))
     title = title or f"Audit of {inputs.model.name}"
     return Document(title, "curator", sections, material, interactive).save(target)
 
@@ -268,6 +283,31 @@ def _about(audit: Any) -> list[Block]:
         Items({name: ". ".join(lines) + "." for name, lines in findings}),
         Table(table, "Numbers of the audit"),
     ]
+
+
+def _choices(choices: Sequence[Any]) -> list[Block]:
+    """Blocks on what was preferred, among what, what is proved, what it costs, and its code."""
+    blocks: list[Block] = []
+    for choice in choices:
+        audit, facts = choice.audit, [(name, value, "") for name, value in choice.facts]
+        names = ", then ".join(each.name for each in choice.preferred)
+        blocks += [
+            Words(
+                f"Preferred: {names}. Chosen among all models of {audit.inputs.model.name} that "
+                f"{audit.tolerance.text.removeprefix('good models ')}; a bound holds for each of "
+                "them that meets the limits and the preferences before."
+            ),
+            Facts(facts),
+            Table(choice.certificate.reset_index(), "What is proved"),
+            Table(choice.costs.reset_index(), "The fitted and the chosen model"),
+            Table(choice.coefficients, "Coefficients in the units of the table"),
+        ]
+        if choice.preferred[-1].multiplier:
+            blocks.append(Table(choice.card, "Points of the scorecard"))
+        if audit.task == "classification":
+            blocks.append(Table(choice.changed, "People who get another label"))
+        blocks.append(Code(["model = " + choice.code + ".model"]))
+    return blocks
 
 
 def _people(audit: Any) -> list[Block]:

@@ -92,7 +92,7 @@ def rates_table(audit: Any) -> pd.DataFrame:
     """Per group: people, base rate, and the ranges of three rates over the good models."""
     accepted, groups = Acceptances(audit), audit.inputs.groups
     names = group_names(groups)
-    members = _members(groups, names)
+    members = members_by_group(groups, names)
     weighted = members * accepted.weight
     base_rate = weighted @ accepted.wanted / weighted.sum(axis=1)
     columns = {"people": members.sum(axis=1), "base_rate": base_rate}
@@ -107,7 +107,7 @@ def rate_gaps(audit: Any, names: Sequence[Any] | None = None) -> pd.DataFrame:
     accepted, groups = Acceptances(audit), audit.inputs.groups
     names = group_names(groups, names)
     first, second = np.triu_indices(len(names), k=1)
-    rates = accepted.rates(_members(groups, names))
+    rates = accepted.rates(members_by_group(groups, names))
     ends = accepted.ends(rates)
     columns = dict(zip(_ENDS, accepted.gaps(rates, first, second), strict=True))
     ratios = ratio_range(ends[:, first], ends[:, second])
@@ -116,7 +116,8 @@ def rate_gaps(audit: Any, names: Sequence[Any] | None = None) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index(index, name="gap"))
 
 
-def _members(groups: pd.Series, names: Sequence[Any]) -> Mask:
+def members_by_group(groups: pd.Series, names: Sequence[Any]) -> Mask:
+    """Whether each person (n_groups, n_rows) is of each group."""
     codes = pd.Index(names).get_indexer(groups.to_numpy())
     return np.asarray(codes == np.arange(len(names))[:, None])
 
@@ -169,7 +170,7 @@ def gap_intervals(audit: Any, confidence: float) -> pd.DataFrame:
     """Per pair of groups: interval of the fitted gap for other people, and range over models."""
     groups = audit.inputs.groups
     names = group_names(groups)
-    members = _members(groups, names)
+    members = members_by_group(groups, names)
     weighted = members * audit.inputs.model.row_weights
     people = weighted.sum(axis=1) ** 2 / (weighted**2).sum(axis=1)  # Kish's effective number
     pairs = np.column_stack(np.triu_indices(len(names), k=1))

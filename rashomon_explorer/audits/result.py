@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -29,6 +29,7 @@ from rashomon_explorer.audits.answers import (
     with_sign,
 )
 from rashomon_explorer.audits.choice.choice import Choice, choose, price
+from rashomon_explorer.audits.choice.preferences import Limits
 from rashomon_explorer.audits.comparison import Comparison, compare
 from rashomon_explorer.audits.models import codes_of_scores
 from rashomon_explorer.exceptions import MissingAnswerError
@@ -458,18 +459,62 @@ class Audit(ReprMixin):
         """Compare another fitted model: is it in the set, by how much, and who changes."""
         return compare(self, other)
 
-    def choose(self, prefer: str = "sparse", *, seconds: float | None = 10.0) -> Choice:
+    def choose(
+        self,
+        prefer: str | Sequence[str],
+        *,
+        signs: Mapping[str, Any] | None = None,
+        max_features: int | None = None,
+        max_gap: float | None = None,
+        gap: str = "scores",
+        near: Any = None,
+        to: str = "coefficients",
+        points: int = 5,
+        psi: float | None = None,
+        seconds: float | None = 10.0,
+    ) -> Choice:
         """Choose the good model that is best by a preference, with a proof.
 
-        The set holds many models that are as good as the fitted one. Of the models with the best
-        value the one with the least loss is taken.
+        The set holds many models that are as good as the fitted one. Each preference keeps those
+        with its best value, and the next one chooses among them; of the models that are left, the
+        one with the least loss is taken.
 
         Parameters
         ----------
-        prefer : {"sparse"}
-            Fewest columns of the table; the levels of a column count once.
+        prefer : str or sequence of str
+            One, or several in order:
+
+            - ``"sparse"``: fewest columns of the table, the levels of a column counted once;
+            - ``"monotone"``: least loss of a model with the declared ``signs``;
+            - ``"fair"``: least gap between two groups, of several pairs the largest one;
+            - ``"near"``: least change from the model ``near``;
+            - ``"card"``: a scorecard, whole points for each column in the units of the table and
+              one multiplier, with the least range of points;
+            - ``"robust"``: least worst conflict ratio of a person, over drawn good models.
+
+            After ``"near"``, ``"card"``, ``"robust"`` and gaps in rates one model is left.
+        signs : mapping, optional
+            Per column of the table ``"+"`` or ``"-"``, or a list of its levels from low to high:
+            the score must not fall in that order. Every preference keeps them.
+        max_features : int, optional
+            Largest number of columns of the table.
+        max_gap : float, optional
+            Largest gap in mean scores between two groups.
+        gap : {"scores", "rates", "opportunity"}, default="scores"
+            Gap that is least: in mean scores, exactly; or in rates of the wanted label, of everyone
+            or of those who have it, by a search with a proved bound.
+        near : fitted estimator, optional
+            Model for ``"near"``, such as last year's.
+        to : {"coefficients", "labels"}, default="coefficients"
+            What should change least: coefficients on the same columns of the last step, each times
+            the standard deviation of its column, without the intercept; or labels of people, by a
+            search with a proved bound.
+        points : int, default=5
+            Largest points of a scorecard, of either sign.
+        psi : float, optional
+            Largest excess loss, by default that of the audit.
         seconds : float or None, default=10
-            Nominal seconds of the search; when they end, the value and its bound differ. None
+            Nominal seconds of a search; when they end, the value and its bound differ. None
             searches to the end.
 
         Returns
@@ -481,7 +526,10 @@ class Audit(ReprMixin):
         Raises
         ------
         MissingAnswerError
-            If the audit is of a sample of refits.
+            If no good model meets the limits: the message says what the least excess loss is. Or if
+            the audit is of a sample of refits.
+        ValueError
+            If a preference or a limit is unknown.
 
         Examples
         --------
@@ -497,25 +545,34 @@ class Audit(ReprMixin):
         >>> choice.preferred[0].text
         '5 of 8 features: no good model has less'
         """
-        return choose(self, prefer, seconds)
+        return choose(
+            self if psi is None else self.at(psi),
+            prefer,
+            Limits(signs, max_features, max_gap, gap, near, to, points, seconds),
+        )
 
-    def price(self, prefer: str = "sparse", psis: Sequence[float] | None = None) -> pd.DataFrame:
+    def price(
+        self, prefer: str | Sequence[str], psis: Sequence[float] | None = None, **limits: Any
+    ) -> pd.DataFrame:
         """Price curve: what a preference reaches at several ψ, such as how few features suffice.
 
         Parameters
         ----------
-        prefer : {"sparse"}
-            As for :meth:`choose`.
+        prefer : str or sequence of str
+            As for :meth:`choose`; values are of the last one.
         psis : sequence of float, optional
             Thresholds; by default 1/16 to 8 times that of the audit.
+        **limits
+            Limits of :meth:`choose`.
 
         Returns
         -------
         pandas.DataFrame
             Per ψ: ``value`` with its ``bound``, whether it is ``optimal``, the ``excess`` of the
-            model, and its accuracy or R². ``at(psi).choose(prefer)`` is the model.
+            model, its accuracy (or R²), and the share of people whose label is ``changed``. NaN
+            where no good model meets the limits. ``choose(prefer, psi=…)`` is the model.
         """
-        return price(self, prefer, psis)
+        return price(self, prefer, Limits(**limits), psis)
 
     def plot(self, kind: str = "people", **arguments: Any) -> Any:
         """Figure of the audit.
@@ -525,9 +582,9 @@ class Audit(ReprMixin):
         kind : str
             ``"people"`` (everyone's range), ``"coefficients"`` per standard deviation, ``"groups"``
             (who bears the multiplicity), ``"importance"``, ``"gaps"``, ``"gap_intervals"`` (data
-            and choice of model), ``"tolerances"``, ``"price"`` of a preference, or ``"profile"``
-            along the column ``feature=`` of the table; or another figure of a set of models, such
-            as ``"frontier"``.
+            and choice of model), ``"tolerances"``, ``"price"`` of a preference ``prefer=``, or
+            ``"profile"`` along the column ``feature=`` of the table; or another figure of a set of
+            models, such as ``"frontier"``.
         **arguments
             Arguments of the figure's plot function.
 
@@ -553,6 +610,7 @@ class Audit(ReprMixin):
         path: str | PathLike[str],
         *,
         title: str = "",
+        choices: Sequence[Choice] = (),
         interactive: bool = True,
         overwrite: bool = False,
     ) -> Path:
@@ -566,6 +624,9 @@ class Audit(ReprMixin):
             Usually ``"audit.html"``.
         title : str, optional
             Title of the file.
+        choices : sequence of Choice, optional
+            Models that were chosen from the set: what was preferred, among what, what is proved and
+            what it costs, for a review of model risk.
         interactive : bool, default=True
             Whether the file holds the script that draws its figures, 2 MB.
         overwrite : bool, default=False
@@ -578,7 +639,8 @@ class Audit(ReprMixin):
         """
         from rashomon_explorer.audits.document import write_report  # needs the extra app
 
-        return write_report(self, path, title=title, interactive=interactive, overwrite=overwrite)
+        options: dict[str, Any] = {"interactive": interactive, "overwrite": overwrite}
+        return write_report(self, path, title=title, choices=choices, **options)
 
     def explore(self) -> Any:
         """Open the dashboard on the audit; it charges nothing."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,39 +15,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import FixedThresholdClassifier
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import ReprMixin, number, percent
+from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.audits.answers import NOT_PRIVATE, marked
+from rashomon_explorer.audits.choice import labels, preferences
+from rashomon_explorer.audits.choice.preferences import Limits, Narrowed, Preferred
 from rashomon_explorer.audits.choice.region import Region
-from rashomon_explorer.audits.choice.sparse import SupportSearch, WorkBudget
+from rashomon_explorer.audits.group_rates import accepted_code, group_names, pair_name
 from rashomon_explorer.audits.models import fitted_steps
 from rashomon_explorer.exceptions import MissingAnswerError
-
-_CLOSE = 1e-6  # distance of a value and its bound that counts as none, relative
-_MULTIPLES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)
-
-
-@dataclass(frozen=True)
-class Preferred:
-    """Value of what was preferred, and a proved bound of the best one among the models left."""
-
-    name: str
-    value: float
-    bound: float
-    unit: str
-
-    @property
-    def optimal(self) -> bool:
-        """Whether the value is proved to be the best, up to rounding."""
-        return self.value - self.bound <= _CLOSE * (1e-3 + abs(self.value))
-
-    @property
-    def text(self) -> str:
-        """The value with its proof."""
-        value = f"{number(self.value)} {self.unit}".strip()
-        if self.optimal:
-            return f"{value}: no good model has less"
-        return f"{value}: no good model has less than {number(self.bound, rounding='down')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +58,8 @@ class Choice(ReprMixin):
         People whose label differs from that of the fitted model; of a regression everyone.
     coefficients : DataFrame
         Fitted and chosen coefficients in the units of the table.
+    card : DataFrame
+        Points of a scorecard.
     """
 
     audit: Any = field(repr=False)
@@ -176,16 +156,62 @@ class Choice(ReprMixin):
             measure(audited.targets, values, sample_weight=audited.row_weights)
             for values in self._predictions
         ]
-        uses = np.tile(table_features(self.audit)[1], problem.loss.outputs)
+        uses = np.tile(preferences.table_features(self.audit)[1], problem.loss.outputs)
         rows["features"] = [int(uses[:, theta != 0].any(axis=1).sum()) for theta in models.T]
+        if self.audit.inputs.groups is not None:
+            rows |= self._gaps(models)
         table = pd.DataFrame.from_dict(rows, orient="index", columns=["fitted", "chosen"])
         return marked(table.rename_axis("measure"), "exact")
+
+    def _gaps(self, models: FloatArray) -> dict[str, Any]:
+        groups, audited = self.audit.inputs.groups, self.audit.inputs.model
+        names = group_names(groups)
+        pairs = [pair_name(groups.name, *pair) for pair in combinations(names, 2)]
+        gaps: dict[str, Any] = {}
+        if self.audit.problem.loss.outputs == 1:
+            values = preferences.gap_normals(self.audit) @ models
+            gaps |= {f"score gap · {pair}": gap for pair, gap in zip(pairs, values, strict=True)}
+        code = accepted_code(audited) if audited.classes else None
+        if code is None:
+            return gaps
+        accepted = np.stack([each == audited.classes[code] for each in self._predictions])
+        rates = combinations(preferences.group_shares(self.audit) @ accepted.T, 2)
+        for pair, (first, second) in zip(pairs, rates, strict=True):
+            gaps[f"rate gap · {pair}"] = first - second
+        return gaps
+
+    @cached_property
+    def card(self) -> pd.DataFrame:
+        """Points of each column in the units of the table: score = multiplier·total + constant.
+
+        ``attrs`` holds ``multiplier`` and ``constant``; a fitted person's total is the sum of
+        points times values.
+        """
+        multiplier = self.preferred[-1].multiplier
+        if not multiplier:
+            raise MissingAnswerError('points need choose("card"), or "card" as the last preference')
+        model, problem = self.audit.inputs.model, self.audit.problem
+        units = [
+            (each.slope, each.offset) if each.in_units else (1.0, 0.0) for each in model.columns
+        ]
+        slopes, offsets = np.array(units).T
+        theta = self.theta[: len(slopes)]
+        points = np.rint(theta * slopes / multiplier).astype(int)
+        constant = float(theta @ offsets) + (float(self.theta[-1]) if problem.intercept else 0.0)
+        table = pd.DataFrame({"points": points}, index=pd.Index(model.names, name="column"))
+        table.attrs.update(multiplier=multiplier, constant=constant)
+        return marked(table, "exact")
 
     def _title(self) -> str:
         names = ", then ".join(each.name for each in self.preferred) or "least loss"
         return f"Chosen model: {names} · {NOT_PRIVATE}"
 
     def _facts(self) -> list[tuple[str, str]]:
+        return [*self.facts, ("repeat", self.code)]
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and texts of what is proved and what it costs."""
         facts = [("excess loss", f"{number(self.excess)} of at most ψ = {number(self.psi)}")]
         facts += [(each.name, each.text) for each in self.preferred]
         for name, (before, after) in self.costs.drop(index="excess loss").iterrows():
@@ -198,44 +224,84 @@ class Choice(ReprMixin):
         else:
             moves = (self.changed["chosen"] - self.changed["fitted"]).abs()
             facts.append(("predictions", f"move by {number(float(moves.median()))} in the median"))
-        return [*facts, ("repeat", self.code)]
+        return facts
 
 
-def table_features(audit: Any) -> tuple[list[str], Mask]:
-    """Columns of the table, and whether each column of the problem's rows is computed from them."""
-    columns, intercept = audit.inputs.model.columns, audit.problem.intercept
-    names = list(dict.fromkeys(source for column in columns for source in column.sources))
-    uses = [[name in column.sources for column in columns] + [False] * intercept for name in names]
-    return names, np.array(uses, dtype=bool).reshape(len(names), -1)
+PREFERENCES: dict[str, Callable[[Any, Region, Limits], Narrowed]] = {
+    "sparse": preferences.sparse,
+    "monotone": preferences.monotone,
+    "fair": preferences.fair,
+    "near": preferences.near,
+    "card": preferences.card,
+    "robust": labels.robust,
+}
+"""Preferences by name."""
+_GAP_KINDS, _NEAR_KINDS = ("scores", "rates", "opportunity"), ("coefficients", "labels")
+_MULTIPLES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)
 
 
-def choose(audit: Any, prefer: str, seconds: float | None) -> Choice:
-    """Choose a model of an exact audit: the one of fewest features, with the least loss."""
+def price(
+    audit: Any, prefer: str | Sequence[str], limits: Limits, psis: Sequence[float] | None
+) -> pd.DataFrame:
+    """Value of the last preference, and what it costs, at several thresholds ψ."""
+    measure = "accuracy" if audit.task == "classification" else "R²"
+    rows, unit = [], ""
+    for psi in [audit.psi * each for each in _MULTIPLES] if psis is None else psis:
+        try:
+            choice = choose(audit.at(float(psi)), prefer, limits)
+        except MissingAnswerError:
+            rows.append((psi, np.nan, np.nan, False, np.nan, np.nan, np.nan))
+        else:
+            last, changed = choice.preferred[-1], np.nan
+            unit = last.unit
+            if audit.task == "classification":
+                changed = len(choice.changed) / len(audit.inputs.index)
+            score = float(choice.costs["chosen"][measure])
+            rows.append((psi, last.value, last.bound, last.optimal, choice.excess, score, changed))
+    names = ["psi", "value", "bound", "optimal", "excess", measure, "changed"]
+    table = pd.DataFrame(rows, columns=names).set_index("psi")
+    table.attrs.update(unit=unit)
+    return marked(table.astype({"optimal": bool}), "exact")
+
+
+def choose(audit: Any, prefer: str | Sequence[str], limits: Limits) -> Choice:
+    """Choose a model of an exact audit by preferences in order, within limits."""
     if audit.kind != "exact":
         raise MissingAnswerError(
             "a choice needs the whole set of good models, and this audit has a sample of refits: "
             f"audit a linear model with a convex objective ({audit.reason})"
         )
-    if prefer != "sparse":
-        raise ValueError(f'prefer must be "sparse", got {prefer!r}')
-    names, uses = table_features(audit)
-    region = Region(audit.problem, audit.psi, np.ones(audit.problem.rows.shape[1], dtype=bool))
-    search = SupportSearch(region, uses, WorkBudget(seconds))
-    solution = search.fewest()
-    n_used, unit = int((~solution.dropped).sum()), f"of {len(names)} features"
-    preferred = Preferred(prefer, float(n_used), float(solution.fewest), unit)
-    theta = region.using(search.columns_without(solution.dropped)).best.theta
-    return Choice(audit, theta, (preferred,), f"found.choose({prefer!r})")
+    for name, value, kinds in (("gap", limits.gap, _GAP_KINDS), ("to", limits.to, _NEAR_KINDS)):
+        if value not in kinds:
+            raise ValueError(f"{name} must be one of {', '.join(kinds)}, got {value!r}")
+    check_count(points=limits.points)
+    names = [prefer] if isinstance(prefer, str) else list(prefer)
+    unknown = [name for name in names if name not in PREFERENCES]
+    if unknown or not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"prefer must name one of {', '.join(PREFERENCES)}, or several in order, got {prefer!r}"
+        )
+    region = preferences.limited(audit, limits)
+    values: list[Preferred] = []
+    on_labels = {"fair": limits.gap != "scores", "near": limits.to == "labels"}
+    for name in names:
+        if region.only is not None:
+            raise ValueError(f"{values[-1].name!r} leaves one model: name it last in prefer")
+        preference = (labels.BY_LABELS if on_labels.get(name) else PREFERENCES)[name]
+        region, preferred = preference(audit, region, limits)
+        values.append(preferred)
+    theta = region.best.theta
+    return Choice(audit, theta, tuple(values), _code(prefer, limits))
 
 
-def price(audit: Any, prefer: str, psis: Sequence[float] | None) -> pd.DataFrame:
-    """Value of a preference, and what it costs, at several thresholds ψ."""
-    measure, rows = "accuracy" if audit.task == "classification" else "R²", []
-    for psi in [audit.psi * each for each in _MULTIPLES] if psis is None else psis:
-        choice = choose(audit.at(float(psi)), prefer, 10.0)
-        (only,), score = choice.preferred, float(choice.costs["chosen"][measure])
-        rows.append((psi, only.value, only.bound, only.optimal, choice.excess, score))
-    names = ["psi", "value", "bound", "optimal", "excess", measure]
-    table = pd.DataFrame(rows, columns=names).set_index("psi")
-    table.attrs.update(unit=only.unit)
-    return marked(table, "exact")
+def _code(prefer: Any, limits: Limits) -> str:
+    default = Limits()
+    changed = {
+        name: value for name, value in vars(limits).items() if value is not getattr(default, name)
+    }
+    texts = [
+        f"{name}={value!r}" if name != "near" else "near=model"
+        for name, value in changed.items()
+        if value != getattr(default, name) or name == "near"
+    ]
+    return f"found.choose({', '.join([repr(prefer), *texts])})"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer.audits.choice.region import BestModel, Region
+from rashomon_explorer.exceptions import MissingAnswerError
 
 _CELLS, _FEWEST_NODES, _MOST_NODES = 200_000, 8, 1_024  # numbers of one batch of nodes, and nodes
 _SINGULAR = 1e-9  # share of a variance that is left where a column counts as determined
@@ -67,7 +68,7 @@ class SupportSearch:
         none = np.zeros(len(self.uses), dtype=bool)
         smallest, dropped = 0, none
         try:
-            dropped = self.eliminated()
+            dropped = self._eliminated()
             while smallest < len(self.uses) - dropped.sum():
                 solution = self._decide(none, none, smallest)
                 if solution is None:
@@ -76,7 +77,23 @@ class SupportSearch:
                     dropped = solution
         except OutOfTime:
             pass
-        return Fewest(self.least_loss(dropped), smallest)
+        return Fewest(self._least_loss(dropped), smallest)
+
+    def at_most(self, most: int) -> Mask | None:
+        """Features to leave out so that at most ``most`` are left; None if no model is left."""
+        none = np.zeros(len(self.uses), dtype=bool)
+        try:
+            dropped = self._eliminated(most)
+            if (~dropped).sum() > most:
+                solution = self._decide(none, none, most)
+                if solution is None:
+                    return None
+                dropped = solution
+            return self._least_loss(dropped)
+        except OutOfTime:
+            raise MissingAnswerError(
+                f"whether a good model uses {most} features or fewer is open: raise seconds="
+            ) from None
 
     def columns_without(self, dropped: Mask) -> Mask:
         """Columns (width,) that need none of these features."""
@@ -96,7 +113,7 @@ class SupportSearch:
             self.fits[key] = region
         return self.fits[key]
 
-    def least_loss(self, dropped: Mask) -> Mask:
+    def _least_loss(self, dropped: Mask) -> Mask:
         """As many features to leave out, with the least loss of those that are found in time."""
         none, limit = np.zeros_like(dropped), int((~dropped).sum())
         self.budget.left = min(self.budget.left, _REFINED)
@@ -112,11 +129,11 @@ class SupportSearch:
             pass
         return dropped
 
-    def eliminated(self) -> Mask:
+    def _eliminated(self, most: int = 0) -> Mask:
         """Features left out one by one, the cheapest first, while a model of the set is left."""
         dropped = np.zeros(len(self.uses), dtype=bool)
         tried = dropped.copy()
-        while not (dropped | tried).all():
+        while not (dropped | tried).all() and (~dropped).sum() > most:
             costs = self._quadratic(dropped).costs
             feature = int(np.argmin(np.where(dropped | tried, np.inf, costs)))
             without = dropped.copy()
@@ -132,7 +149,7 @@ class SupportSearch:
             return None
         quadratic, required = self._quadratic(dropped), required.copy()
         while True:
-            candidate = self.candidate(quadratic, dropped, required, most)
+            candidate = self._candidate(quadratic, dropped, required, most)
             if candidate is None or self._fit(candidate).value <= self.region.level:
                 return candidate
             if self._fit(candidate).bound <= self.region.level:
@@ -162,7 +179,7 @@ class SupportSearch:
             np.tile(self.uses[:, region.columns], outputs)[:, free],
         )
 
-    def candidate(
+    def _candidate(
         self, quadratic: SupportEllipsoid, dropped: Mask, required: Mask, most: int
     ) -> Mask | None:
         """Features (n_features,) to leave out that the ellipsoid allows; None if it allows none."""
