@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from textwrap import fill
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from rashomon_explorer.privacy.tradeoff import curves
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
+_WIDTH = 88  # of a printed guarantee
 _SEEDED = "drawn with a known seed: reproducible, not private"
 
 
@@ -292,8 +294,9 @@ class Guarantee(ReprMixin):
             return f"no guarantee: {self.theorem}"
         seed = f"; {_SEEDED}" if self.seeded else ""
         requested, proved = requested_text(self), guarantee_text(self)
-        text = f"{requested} ({proved})" if requested else proved
-        return f"{text}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+        text = f"{requested} ({_proof_text(self, proved)})" if requested else proved
+        text = f"{text}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+        return fill(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
     def _title(self) -> str:
         if not self.holds:
@@ -303,7 +306,10 @@ class Guarantee(ReprMixin):
     def _facts(self) -> list[Fact]:
         if not self.holds:
             return [("why", self.theorem)]
-        facts = [("proved", guarantee_text(self)), ("by", self.theorem)]
+        proved = guarantee_text(self)
+        if requested_text(self):
+            proved = _proof_text(self, proved)
+        facts = [("proved", proved), ("by", self.theorem)]
         facts += [("if" if k == 0 else "", text) for k, text in enumerate(self.assumptions)]
         return facts + [("but", _SEEDED)] * self.seeded
 
@@ -367,6 +373,17 @@ def guarantee_text(guarantee: Guarantee) -> str:
     if guarantee.curve is None:
         return notions
     return f"{notions} with a sharper trade-off" if notions else guarantee.curve.notion
+
+
+def _proof_text(guarantee: Guarantee, proved: str) -> str:
+    """Return what proves the requested ε; of weak notions beside a curve, theirs alone."""
+    notions, (epsilon, delta) = _notions_text(guarantee), guarantee.requested or (0.0, 0.0)
+    if guarantee.curve is None or not notions:
+        return proved
+    alone = replace(guarantee, curve=None).epsilon(delta)
+    if alone <= epsilon * (1 + ROUNDING):
+        return proved
+    return f"by a trade-off curve; {notions} alone: ε = {rounded_up(alone)}"
 
 
 def requested_text(guarantee: Guarantee) -> str:

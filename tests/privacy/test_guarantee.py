@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import mpmath
@@ -325,3 +326,17 @@ def test_what_a_budget_allows_costs_the_budget_at_any_delta(epsilon, delta):
         low, half = -epsilon / mpmath.mpf(mu), mpmath.mpf(mu) / 2
         exact = mpmath.ncdf(low + half) - mpmath.exp(epsilon) * mpmath.ncdf(low - half)
         assert exact <= delta * (1 + 1e-9) and gdp(mu / 2).delta(epsilon) < exact
+
+
+def test_a_printed_guarantee_wraps_and_says_what_holds_at_the_stated_epsilon():
+    """Of weak notions beside a curve it says which ε they prove without it."""
+    loose = repeated_bounded_range(1.0, 30)
+    loose = replace(loose, requested=(math.nextafter(loose.epsilon(1e-6), 99), 1e-6))
+    assert loose.epsilon(1e-6) < replace(loose, curve=None).epsilon(1e-6)
+    lines = str(loose).splitlines()
+    assert len(lines) > 1 and max(map(len, lines)) <= 88
+    text = " ".join(str(loose).split())
+    assert re.match("ε = .* at δ = 1e-6 \\(by a trade-off curve; 30-DP and .*-zCDP", text)
+    assert "alone: ε = " in text and "alone: ε = " in repr(loose)
+    enough = replace(pure(0.5), requested=(0.5, 1e-6))
+    assert str(enough).startswith("ε = 0.5 at δ = 1e-6 (0.5-DP")

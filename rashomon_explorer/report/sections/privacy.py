@@ -52,7 +52,7 @@ def privacy_release(material: Release) -> list[Block]:
 
 def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     guarantee = models.guarantee
-    blocks: list[Block] = [Words(sentence(str(guarantee)))]
+    blocks: list[Block] = [Words(sentence(" ".join(str(guarantee).split())))]
     if guarantee.seeded:
         blocks.append(Words(SEEDED, "warning"))
     if not guarantee.holds:
