@@ -1,6 +1,8 @@
 """A room shows a list that one can read, and the rooms below it; docs name what is there."""
 
 import importlib
+import inspect
+import pkgutil
 import re
 import runpy
 import sys
@@ -9,7 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from rashomon_explorer import measures
+import rashomon_explorer
+from rashomon_explorer import exceptions, measures
+from rashomon_explorer.plots.figures import FIGURES
 
 ROOMS = {
     "measures": {"decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance"},
@@ -61,3 +65,36 @@ def test_all_names_can_be_imported_without_the_extra_for_the_page(monkeypatch):
     whole = runpy.run_path(str(PACKAGE / "__init__.py"))["__all__"]
     monkeypatch.setitem(sys.modules, "anywidget", None)
     assert set(whole) - set(runpy.run_path(str(PACKAGE / "__init__.py"))["__all__"]) == {"Explorer"}
+
+
+SHOWN = {
+    plotter.__name__
+    for spec in FIGURES.values()
+    for plotter in (spec.plot, spec.code, spec.release_plot)
+    if plotter is not None
+}
+"""Functions of figures, for which page and report print the line of Python that draws them."""
+
+
+def exported(package=rashomon_explorer):
+    """Classes and functions of this package that its rooms export."""
+    rooms = [entry.name for entry in pkgutil.iter_modules(package.__path__)]
+    for name in ["", *(f".{name}" for name in rooms if not name.startswith("_"))]:
+        module = importlib.import_module(package.__name__ + name)
+        for item in (getattr(module, name) for name in getattr(module, "__all__", [])):
+            is_code = inspect.isclass(item) or inspect.isroutine(item)
+            if is_code and item.__module__.startswith(package.__name__):
+                yield item
+
+
+def has_example(item):
+    return ">>> " in (item.__doc__ or "")
+
+
+def test_every_exported_class_and_function_has_an_example():
+    """Errors and warnings stand in docs/errors.md, and figures are shown where they are drawn."""
+    without = {item for item in exported() if not has_example(item)}
+    assert not has_example(exported) and len(without) < 40
+    elsewhere = {item for item in without if item.__name__ in SHOWN}
+    elsewhere |= {item for item in without if item.__module__ == exceptions.__name__}
+    assert sorted(item.__name__ for item in without - elsewhere) == []

@@ -205,6 +205,9 @@ def audit(
 def _certified(audited: AuditedModel, weights: dict[str, Any]) -> tuple[Any, str]:
     """Convex problem of a fitted model; or None, and why a sample of refits answers instead."""
     name = type(audited.estimator).__name__
+    if hasattr(audited.estimator, "term_scores_"):  # an explainable boosting machine
+        why = "boosting stopped early, over bags: the scores of its terms minimise no objective"
+        return None, f"{why}, around whose minimum a set could be proved"
     if not has_problem(audited.estimator):
         return None, f"{name} is no linear model with a convex objective"
     if audited.resampler:

@@ -165,6 +165,15 @@ class Audit(ReprMixin):
         The convex problem, which the functions of :mod:`rashomon_explorer.measures` take.
     models : RashomonSet or PredictorSet
         Good models: a uniform sample of the exact set, or the refits.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from rashomon_explorer import audit
+    >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0]
+    >>> found = audit(Ridge().fit(X, y), X, y, tolerance=0.01)
+    >>> isinstance(found, Audit), found.kind, found.coefficients.loc["x0", "sign"]
+    (True, 'exact', '+')
     """
 
     tolerance: rules.Tolerance

@@ -328,7 +328,8 @@ def head(audit: Any) -> list[tuple[str, str]]:
         facts.append(("Weights", f"{text} shares, rates and gaps are by weight"))
     facts.append(("Quality", quality_text(audit)))
     facts.append(("Good models", audit.tolerance.text.removeprefix("good models ")))
-    why = [("Why sampled", audit.reason)] if audit.reason and has_problem(model.estimator) else []
+    is_additive = has_problem(model.estimator) or hasattr(model.estimator, "term_scores_")
+    why = [("Why sampled", audit.reason)] if audit.reason and is_additive else []
     return [*facts, ("Numbers", how), *why]
 
 
@@ -495,7 +496,13 @@ def release_code(audit: Any) -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema of :meth:`Audit.to_json`."""
+    """JSON schema of :meth:`Audit.to_json`.
+
+    Examples
+    --------
+    >>> [name for name in json_schema()["properties"] if name.startswith("rate")]
+    ['rates', 'rate_gaps']
+    """
     return json.loads((files("rashomon_explorer.audits") / "audit-schema.json").read_text("utf-8"))
 
 

@@ -51,6 +51,11 @@ class ExactSampler:
     The running time and the acceptance rate depend on the rows: curator information. So does
     giving up, which others see as an error. If its probability is at most ζ for every table, the
     draws, with the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
+
+    Examples
+    --------
+    >>> ExactSampler(patience=10_000).name, ExactSampler().patience
+    ('exact', 5000000)
     """
 
     name: ClassVar[str] = "exact"

@@ -56,6 +56,13 @@ class HitAndRunSampler:
     -----
     Draws are correlated within a chain and follow the uniform law only in the limit. They have no
     privacy guarantee.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> planned = RashomonClassifier(mechanism="hit_and_run", n_draws=3).plan(200, 1)
+    >>> planned.mechanism, planned.guarantee.holds, HitAndRunSampler(n_chains=4).name
+    ('hit_and_run', False, 'hit_and_run')
     """
 
     name: ClassVar[str] = "hit_and_run"

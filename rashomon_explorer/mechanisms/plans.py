@@ -169,6 +169,13 @@ class Plan(formatting.ReprMixin):
     simulation : ExpectedGain or callable, optional
         What one model is expected to reach on simulated tables, or the simulation, which runs when
         the plan is printed or warned about.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import DPClassifier
+    >>> planned = DPClassifier(epsilon=1.0, classes=(0, 1)).plan(10_000, 5)
+    >>> isinstance(planned, Plan), round(planned.guarantee.epsilon(1e-6), 3)
+    (True, 1.0)
     """
 
     request: Any

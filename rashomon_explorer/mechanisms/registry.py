@@ -104,6 +104,13 @@ def register(*mechanisms: Mechanism) -> None:
     ------
     ValueError
         If another mechanism has the name.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms import MECHANISMS
+    >>> register(MECHANISMS["exact"])  # the same one again changes nothing
+    >>> MECHANISMS["exact"].name
+    'exact'
     """
     MECHANISMS.register(*mechanisms)
 

@@ -486,6 +486,13 @@ class Iterated(StagedMechanism):
     stages are public (:func:`plan_iterated`), and every draw is exact, so that the whole is pure
     DP. The expected excess is of order p²/n² up to logarithms; the plain exponential mechanism has
     p/n.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> options = {"n_draws": 1, "epsilon": 4.0, "classes": (0, 1), "ridge": 0.1}
+    >>> RashomonClassifier(mechanism=Iterated.name, **options).plan(10_000, 2).mechanism
+    'iterated'
     """
 
     name: ClassVar[str] = "iterated"
@@ -570,6 +577,13 @@ class Regularised(ExactOneModel):
     ridge and the effect of one row on the draw (:func:`plan_regularised`). With δ the ridge also
     buys a larger β: the better of both is taken (:func:`regularised_with_delta`). The problem that
     it draws from has this ridge.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> options = {"n_draws": 1, "epsilon": 4.0, "classes": (0, 1)}
+    >>> RashomonClassifier(mechanism=Regularised.name, **options).plan(10_000, 2).mechanism
+    'regularised'
     """
 
     name: ClassVar[str] = "regularised"

@@ -116,6 +116,12 @@ class FigureSpec:
         Whether it shows single rows, of chunked rows a sample.
     view, section : str
         View of the page and section of the report to which a registered figure is added.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.plots.figures import FIGURES
+    >>> isinstance(FIGURES["people"], FigureSpec), FIGURES["people"].audience
+    (True, ('curator',))
     """
 
     name: str

@@ -86,6 +86,11 @@ class GroupGaps(query.Query):
         draw selected at random, with noise smaller by a factor of √k.
     positive : int, default=1
         Index of the positive class.
+
+    Examples
+    --------
+    >>> GroupGaps("true_positive", over="mean").name
+    'mean_true_positive_gap'
     """
 
     of: Of = "selection"

@@ -42,6 +42,11 @@ class Losses(query.DrawsQuery):
     Parameters
     ----------
     over : {"each", "mean", "largest", "least"}, default="each"
+
+    Examples
+    --------
+    >>> Losses(over="mean").name
+    'mean_loss'
     """
 
     needs: ClassVar[tuple[str, ...]] = ("y",)
@@ -166,6 +171,11 @@ class Excess(ExcessQuery, query.DrawsQuery):
     radius, ridge : float
         As for the draws.
     over : {"mean", "largest", "least", "each"}, default="mean"
+
+    Examples
+    --------
+    >>> Excess(radius=4.0, ridge=0.0, over="largest").name
+    'largest_excess'
     """
 
     over: query.Over = "mean"
@@ -221,6 +231,11 @@ class SoftHits(ExcessQuery):
         As for the draws.
     psi : float, optional
         ψ; by default that of the draws.
+
+    Examples
+    --------
+    >>> SoftHits(width=0.1, radius=4.0, ridge=0.0).name
+    'soft_hits'
     """
 
     width: float
@@ -344,6 +359,11 @@ class Reliance(query.DrawsQuery):
     ----------
     over : {"mean", "largest", "least", "each"}, default="mean"
         Summary over the draws.
+
+    Examples
+    --------
+    >>> Reliance(over="largest").name
+    'largest_reliance'
     """
 
     over: query.Over = "mean"

@@ -191,6 +191,11 @@ class Sensitivity:
     ----------
     l1, l2 : float
         Changes in the ℓ₁ norm and in the ℓ₂ norm.
+
+    Examples
+    --------
+    >>> Sensitivity(l1=2.0, l2=1.0)
+    Sensitivity(l1=2.0, l2=1.0)
     """
 
     l1: float
@@ -222,6 +227,12 @@ class Query(ABC):
 
     A subclass computes the vector and declares its coordinates: their names, their ranges, and the
     bounds on their change, which its docstring proves.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.release import Losses
+    >>> issubclass(Losses, Query), Losses(over="mean").name
+    (True, 'mean_loss')
     """
 
     needs: ClassVar[tuple[str, ...]] = ()

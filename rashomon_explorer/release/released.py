@@ -59,6 +59,18 @@ class ReleasedAggregates:
     doubt : str, default=""
         Why, by public numbers, the draws may lie far outside the Rashomon set; empty if their
         plan guarantees enough.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.release import release
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> fitted = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y)
+    >>> models = fitted.rashomon_set_.release()
+    >>> options = {"epsilon": 1.0, "ledger": None, "random_state": 0}
+    >>> answers = release(models, X, y, queries=["mean_accuracy"], **options)
+    >>> isinstance(answers, ReleasedAggregates), answers.n_rows, answers.charge
+    (True, 200, None)
     """
 
     answers: tuple[Answer, ...]

@@ -267,6 +267,16 @@ def curator_report(
         If ``models`` is a release.
     ValueError
         If lengths differ, the rows do not fit the models, or ``problem`` is not that of the draws.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     curator_report(models, f"{folder}/card.html", X, y, interactive=False).name
+    'card.html'
     """
     target_path = refuse_existing(path, overwrite)
     public: dict[str, Any] = {"ledger": ledger, "schema": schema, "bounds": bounds}
@@ -338,6 +348,16 @@ def release_report(
         If ``models`` is not a release, or an aggregate is not a `ReleasedAggregates`.
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release_report(models.release(), f"{folder}/card.html", interactive=False).name
+    'card.html'
     """
     target_path = refuse_existing(path, overwrite)
     public: dict[str, Any] = {"ledger": ledger, "schema": schema, "bounds": bounds}

@@ -79,7 +79,14 @@ _NO_CHARGE = "no noise was drawn there, and nothing was charged by them"
 
 
 class Workers(Protocol):
-    """Protocol of workers that run tasks, with retries."""
+    """Protocol of workers that run tasks, with retries.
+
+    Examples
+    --------
+    >>> workers: Workers = ThreadWorkers(2)
+    >>> workers.count, workers.assumption
+    (2, '')
+    """
 
     assumption: ClassVar[str]
     """Assumption about the connection to the workers; empty for threads of this process."""

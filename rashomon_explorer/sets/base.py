@@ -99,7 +99,15 @@ Released = TypeVar("Released", bound="ModelSet")
 
 
 class ModelSet(ReprMixin):
-    """Models of any kind with a guarantee; each selection returns a new set."""
+    """Models of any kind with a guarantee; each selection returns a new set.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.sets import from_predictions
+    >>> models = from_predictions([["a", "b"], ["a", "a"]], kind="labels")
+    >>> isinstance(models, ModelSet), len(models[:1]), models.guarantee.holds
+    (True, 1, False)
+    """
 
     classes: tuple[Any, ...]
     guarantee: Guarantee
@@ -266,6 +274,12 @@ class CuratorSet(ModelSet):
     private trees, which have a plan and a guarantee). The curator may see the private rows.
     Measures and figures need ``scores``, ``labels``, ``excess``, ``psi`` and ``best_scores``,
     which both have.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.sets import from_predictions
+    >>> isinstance(from_predictions([[0.2, 0.9], [0.1, 0.8]], [0, 1]), CuratorSet)
+    True
     """
 
     losses: FloatArray

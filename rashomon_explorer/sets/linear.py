@@ -102,6 +102,14 @@ class LinearSet(ModelSet):
     ------
     ValueError
         If the link is unknown, or names, classes and parameters do not match.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> models.coef.shape, models.feature_names, models.labels([[0.8], [-0.6]]).shape
+    ((5, 2), ('x0', 'intercept'), (5, 2))
     """
 
     coef: FloatArray
@@ -296,7 +304,17 @@ class LinearSet(ModelSet):
 @written_as("release")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleasedSet(LinearSet):
-    """Released set: charged draws, their guarantee, and public settings."""
+    """Released set: charged draws, their guarantee, and public settings.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> released = models.release()
+    >>> type(released).__name__, hasattr(released, "losses"), released.guarantee == models.guarantee
+    ('ReleasedSet', False, True)
+    """
 
 
 @written_as("linear draws")

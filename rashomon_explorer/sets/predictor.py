@@ -32,7 +32,14 @@ NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
 
 class PredictorModels(ModelSet):
-    """Models that predict; decision trees can also be written in other formats."""
+    """Models that predict; decision trees can also be written in other formats.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.sets import from_predictions
+    >>> isinstance(from_predictions([[0.2, 0.9], [0.1, 0.8]], [0, 1]), PredictorModels)
+    True
+    """
 
     models: Any
     planned: Plan | None

@@ -63,6 +63,12 @@ def flip_psi(counted: CountedTrees) -> FloatArray:
     -------
     ndarray of shape (n,)
         0 for a row on which trees of least loss disagree.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> flip_psi(counted).round(3).tolist()
+    [0.333, 0.333, 0.667]
     """
     losses = np.sort(least_losses(counted), axis=1)
     excess = losses[:, 1] - counted.least
@@ -84,6 +90,12 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
     ------
     DataError
         If there is no such row or class.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> best_tree_predicting(counted, row=1, label=1).feature
+    0
     """
     if not (0 <= row < counted.n and 0 <= label < len(counted.classes)):
         raise DataError(
@@ -154,6 +166,12 @@ def best_avoiding(counted: CountedTrees, feature: int) -> Node:
     counted : CountedTrees
     feature : int
         Column.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> best_avoiding(counted, 1)
+    Leaf(prediction=0)
     """
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
     least_errors = lattice.least_errors(levels, trees)
@@ -174,6 +192,12 @@ def best_using(counted: CountedTrees, feature: int) -> Node:
     ------
     DataError
         If there is no such column, or no tree of the class tests it.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> best_using(counted, 1).feature
+    1
     """
     _checked(counted, feature)
     using = BestUsing(counted.best_trees, feature)

@@ -94,6 +94,14 @@ class ParityFront:
         the best of uniform draws, and the true front is nowhere above.
     tree : callable
         Returns the tree at an index.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees, parity_front
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1], [0, 0]], [1, 0, 0, 1], max_leaves=2)
+    >>> front = parity_front(counted, ["a", "b", "b", "a"], psi=0.5)
+    >>> isinstance(front, ParityFront), front.exact, front.gaps.tolist()
+    (True, True, [1.0, 0.0])
     """
 
     losses: FloatArray

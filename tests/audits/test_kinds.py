@@ -118,6 +118,31 @@ def test_what_has_no_certificate_is_sampled(people, regression, model, classes):
     assert problem is None and "no objective whose minimum is certified" in reason
 
 
+class Additive(LogisticRegression):
+    """What an explainable boosting machine shows of itself: scores of its terms."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.term_scores_ = [np.append(0.0, slope) for slope in self.coef_[0]]
+        return self
+
+
+def test_an_explainable_boosting_machine_is_refitted_and_the_audit_says_why(people):
+    X, y = people
+    model = make_pipeline(encoder(), Additive()).fit(X, y)
+    found = audit(model, X, y, n_models=3, random_state=0)
+    assert found.kind == "sampled" and (found.flips["label"] == model.predict(X)).all()
+    assert "Why sampled" in str(found) and "minimise no objective" in str(found)
+
+
+def test_the_machine_of_interpret_is_refitted(people):
+    X, y = people
+    glassbox = pytest.importorskip("interpret.glassbox")
+    fitted = glassbox.ExplainableBoostingClassifier(max_rounds=5, outer_bags=1, n_jobs=1)
+    fitted.fit(X[["fare"]], y)
+    assert "minimise no objective" in str(audit(fitted, X[["fare"]], y, n_models=2))
+
+
 def test_a_frozen_estimator_is_audited_as_what_it_holds(people):
     """Alone, and at the start, in a branch, or at the end of a pipeline."""
     X, y = people

@@ -151,6 +151,15 @@ def permutation_importance(
     ValueError
         If a shape is wrong, a label is not one of the classes, a feature is unknown, or
         ``n_repeats`` is below 1.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> table = permutation_importance(models, X, y, random_state=0)
+    >>> table.shape, bool((table["x0"] > 0).all())
+    ((5, 1), True)
     """
     check_count(n_repeats=n_repeats)
     models, X = inputs.set_and_rows(models, X)
@@ -212,6 +221,14 @@ def importance_cloud(
     -------
     pandas.DataFrame
         One row per draw, one column per group.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> importance_cloud(models, X, y, measure="shap").shape
+    (5, 1)
     """
     if measure not in IMPORTANCES:
         raise ValueError(f"measure must be one of {list(IMPORTANCES)}, got {measure!r}")

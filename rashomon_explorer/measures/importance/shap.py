@@ -312,6 +312,15 @@ def shap_importance(
     -------
     pandas.DataFrame
         One row per draw, one column per group.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> table = shap_importance(models, X)
+    >>> table.shape, bool((table["x0"] > 0).all())
+    ((5, 1), True)
     """
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     if (forest := find_trees(models)) is not None:

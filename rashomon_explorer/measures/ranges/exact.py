@@ -303,6 +303,15 @@ def exact_score_ranges(
         As in :func:`exact_ranges`, one row per person. With several classes one per person and
         class: of a scikit-learn model every class, with softmax scores minus their mean; else
         every class but class 0, whose score is 0.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from rashomon_explorer.measures import penalised_problem
+    >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0]
+    >>> problem = penalised_problem(Ridge(alpha=3.0).fit(X, y), X, y)
+    >>> exact_score_ranges(problem, 0.01, [[1.0]])[["low", "best", "high"]].round(3).values.tolist()
+    [[0.525, 0.667, 0.808]]
     """
     check_problem(problem)
     directions, index = score_directions(problem, X)
@@ -346,6 +355,16 @@ def exact_group_gap(
     ------
     ValueError
         If there are fewer than two groups, or the models have several scores per row.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from rashomon_explorer.measures import penalised_problem
+    >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0]
+    >>> problem = penalised_problem(Ridge(alpha=3.0).fit(X, y), X, y)
+    >>> gap = exact_group_gap(problem, 0.01, X, ["a", "a", "b"])
+    >>> gap[["low", "best", "high"]].round(3).loc["a - b"].tolist()
+    [-0.464, -0.3, -0.136]
     """
     check_problem(problem)
     directions, index = gap_directions(problem, X, groups, sample_weight)

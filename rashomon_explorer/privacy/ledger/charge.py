@@ -84,6 +84,17 @@ class LedgerEntry:
         Who voided the charge, when and why.
     divergence : Divergence, optional
         Value added to the ledger's sum of Rényi divergences, if it has one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer.privacy import Ledger, pure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(f"{folder}/ledger.db", epsilon=2.0, delta=1e-6)
+    ...     count = ledger.reserve(pure(0.5), note="a count").run(lambda: 42)
+    ...     entry = ledger.entries()[0]
+    >>> count, entry.note, entry.state, entry.guarantee.pure_epsilon
+    (42, 'a count', 'committed', 0.5)
     """
 
     id: int
@@ -161,6 +172,17 @@ class Charge:
         Whether `run` has returned a result, which may have been seen.
     started : bool
         Whether the mechanism was about to read rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer.privacy import Ledger, pure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(f"{folder}/ledger.db", epsilon=2.0, delta=1e-6)
+    ...     charge = ledger.reserve(pure(0.5), note="a count")
+    ...     count = charge.run(lambda: 42)
+    >>> isinstance(charge, Charge), count, charge.returned
+    (True, 42, True)
     """
 
     def __init__(
