@@ -66,7 +66,7 @@ class _Bar:
         self._what, self._total, self._count = what, total, 0
         self._begun, self._bar = time.time(), list[Any]()
         _OPEN.append(self)
-        if sys.stderr.isatty() and "bars" not in {thread.name for thread in threading.enumerate()}:
+        if "bars" not in {thread.name for thread in threading.enumerate()}:
             threading.Thread(target=_refresh_bars, name="bars", daemon=True).start()
 
     def show(self, count: int) -> None:
@@ -74,8 +74,10 @@ class _Bar:
         self._count = count
         with _LOCK:
             if not self._bar and time.time() - self._begun >= _SECONDS and self in _OPEN:
-                from tqdm.auto import tqdm  # asks for widgets, which take long to import
-
+                if threading.current_thread() is threading.main_thread():
+                    from tqdm.auto import tqdm  # asks for widgets, which take long to import
+                else:  # widgets are for the thread of a notebook's cell, text is for any
+                    from tqdm.std import tqdm
                 self._bar.append(tqdm(desc=self._what, total=self._total, leave=False))
                 self._bar[0].start_t = self._begun
             for bar in self._bar:
@@ -97,7 +99,7 @@ class _Bar:
 
 
 def _refresh_bars() -> None:
-    """Refresh the bars of a terminal every second, until the last is closed."""
+    """Refresh bars every second, until the last is closed."""
     while _OPEN:
         time.sleep(_SECONDS_BETWEEN_REFRESHES)
         for bar in list(_OPEN):

@@ -33,6 +33,7 @@ _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _PROVED = ["low_outer", "low", "high", "high_outer"]
 _OPEN = "undecided"  # of proved_people
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
+_MOVE_SECONDS = 0.1  # nominal, of searches of people; an ellipsoid bounds the others
 _RELIANCE_SECONDS = 2.5  # nominal, for closer ranges of the features that matter most
 _SAMPLED_SECONDS = 3.0  # nominal, of sampled reliance
 _RELIANCE_MODELS, _FEWEST_MODELS, _FEWEST_ROWS = 32, 4, 200
@@ -348,17 +349,22 @@ class CertifiedAnswers:
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
-        table = flips[["conflict_ratio", "flips"]].copy()
+        ratios = conflict_ratios(self.models, self.rows, flips["label"], self.cut)
+        table = flips[["flips"]].assign(conflict_ratio=ratios)[["conflict_ratio", "flips"]]
         if self._has_margins:
             table["move"] = np.nan
-        elif self.problem.loss.outputs == 1:
-            ranges = self.people()
-            ends = ranges[["exact_low", "exact_high"]].sub(ranges["best"], axis=0).abs()
-            table["move"] = ends.max(axis=1).to_numpy()
-        else:
+        elif self.problem.loss.outputs > 1:
             scores, best = self.models.scores(self.rows), self.models.best_scores(self.rows)
             table["move"] = np.abs(scores - best).max(axis=(0, 2))
-        table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
+        else:
+            how: dict[str, Any] = {"tolerance": _PEOPLE_TOLERANCE, "seconds": _MOVE_SECONDS}
+            ends = measures.exact_score_ranges(self.problem, self.inputs.psi, self.rows, **how)
+            low, middle, high = LINKS[self.problem.loss.link](
+                ends[["low_outer", "best", "high_outer"]].to_numpy().T, (-1.0, 1.0)
+            )
+            table["move"] = np.maximum(high - middle, middle - low)
+        labels = self.inputs.model.labels(flips["label"])
+        table["correct"] = np.asarray(labels) == self.inputs.model.targets
         return marked(table, "exact; conflict_ratio: sampled")
 
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Recourse:
@@ -426,14 +432,13 @@ def drawn_codes(models: Any, rows: Any, cut: float = 0.0) -> NDArray[np.int_]:
     return np.asarray(likeliest(np.asarray(models.scores(rows))))
 
 
-_POINT = 1.65e-9  # nominal seconds of one step of a chain, per row and parameter
-_SECONDS, _FEWEST = 5.0, 16  # nominal seconds of all chains, and the least number of models
+_MODEL = 2e-8  # nominal seconds of a model, per row and parameter
+_SECONDS, _FEWEST = 0.7, 16  # nominal seconds of all models, and the least number of models
 
 
 def usual_number(problem: Any, most: int) -> int:
-    """Count the models that are drawn in a few seconds, by the size of the table alone."""
-    size = problem.n * problem.p * (2 * problem.p + 10)
-    return min(most, max(_FEWEST, int(_SECONDS / (_POINT * size))))
+    """Count the models that are drawn in a second, by the size of the table alone."""
+    return min(most, max(_FEWEST, int(_SECONDS / (_MODEL * problem.n * problem.p))))
 
 
 def _against_first(problem: Any, drawn: FloatArray) -> tuple[Any, FloatArray]:

@@ -610,9 +610,13 @@ class Audit(ReprMixin):
     def accuracy(self) -> pd.DataFrame:
         """Per person: conflict ratio, flip, largest change of the score, and whether it is right.
 
+        ``move`` is an upper bound of the change over all good models; of several classes, and of a
+        sampled audit, the largest change of a sampled model.
+
         What documentation of accuracy for single persons needs; see the report's section.
         """
-        return self.answers.accuracy(self.flips)
+        self._need(self.task == "classification", NO_LABELS)
+        return self.answers.accuracy(self.decided)
 
     def report(
         self,

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from joblib import hash as joblib_hash
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 from sklearn.exceptions import NotFittedError
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, read_only_copy
 from rashomon_explorer._utils.containers import as_pandas
+from rashomon_explorer._utils.formatting import plural
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count
@@ -168,19 +170,28 @@ def sample_models(
         raise ValueError(f"y must hold one label or target for each row, got shape {targets.shape}")
     seed = int(check_random_state(random_state).randint(2**31))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    work = CrossFit.begin(
-        unfitted,
-        X,
-        targets,
-        seed=seed,
-        weight=weight,
-        n_jobs=n_jobs,
-        classes=classes,
-        decision=decision,
-    )
-    rule = _rule(tolerance, work, random_state)
-    available = _requested(unfitted, X, kinds, work)
-    stopped, drawn = _draw(work, available, rule, n_models)
+    asked = (unfitted, X, targets, weight, classes, decision)
+    work = interrupted_work(asked, None if random_state is None else seed)
+    if work is None:
+        work = CrossFit.begin(
+            unfitted,
+            X,
+            targets,
+            seed=seed,
+            weight=weight,
+            n_jobs=n_jobs,
+            classes=classes,
+            decision=decision,
+        )
+    seed, work.n_jobs = work.seed, n_jobs
+    try:
+        rule = _rule(tolerance, work, random_state)
+        available = _requested(unfitted, X, kinds, work)
+        stopped, drawn = _draw(work, available, rule, n_models)
+    except KeyboardInterrupt:
+        _INTERRUPTED[:] = [(joblib_hash(asked), work)]
+        count = plural(len(work.fits) - 1, "finished refit")
+        raise KeyboardInterrupt(f"{count} kept: the same call continues from there") from None
     tried = [refits.AS_GIVEN, *drawn]
     rule, excess, errors, good = work.good(tried, rule)
     good_refits = [refit for refit, inside in zip(tried, good, strict=True) if inside]
@@ -207,6 +218,19 @@ def sample_models(
         seed=seed,
         stopped=stopped,
     )
+
+
+_INTERRUPTED: list[tuple[str, "CrossFit"]] = []
+"""The last refits that were interrupted, with a hash of what was asked for."""
+
+
+def interrupted_work(asked: tuple[Any, ...], seed: int | None) -> "CrossFit | None":
+    """Refits that an interrupted call with the same arguments has finished, which it gives up."""
+    if not _INTERRUPTED or joblib_hash(asked) != _INTERRUPTED[0][0]:
+        return None
+    if seed not in (None, _INTERRUPTED[0][1].seed):
+        return None
+    return _INTERRUPTED.pop()[1]
 
 
 def _rule(tolerance: Any, work: "CrossFit", random_state: Any) -> rules.Tolerance | None:

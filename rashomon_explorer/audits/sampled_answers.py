@@ -245,7 +245,8 @@ class SampledAnswers:
         table = conflicts(self.model_scores, self._best, self._codes()).assign(
             conflict_ratio=differs.mean(axis=0), flips=np.asarray(differs.any(axis=0))
         )
-        table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
+        labels = self.inputs.model.labels(flips["label"])
+        table["correct"] = np.asarray(labels) == self.inputs.model.targets
         return answers.marked(table.set_axis(self.inputs.index, axis=0), answers.SAMPLED)
 
     def recourse(self, rows: Any, changeable: Any, **options: Any) -> Any:

@@ -233,50 +233,57 @@ def _expandable(problem: Problem, envelope: Envelope) -> ScoreRisk | None:
 
 
 _FLAT_SCORES = 1e-12  # of the largest curvature: along flatter directions no score changes
-_MOST_DOUBLINGS, _HALVINGS = 60, 40
+_MOST_DOUBLINGS = 60
 _SHORTEST = 1e-12  # chord, relative to the ellipsoid's
+_RAYS = 4  # of a model
+_ENOUGH = 0.5  # of the rays as an effective sample size: otherwise chains move the models on
+_MOVES = 6
+_RAY_STEPS, _ON_BOUNDARY = 60, 1e-6  # Newton steps, and the error of the excess that ends them
 
 
 @one_blas_thread()
 def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
-    """Models (n_models, p) of {L ≤ min L + ψ} for any L with a Hessian, a chain each (curator)."""
+    """Models (n_models, p) of {L ≤ min L + ψ} for any L with a Hessian (curator).
+
+    The set is star-shaped around its best model: of rays in random directions one is taken with a
+    chance as its length^rank, and a share U^(1/rank) of it. Where few rays have most of the chance,
+    a few steps of hit-and-run set the models apart.
+    """
     best = problem.minimum
     level = best.value + psi
     curvature, vectors = np.linalg.eigh(problem.hessian(best.theta))
     bent = curvature > _FLAT_SCORES * curvature[-1]
     metric = vectors[:, bent] * math.sqrt(2 * psi) / np.sqrt(curvature[bent])
     rank = metric.shape[1]
-    theta = np.repeat(best.theta[:, None], n_models, axis=1)
 
-    def inside(t: FloatArray, move: FloatArray) -> Mask:
-        return np.asarray(problem.value(theta + t * move) <= level)
+    def draw_moves(count: int) -> FloatArray:
+        normal = rng.standard_normal((rank, count))
+        return np.asarray(metric @ (normal / np.linalg.norm(normal, axis=0)))
+
+    moves = draw_moves(_RAYS * n_models)
+    lengths = ray_lengths(problem, psi, moves)
+    chances = np.exp(rank * (np.log(lengths) - np.log(lengths.max())))
+    chances /= chances.sum()
+    ticks = (np.arange(n_models) + rng.random()) / n_models
+    rays = np.minimum(np.searchsorted(np.cumsum(chances), ticks), len(chances) - 1)
+    shares = rng.random(n_models) ** (1 / rank) * lengths[rays]
+    theta = best.theta[:, None] + shares * moves[:, rays]
+    if 1 / (chances @ chances) >= _ENOUGH * len(chances):
+        return theta.T
 
     def beyond(move: FloatArray, sign: float) -> FloatArray:
         """Double t until it is outside on every line."""
         end = np.full(n_models, sign)
         for _ in range(_MOST_DOUBLINGS):
-            within = inside(end, move)
+            within = np.asarray(problem.value(theta + end * move) <= level)
             if not within.any():
                 break
             end = np.where(within, 2 * end, end)
         return end
 
-    def draw_direction() -> FloatArray:
-        normal = rng.standard_normal((rank, n_models))
-        return np.asarray(metric @ (normal / np.linalg.norm(normal, axis=0)))
-
-    steps = 2 * rank + 10
-    with tally(steps, "models of the set") as done:
-        move = draw_direction()
-        share = rng.random(n_models) ** (1 / rank)
-        low, high = np.zeros(n_models), beyond(move, 1.0)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            within = inside(middle, move)
-            low, high = np.where(within, middle, low), np.where(within, high, middle)
-        theta = theta + share * low * move
-        for step in range(steps):
-            move = draw_direction()
+    with tally(_MOVES, "models of the set") as done:
+        for step in range(_MOVES):
+            move = draw_moves(n_models)
             lines = Intervals(beyond(move, -1.0), beyond(move, 1.0), _SHORTEST)
             going = np.arange(n_models)
             while len(going):
@@ -286,6 +293,26 @@ def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Gener
             theta = theta + lines.t * move
             done(step + 1)
     return theta.T
+
+
+def ray_lengths(problem: Any, psi: float, moves: FloatArray) -> FloatArray:
+    """Largest t (K,) of models θ* + t·move of the set, by Newton steps from outside."""
+    best, lengths = problem.minimum, np.ones(moves.shape[1])
+    going = np.arange(len(lengths))
+    for _ in range(_RAY_STEPS):
+        theta = best.theta[:, None] + lengths[going] * moves[:, going]
+        value, gradient = problem.value_and_gradient(theta)
+        excess, slope = value - best.value, inner(gradient, moves[:, going])
+        done = np.abs(excess - psi) <= _ON_BOUNDARY * psi
+        inside = np.minimum(psi / np.maximum(excess, psi), 1.0)  # by convexity
+        step = (excess - psi) / np.maximum(slope, 1e-300)
+        longest = 2 * lengths[going]
+        new = np.where(done, lengths[going] * inside, np.minimum(lengths[going] - step, longest))
+        lengths[going] = np.where(new > 0, new, lengths[going] / 2)
+        going = going[~done]
+        if not len(going):
+            break
+    return lengths
 
 
 def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,8 +121,12 @@ def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
     assert "sampling" not in text
 
 
-def test_a_bar_appears_while_the_first_item_runs_and_goes_when_it_is_stopped(monkeypatch):
-    found = Terminal()
+@pytest.mark.parametrize("where", ["terminal", "notebook"])
+def test_a_bar_appears_while_the_first_item_runs_and_goes_when_it_is_stopped(monkeypatch, where):
+    found = Terminal() if where == "terminal" else io.StringIO()
+    if where == "notebook":
+        shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None))
+        monkeypatch.setitem(sys.modules, "IPython", shell)
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setattr(module, "_SECONDS", 0.05)
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_REFRESHES", 0.05)

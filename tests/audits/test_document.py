@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, audit, measures
 from rashomon_explorer.audits import json_schema
+from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.report import report
 
 
@@ -65,13 +67,18 @@ def test_sections_without_groups_or_labels_are_listed_as_left_out(regression, tm
     assert "no groups were given" in text and "this model predicts numbers" in text
 
 
-def test_accuracy_facts_are_those_of_the_people(found, people, pipeline):
+def test_accuracy_facts_are_those_of_the_people(found, people, pipeline, regression, monkeypatch):
     X, y = people
+    monkeypatch.setattr(measures, "flip_psi", None)  # which takes long, and nobody asks for
+    found = replace(found)
     table = found.accuracy
     assert (table["correct"].to_numpy() == (pipeline.predict(X) == y)).all()
     ranges = found.scores(X)
     move = np.maximum(ranges["high"] - ranges["fitted"], ranges["fitted"] - ranges["low"])
     assert np.allclose(table["move"], move)
+    assert (table["conflict_ratio"][~table["flips"]] == 0).all()
+    with pytest.raises(MissingAnswerError, match="labels need classes"):
+        _ = audit(*regression, tolerance="1%").accuracy
     drawn = np.abs(found.models.scores(found.answers.rows) - ranges["fitted"].to_numpy())
     assert (drawn.max(axis=0) <= table["move"] + 1e-9).all()
 

@@ -353,3 +353,58 @@ def test_several_targets_are_refused():
     X, y = cancer(80)
     with pytest.raises(ValueError, match=r"one label or target for each row, got shape \(80, 2\)"):
         sample_models(Ridge(), X, np.column_stack([y, y]))
+
+
+class Stopped(DecisionTreeClassifier):
+    """A tree whose fits count, and one of which is interrupted."""
+
+    fits, stop = 0, 0
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit, or stop like a user."""
+        type(self).fits += 1
+        if self.fits == self.stop:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("random_state", [None, 7])
+def test_finished_refits_of_an_interrupted_call_are_kept_for_the_next(random_state, monkeypatch):
+    X, y = cancer(120)
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    given = {"n_models": 6, "tolerance": 10.0, "kinds": ["neighbour"]}
+    expected = sample_models(model, X, y, **given, random_state=7)
+    given["random_state"] = random_state
+    model = Stopped(max_depth=2, random_state=0).fit(X, y)
+
+    def fits(rows=120):
+        before = Stopped.fits
+        found = sample_models(model, X[:rows], y[:rows], **given)
+        return Stopped.fits - before, found
+
+    usual = fits()[0]
+    monkeypatch.setattr(Stopped, "stop", Stopped.fits + 4 + 4 * 3 + 2)  # in the fourth refit
+    with pytest.raises(KeyboardInterrupt, match="3 finished refits kept: the same call"):
+        fits()
+    assert fits(rows=100)[0] == usual  # of other rows
+    count, found = fits()
+    assert count == usual - 4 * (1 + 3)
+    if random_state is not None:
+        assert found.names == expected.names
+        np.testing.assert_array_equal(found.losses, expected.losses)
+    assert fits()[0] == usual  # given up once they were used
+
+
+def test_interrupted_refits_of_another_seed_are_not_used(monkeypatch):
+    X, y = cancer(120)
+    model = Stopped(max_depth=2, random_state=0).fit(X, y)
+    given = {"n_models": 3, "tolerance": 10.0, "kinds": ["neighbour"]}
+    monkeypatch.setattr(Stopped, "stop", Stopped.fits + 10)
+    with pytest.raises(KeyboardInterrupt):
+        sample_models(model, X, y, **given, random_state=1)
+    before, seeds = Stopped.fits, []
+    for seed in (2, 1):
+        sample_models(model, X, y, **given, random_state=seed)
+        seeds.append(Stopped.fits - before)
+        before = Stopped.fits
+    assert seeds[1] < seeds[0]

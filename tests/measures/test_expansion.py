@@ -12,7 +12,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges import brackets
 from rashomon_explorer.measures.ranges import expansion as module
 from rashomon_explorer.measures.ranges.expansion import Expansion
-from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment
+from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
 
 KINDS = {
     "penalised": {"C": 1.0},
@@ -97,6 +97,33 @@ def test_each_part_of_the_proof_is_needed(missing):
 
     excess, flips, stays = outcomes(weakened)
     assert (excess[flips] > 1).any() or (excess[stays] < 1).any()
+
+
+def test_a_gradient_that_falls_towards_a_person_decides_nothing():
+    """Where λ < 0, for which the bound is not proved, it is never positive."""
+    rng, bounds = np.random.default_rng(0), []
+    for kind in KINDS:
+        for seed in range(8):
+            try:
+                problem, psi, *_ = case(kind, seed)
+                e = Expansion.around(brackets.psi_level_set(problem, psi))
+            except DataError:
+                continue
+            u, a = rng.normal(size=(2, len(e.slope), 400))
+            u *= rng.random(400) / np.sqrt(np.einsum("ij,ij->j", u, e.ellipsoid @ u))
+            a *= np.sign(np.einsum("ij,ij->j", a, u)) / np.linalg.norm(a, axis=0)
+            squares, size = outer_squares(u), np.einsum("ij,ij->j", u, u)
+            gradient = e._gradient(u, squares)
+            multiplier = np.einsum("ij,ij->j", a, gradient)
+            across = np.linalg.norm(gradient - multiplier * a, axis=0)
+            quartic = e.fourth.at(u, squares)
+            error = quartic**0.75 * e.largest_fourth**0.25 / 6
+            excess = e.slope @ u + size / 2 + e.third.at(u, squares) / 6
+            bound = excess - quartic / 24 - (across + error) ** 2 / (2 * e.convexity)
+            bounds.append((bound / size)[multiplier < 0])
+            without = excess - quartic / 24
+    assert len(np.concatenate(bounds)) > 100
+    assert np.concatenate(bounds).max() <= 0 < without.max()
 
 
 def test_the_hessian_is_bounded_in_the_ellipsoid_that_holds_the_set():

@@ -85,7 +85,7 @@ class SharedBrackets:
         count, centre = directions.shape[1], among.centre[:, None]
         value, gradient = among.objective.value_and_gradient(centre)
         outer = np.empty(count)
-        for part in _parts(count):
+        for part in progress(_parts(count), "exact ranges"):
             some = directions[:, part]
             gradients = np.repeat(gradient, some.shape[1], axis=1)
             thetas = np.repeat(centre, some.shape[1], axis=1)
@@ -120,7 +120,7 @@ class SharedBrackets:
         """Decide open columns by polynomial bounds; return the rest, nearest first, and models."""
         columns = self.open(need)
         undecided, starts, distances = [columns[:0]], [self.directions[:, :0]], [need[:0]]
-        for part in _parts(len(columns)):
+        for part in progress(_parts(len(columns)), "exact ranges"):
             some = columns[part]
             a = self.directions[:, some]
             flips, stays, models, excess = expansion.decide(a, need[some])
@@ -263,7 +263,8 @@ def bracketed(
             few = affordable(problem, _AT_ONCE) if starts is None else len(need) // _FEWEST
             if len(open_) > few:  # rare levels: the bounds decide less than shared models do
                 starts = None
-                for _ in range(min(_MOST_SHARES, 1 + limit // _SEARCHES)):
+                rounds = range(min(_MOST_SHARES, 1 + limit // _SEARCHES))
+                for _ in progress(rounds, "shared models"):
                     some = open_[:: max(1, len(open_) // _MODELS)][:_MODELS]
                     shared.try_models(open_, shared.boundary(some))
                     open_, before = shared.open(need), len(open_)

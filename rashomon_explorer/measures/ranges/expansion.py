@@ -94,8 +94,8 @@ class Expansion:
         flips = inside & (excess + quartic / 72 + error <= psi)
         steep = quartic**0.75 * self.largest_fourth**0.25 / 6  # error of the gradient
         lost = (across + steep) ** 2 / (2 * self.convexity) if self.convexity > 0 else np.inf
-        lost = lost + (multiplier + steep) * (target - distance) + error
-        stays = inside & (multiplier >= steep) & (excess - quartic / 24 - lost > psi)
+        lost = lost + np.abs(multiplier) * (target - distance) + error
+        stays = inside & (excess - quartic / 24 - lost > psi)
         return flips, stays & ~flips, self.among.centre[:, None] + self.whiten @ u, excess
 
     def _gradient(self, u: FloatArray, squares: FloatArray) -> FloatArray:

@@ -277,7 +277,15 @@ class PenalisedProblem:
             reach = self.reach(psi)
             if isinstance(self.loss, LogisticLoss) and reach.extent**2 > _TIGHT * 2 * psi:
                 reach = self._shrunk(reach, psi)
-            self._outer_reaches[psi] = self._curved(reach)
+            if isinstance(self._objective.loss, SquaredRisk | LogisticRisk | WeightedLogisticRisk):
+                least = self._bounded_hessian(
+                    reach, lambda scores, away: level_set.curvature(np.abs(scores) + away), 1.0
+                )
+                bends, vectors = np.linalg.eigh(reach.whiten.T @ least @ reach.whiten)
+                bends = bends - _CURVED * bends[-1]  # rounding
+                if bends[0] > 0:
+                    reach = replace(reach, soft=reach.whiten @ vectors / np.sqrt(bends))
+            self._outer_reaches[psi] = reach
         return self._outer_reaches[psi]
 
     def inner_reach(self, psi: float) -> level_set.EllipsoidReach | None:
@@ -306,19 +314,6 @@ class PenalisedProblem:
     @cached_property
     def _outer_reaches(self) -> dict[float, level_set.EllipsoidReach]:
         return {}
-
-    def _curved(self, reach: level_set.EllipsoidReach) -> level_set.EllipsoidReach:
-        """Ellipsoid with a lower bound of the Hessian in it, by each row's least curvature."""
-        if not isinstance(self._objective.loss, SquaredRisk | LogisticRisk | WeightedLogisticRisk):
-            return reach
-        hessian = self._bounded_hessian(
-            reach, lambda scores, away: level_set.curvature(np.abs(scores) + away), 1.0
-        )
-        curvature, vectors = np.linalg.eigh(reach.whiten.T @ hessian @ reach.whiten)
-        curvature = curvature - _CURVED * curvature[-1]  # rounding
-        if curvature[0] <= 0:
-            return reach
-        return replace(reach, soft=reach.whiten @ vectors / np.sqrt(curvature))
 
     def _bounded_hessian(
         self, reach: level_set.EllipsoidReach, bound: Callable[..., FloatArray], factor: float
