@@ -128,29 +128,42 @@ class CardSearch:
         units = np.zeros_like(points, dtype=float)
         units[:, self.order] = points
         units /= self.slopes
-        theta = _scaled_models(problem, units, multipliers)
+        theta, distances = _scaled_models(problem, units, multipliers)
         values = problem.value(theta.T)
         close = _UNCERTAIN * (1 + abs(region.level))
+        is_open = (values > region.level) & (values - distances <= region.level + close)
         for index in np.argsort(values, kind="stable"):
-            if values[index] > region.level + close:
-                break
             if values[index] > region.level:
-                raise OutOfTime
+                break
             every = np.zeros(region.problem.p)
             every[region.parameters] = theta[index]
             room = region.offsets - region.normals @ every
-            if region.contains(every) and (room >= -_ZERO * (1 + np.abs(region.offsets))).all():
+            violated = room < -_ZERO * (1 + np.abs(region.offsets))
+            if violated.any() or not region.contains(every):
+                # Another multiplier or constant may do, unless the points themselves are at fault.
+                constants = region.normals[:, len(region.columns) - problem.intercept :]
+                is_open[index] = not (
+                    violated & (region.offsets == 0) & ~constants.any(axis=1)
+                ).any()
+            else:
                 columns = np.flatnonzero(region.columns)[self.order]
                 every_point = np.zeros(len(region.columns), dtype=int)
                 every_point[columns] = points[index]
                 size = np.linalg.norm(every[: len(region.columns)][columns])
                 multiplier = float(size / np.linalg.norm(units[index][self.order]))
                 return Card(every_point, multiplier, every)
+        if is_open.any():
+            raise OutOfTime
         return None
 
 
-def _scaled_models(problem: Any, units: FloatArray, start: FloatArray) -> FloatArray:
-    """Models (B, p) of least loss along directions (B, width), with constants: Newton's method."""
+def _scaled_models(
+    problem: Any, units: FloatArray, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Models (B, p) of least loss along directions (B, width), with constants: Newton's method.
+
+    Also how far (B,) the least loss may lie below theirs: Newton's decrement, twice.
+    """
     width = units.shape[1]
     axes = np.zeros((len(units), 1 + problem.intercept, problem.p))
     axes[:, 0, :width] = units
@@ -161,6 +174,7 @@ def _scaled_models(problem: Any, units: FloatArray, start: FloatArray) -> FloatA
     at[:, 1:] = problem.minimum.theta[width:]
 
     rest, result = np.arange(len(units)), np.zeros((len(units), problem.p))
+    distances = np.zeros(len(units))
 
     def models(where: FloatArray, axes: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("bd,bdp->bp", where, axes))
@@ -192,7 +206,8 @@ def _scaled_models(problem: Any, units: FloatArray, start: FloatArray) -> FloatA
         # A direction that points the wrong way shrinks to 0, and is no card.
         going = (fall > _CONVERGED * (1 + np.abs(value))) & ~higher & (at[:, 0] > _ZERO * start)
         result[rest] = models(at, axes)
+        distances[rest] = np.where(at[:, 0] > _ZERO * start, 2 * fall, 0.0)
         rest, at, axes, start = rest[going], at[going], axes[going], start[going]
         if not len(rest):
             break
-    return result
+    return result, distances

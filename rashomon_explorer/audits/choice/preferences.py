@@ -274,7 +274,9 @@ def card(audit: Any, region: Region, limits: Limits) -> Narrowed:
     slopes = np.array([column.slope if column.in_units else 1.0 for column in columns])
     scorecard, bound = CardSearch(region, slopes, WorkBudget(limits.seconds)).least_range(largest)
     if scorecard is None:
-        what = f"a scorecard with points from −{largest} to {largest}"
+        left = sum(region.columns[: len(columns)])
+        some = "" if left == len(columns) else f" for the {left} columns that were chosen first"
+        what = f"a scorecard with points from −{largest} to {largest}{some}"
         if bound > largest:
             raise MissingAnswerError(
                 f"no good model is {what} (psi is {number(region.psi)}): raise points= or psi="
