@@ -125,9 +125,12 @@ class EllipsoidProposal:
 
     def _radial(self, distance: FloatArray) -> FloatArray:
         edge = self._least + self._edge**2 / 2
-        rise = max(edge - self._inmost, 0.0) / max(self._edge, 1e-300)
+        within = self._least + distance**2 / 2
+        if edge < self._inmost:  # G may fall beyond the ellipsoid, and a radial law may not
+            return np.where(distance <= self._edge, np.minimum(within, 0.0), 0.0)
+        rise = (edge - self._inmost) / max(self._edge, 1e-300)
         beyond = np.maximum(edge + rise * (distance - self._edge), 0.0)
-        return np.where(distance <= self._edge, self._least + distance**2 / 2, beyond)
+        return np.where(distance <= self._edge, within, beyond)
 
     def _energy(self, distance: FloatArray) -> FloatArray:
         return self._target.energy(np.maximum(self._radial(distance), 0.0))

@@ -32,7 +32,7 @@ def small_problem(
     return Problem(X, y, **settings, intercept=False)
 
 
-def polar_grid(target, points=(60, 150)):
+def polar_grid(target, points=(60, 500)):
     """A point of each cell of the disc that matters, and its probability (p = 2).
 
     Points are anywhere in their cells: middles would lie in rows, with jumps between them. A first

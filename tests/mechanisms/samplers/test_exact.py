@@ -90,12 +90,12 @@ def under_a_bowl(target, n_draws=3000):
 
 def under_an_ellipsoid(target, n_draws=3000):
     with patch(f"{EXPONENTIAL}.Candidates", EllipsoidOnly), patch(f"{EXPONENTIAL}._MOST", 256):
-        return exact(target, n_draws, seed=8)
+        return exact(target, n_draws, seed=2)
 
 
 def with_an_envelope_later(target, n_draws=3000):
     with patch(f"{EXPONENTIAL}.Candidates", EnvelopeLater):
-        return exact(target, n_draws, seed=5)
+        return exact(target, n_draws, seed=3)
 
 
 def on_a_grid(target):

@@ -34,6 +34,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.lower_bounds.quadratic import Bowl, Where
 from tests.mechanisms.samplers import test_exact as draws
 from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem
 from tests.mechanisms.samplers.test_exact import ON_BOTH
@@ -201,6 +202,22 @@ def test_proposals_lie_above_the_target_everywhere(
     t = proposal._basis.T @ theta
     energy = proposal._energy(t, np.linalg.norm(theta - proposal._basis @ t, axis=0))
     assert (energy <= target.energy(floor) * (1 + 1e-9) + 1e-9 * (1 + beta)).all()
+
+
+def test_a_loss_that_may_fall_beyond_the_ellipsoid_of_a_bowl_has_no_bound_there():
+    """A bowl far below the loss, on a small ellipsoid beside the minimiser."""
+    problem = small_problem(2, "squared", radius=3.0, scale=1.5)
+    target = GibbsTarget(problem, 60.0, 0.0)
+    centre = np.zeros(2)
+    height = float(target.excess(centre[:, None])[0]) / 2
+    where = Where(centre, 0.05, centre, np.eye(2) * 1e-3, np.eye(2))
+    proposal = EllipsoidProposal(target, Bowl(height, centre, np.zeros((2, 2))), where)
+    theta = problem.domain.uniform(2, 500, np.random.default_rng(0))
+    theta = np.column_stack([theta, problem.minimum.theta, centre])
+    floor = proposal.floor(theta)
+    assert (floor <= np.maximum(target.excess(theta), 0.0)).all()
+    energies = proposal._energy(np.linspace(0, 6, 500))
+    assert (np.diff(energies) >= 0).all()  # as a radial law bounds each of its cells
 
 
 DOMAINS = {
