@@ -1,6 +1,7 @@
 """Polynomial bounds of a logistic excess loss decide as minimisation on each hyperplane does."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,6 +125,39 @@ def test_a_gradient_that_falls_towards_a_person_decides_nothing():
             without = excess - quartic / 24
     assert len(np.concatenate(bounds)) > 100
     assert np.concatenate(bounds).max() <= 0 < without.max()
+
+
+def test_nobody_stays_whom_a_loss_within_the_bounds_flips():
+    """Of all losses with these bounds, the one whose fourth derivative is least everywhere."""
+    rng, decisive = np.random.default_rng(1), []
+    for _ in range(60):
+        rows, weights = rng.normal(size=(30, 2)) ** 3, rng.random(30) / 30
+        fourth = FourthMoment.from_rows(rows, weights)
+        scale = 0.5 / np.sqrt(fourth.supremum())  # of models: the Hessian stays positive
+        angle = np.linspace(0, 2 * np.pi, 100)
+        disc = scale * np.stack([np.cos(angle), np.sin(angle)])
+        bends = np.einsum("nk,ni,nj,n->kij", (rows @ disc) ** 2, rows, rows, weights)
+        a = rng.normal(size=(2, 1))
+        unit, need = a / np.linalg.norm(a), 0.8 * scale
+        line = need * unit + scale * np.linspace(-0.6, 0.6, 4001) * unit[::-1] * [[-1], [1]]
+        losses = (line**2).sum(axis=0) / 2 - fourth.at(line) / 24
+        least, direct = losses.min(), losses[2000]
+        if direct - least < 1e-7 * least:
+            continue
+        among = SimpleNamespace(room=(least + direct) / 2, error=0.0, centre=np.zeros(2))
+        expansion = Expansion(
+            among,
+            np.eye(2),
+            np.eye(2) / scale**2,
+            np.zeros(2),
+            ThirdMoment(np.zeros((3, 2))),
+            fourth,
+            fourth.supremum(),
+            float(np.linalg.eigvalsh(np.eye(2) - bends / 2).min()),
+        )
+        assert not expansion.decide(unit, np.array([need]))[1].any()
+        decisive.append(expansion.decide(unit, np.array([1.1 * need]))[1].any())
+    assert len(decisive) > 20 and any(decisive)
 
 
 def test_the_hessian_is_bounded_in_the_ellipsoid_that_holds_the_set():

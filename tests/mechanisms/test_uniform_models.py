@@ -7,15 +7,15 @@ from sklearn.linear_model import LogisticRegression
 from rashomon_explorer import measures as m
 from rashomon_explorer.mechanisms import hit_and_run
 
-N_MODELS = 4000
+N_MODELS = 16_000
 
 
 @pytest.fixture(scope="module")
 def skewed():
     """A level that few rows have, so that the set is no ellipsoid; its grid of models."""
-    X = (np.arange(60) < 6)[:, None].astype(float)
-    y = (np.arange(60) % 3 == 0) ^ (np.arange(60) < 5)
-    problem = m.penalised_problem(LogisticRegression(C=10.0, tol=1e-10).fit(X, y), X, y)
+    X = (np.arange(60) < 3)[:, None].astype(float)
+    y = (np.arange(60) % 3 == 0) ^ (np.arange(60) < 2)
+    problem = m.penalised_problem(LogisticRegression(C=100.0, tol=1e-10).fit(X, y), X, y)
     psi = 0.05
     ends = m.exact_coefficient_ranges(problem, psi)
     axes = [np.linspace(*ends.loc[name, ["low", "high"]].astype(float), 301) for name in ends.index]
