@@ -78,10 +78,6 @@ class TableAdapter:
             raise TypeError(f"{type(estimator).__name__} {_NOT_CHUNKED}")
         else:
             self._measure_chunks(chunks_with_targets(X, y), charged)
-        self.assumptions: tuple[str, ...] = ()
-        if self._chunks is not None:
-            self.assumptions = self._chunks.assumptions
-        """Assumptions of a guarantee about where the rows are, who sums and who coded them."""
 
     def _resolve_columns(self, rows: tuple[int, ...]) -> None:
         """Set names and numbers of columns of a table of this shape, by the header."""
@@ -171,6 +167,11 @@ class TableAdapter:
     def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
         """Columns that form one feature each; None infers them from the names."""
         return None if self.schema is None else self.schema.feature_groups
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions of a guarantee about where the rows are and who sums them."""
+        return () if self._chunks is None else self._chunks.assumptions
 
     @property
     def leak(self) -> str:

@@ -26,11 +26,6 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
 """Assumption of guarantees when the classes are read from the rows."""
 
-LABELS_ARE_CODED = (
-    "a meta-estimator coded the labels before the fit, by those that occur in y, which are public"
-)
-"""Assumption of guarantees of a fit to codes of the declared labels."""
-
 CLASSES_BEFORE_LABELS = (
     "the ledger is charged before a label is read, so the classes must be declared: "
     "classes=[...] with every label that may occur, or a schema whose target has levels"
@@ -117,27 +112,6 @@ def check_labels(y: NDArray[Any]) -> None:
             "y holds labels of several types, such as None and text: drop such rows, or convert "
             "all labels to text"
         ) from error
-
-
-def is_coded(y: Any, classes: NDArray[Any] | None) -> bool:
-    """Whether labels declared as text arrive as whole numbers, by the type of y alone.
-
-    VotingClassifier, BaggingClassifier, OneVsRestClassifier and others number the labels that
-    occur before they fit. Of two classes the numbers are 0 and 1; of more nobody can tell which
-    labels they are, or whether it is one class against the rest.
-    """
-    kind = getattr(getattr(y, "dtype", None), "kind", "")
-    if classes is None or classes.dtype.kind not in "US" or kind not in "iu":
-        return False
-    if len(classes) == 2:
-        return True
-    raise ValueError(
-        f"y holds whole numbers and the declared classes are {classes.tolist()}. A meta-estimator "
-        f"numbers labels before it fits: inside VotingClassifier, StackingClassifier or "
-        f"BaggingClassifier declare classes={list(range(len(classes)))}, inside "
-        "OneVsRestClassifier or OneVsOneClassifier classes=[0, 1]; the labels that occur must "
-        "be public"
-    )
 
 
 def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
@@ -237,17 +211,9 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
     def _n_classes(self, table: TableAdapter) -> int:
         return len(self._labels(table))
 
-    def _table(self, X: Any, y: Any) -> TableAdapter:
-        table = super()._table(X, y)
-        if self.schema is None and is_coded(y, self._known_classes()):
-            table.assumptions += (LABELS_ARE_CODED,)
-        return table
-
     def _labels(self, table: TableAdapter) -> NDArray[Any]:
         """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         classes = self._known_classes()
-        if LABELS_ARE_CODED in table.assumptions:
-            return np.array([0, 1])
         if classes is None and table.is_chunked:
             raise ValueError(UNDECLARED_CLASSES_OF_CHUNKS)
         if self.ledger is not None:
