@@ -315,7 +315,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         def draw() -> dict[str, Any]:
             if charge is not None:
                 table.register_with_ledger(charge.path)
-            return planned.draw(guarantee)
+            return planned.draw(self._after_reading(guarantee, table))
 
         self._set_fitted_attributes(draw() if charge is None else charge.run(draw))
         return self
@@ -353,8 +353,12 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Coefficients and intercept of a linear model (outputs, n_features + 1)."""
         raise TypeError(f"{type(self).__name__} must implement _model")
 
+    def _after_reading(self, guarantee: Guarantee, table: TableAdapter) -> Guarantee:
+        """Add assumptions about the types of the table, which are read after the charge."""
+        return guarantee
+
     def _public_attributes(self, table: TableAdapter) -> dict[str, Any]:
-        """Return the fitted attributes that do not depend on row values."""
+        """Return the fitted attributes by public types alone; call it after the charge."""
         return table.public()
 
     def _encoded_target(self, table: TableAdapter) -> FloatArray:

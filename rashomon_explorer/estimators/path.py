@@ -221,7 +221,8 @@ class DrawnPath(Iterator[FloatArray]):
         if self._ended or not self._kept:
             return
         self._ended = True
-        coef, guarantee, plan = np.concatenate(self._kept), self._guarantee, self.plan
+        guarantee = self._estimator._after_reading(self._guarantee, self._table)
+        coef, plan = np.concatenate(self._kept), self.plan
         if self.n_steps_run < plan.details.n_steps or self._earlier is not None:
             plan = states.without_promise(plan)
         if self.n_steps_run < self.plan.details.n_steps:

@@ -139,6 +139,15 @@ class TableAdapter:
         self._header = with_names(np.empty((0, source.shape[1])), source.names)
         self._resolve_columns(source.shape)
 
+    words: NDArray[Any] | None = None
+    """Two declared labels in words, which a meta-estimator may have numbered."""
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether labels declared as words arrive as whole numbers; only after a charge."""
+        kind = getattr(getattr(self.y, "dtype", None), "kind", "")
+        return self.words is not None and kind in ("i", "u")
+
     def in_units(self) -> Self:
         """Return the same table with columns in their original units, before a value is read."""
         table = copy(self)
@@ -198,10 +207,11 @@ class TableAdapter:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Encoded rows (n, p) and targets (n,) of a table in memory; the first access to values."""
+        targets = containers.as_pandas(read_mapped(self.y))
+        if self.is_numbered and np.isin(targets, (0, 1)).all():
+            targets = cast(Any, self.words)[np.asarray(targets)]
         if self.schema is None:
-            rows = containers.as_pandas(read_mapped(self.X))
-            return self._checked(rows, containers.as_pandas(read_mapped(self.y)))
-        targets = containers.as_pandas(self.y)
+            return self._checked(containers.as_pandas(read_mapped(self.X)), targets)
         if self.schema.classes is not None:
             targets = encoder.declared_labels(self.schema, targets)
         if self._row_norm is None:

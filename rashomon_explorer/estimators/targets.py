@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,12 +19,18 @@ from rashomon_explorer.data.cells import warn_if_clipped
 from rashomon_explorer.data.schema import labels_unconfirmed
 from rashomon_explorer.estimators.base import BasePrivateEstimator, PlanT, with_parameters
 from rashomon_explorer.estimators.tables import TableAdapter
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
 """Assumption of guarantees when the classes are read from the rows."""
+
+LABELS_ARE_NUMBERED = (
+    "the type of y is public: whole numbers, in which a meta-estimator coded the labels that occur"
+)
+"""Assumption of guarantees of a fit to numbers of the declared labels."""
 
 CLASSES_BEFORE_LABELS = (
     "the ledger is charged before a label is read, so the classes must be declared: "
@@ -211,6 +217,17 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
     def _n_classes(self, table: TableAdapter) -> int:
         return len(self._labels(table))
 
+    def _table(self, X: Any, y: Any) -> TableAdapter:
+        table, classes = super()._table(X, y), self._known_classes()
+        if classes is not None and len(classes) == 2 and classes.dtype.kind in "US":
+            table.words = classes
+        return table
+
+    def _after_reading(self, guarantee: Guarantee, table: TableAdapter) -> Guarantee:
+        if not table.is_numbered:
+            return guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, LABELS_ARE_NUMBERED))
+
     def _labels(self, table: TableAdapter) -> NDArray[Any]:
         """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         classes = self._known_classes()
@@ -228,7 +245,8 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         return ClassCodes(classes, signed=len(classes) == 2)
 
     def _public_attributes(self, table: TableAdapter) -> dict[str, Any]:
-        return {**super()._public_attributes(table), "classes_": self._labels(table)}
+        classes = np.array([0, 1]) if table.is_numbered else self._labels(table)
+        return {**super()._public_attributes(table), "classes_": classes}
 
     def _linear_attributes(self, theta: FloatArray) -> dict[str, Any]:
         every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
