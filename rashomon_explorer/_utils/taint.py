@@ -12,9 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 _KEY = "privacy_leak"  # key in the ``attrs`` of a pandas object
 
-ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
-"""Assumption of guarantees on rows, whose origin cannot be verified."""
-
 
 class LeakyArray(np.ndarray):
     """Array that carries the reason why results computed from it have no guarantee."""

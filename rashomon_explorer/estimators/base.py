@@ -23,7 +23,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import as_pandas, check_readable
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
-from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import accepts_table, plain_number
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
@@ -35,7 +35,7 @@ from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
-from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
+from rashomon_explorer.privacy.guarantee import ALSO_BY, ONE_BY_ONE, condition_text, summary_text
 from rashomon_explorer.privacy.ledger.charge import Charge, failure_assumption
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import Loss
@@ -456,7 +456,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         added: list[str] = []
         if guarantee.holds:
             steps = pipelines.not_known_to_be_public(self)
-            added.append(f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE)
+            added.append(f"{ALSO_BY} {'; '.join(steps)}" if steps else ONE_BY_ONE)
             added.append(failure_assumption("fit", charged=self.ledger is not None))
             added += noise_assumptions() if self.random_state is None else ()
             added += [*self._assumptions(), *more]
@@ -527,10 +527,10 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         guarantee = self.guarantee_
         if not guarantee.holds:
             return f"{settings}\n# fitted: {what}, no guarantee"
-        facts = [what, *bounds, requested_text(guarantee) or guarantee_text(guarantee)]
+        facts = [what, *bounds, summary_text(guarantee)]
         seed = ", drawn with a known seed: not private" if guarantee.seeded else ""
-        if any(line.startswith(f"{ONE_BY_ONE}, also by") for line in guarantee.assumptions):
-            seed += ", only if the pipeline's earlier steps do not learn from rows"
+        if condition := condition_text(guarantee):
+            seed += f", {condition}"
         return f"{settings}\n# fitted: {', '.join(facts)}{seed}"
 
     def _fit_summary(self) -> list[str]:

@@ -17,6 +17,12 @@ from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff import curves
 
+ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
+"""Assumption of guarantees on rows, whose origin cannot be verified."""
+
+ALSO_BY = f"{ONE_BY_ONE}, also by"
+"""Beginning of that assumption where earlier steps of a pipeline may learn from rows."""
+
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
@@ -295,13 +301,17 @@ class Guarantee(ReprMixin):
         seed = f"; {_SEEDED}" if self.seeded else ""
         requested, proved = requested_text(self), guarantee_text(self)
         text = f"{requested} ({_proof_text(self, proved)})" if requested else proved
+        if condition := condition_text(self):
+            text = f"{condition}: {text}"
         text = f"{text}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
         return fill(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
     def _title(self) -> str:
         if not self.holds:
             return "No guarantee"
-        return f"Guarantee: {requested_text(self) or guarantee_text(self)}"
+        condition = condition_text(self)
+        start = f"Guarantee, {condition}" if condition else "Guarantee"
+        return f"{start}: {summary_text(self)}"
 
     def _facts(self) -> list[Fact]:
         if not self.holds:
@@ -365,6 +375,17 @@ def bounded_range_draws(guarantee: Guarantee) -> tuple[float, int] | None:
     ):
         return curve.eta, curve.count
     return None
+
+
+def summary_text(guarantee: Guarantee) -> str:
+    """Text of the requested (ε, δ) if it is guaranteed, otherwise of the guaranteed notions."""
+    return requested_text(guarantee) or guarantee_text(guarantee)
+
+
+def condition_text(guarantee: Guarantee) -> str:
+    """Text of the condition that earlier steps of a pipeline must meet; empty if there is none."""
+    conditional = any(line.startswith(ALSO_BY) for line in guarantee.assumptions)
+    return "only if the pipeline's earlier steps do not learn from rows" if conditional else ""
 
 
 def guarantee_text(guarantee: Guarantee) -> str:

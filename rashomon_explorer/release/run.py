@@ -17,7 +17,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import column_labels, rows_like
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
-from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import UnitEncoder, declared_labels, encoded_rows, find_features
@@ -27,6 +27,7 @@ from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.mechanisms.planner import warn_if_weak
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy.guarantee import ONE_BY_ONE
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import record_charged_table
 from rashomon_explorer.release.plan import (

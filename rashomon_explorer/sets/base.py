@@ -16,7 +16,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.privacy.guarantee import Guarantee, guarantee_text, requested_text
+from rashomon_explorer.privacy.guarantee import Guarantee, summary_text
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import files
 from rashomon_explorer.sets.scores import class_texts
@@ -198,7 +198,7 @@ class ModelSet(ReprMixin):
 
     def _facts(self) -> list[Fact]:
         """Facts for the repr of any set, instead of its arrays."""
-        cost = requested_text(self.guarantee) or guarantee_text(self.guarantee)
+        cost = summary_text(self.guarantee)
         facts = [("privacy cost", cost if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
 

@@ -31,9 +31,10 @@ from sklearn.preprocessing import (
 )
 
 import rashomon_explorer as rx
-from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, mark
+from rashomon_explorer._utils.taint import find_leak, mark
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
+from rashomon_explorer.privacy.guarantee import ONE_BY_ONE
 from rashomon_explorer.rows import chunk_rows
 
 LEARNT = "bounds were computed from the rows"
@@ -208,6 +209,9 @@ def test_every_guarantee_assumes_that_rows_were_prepared_one_by_one(X, labels):
     with pytest.warns(PrivacyLeakWarning, match="earlier steps standardscaler"):
         pipe.fit(X, labels)
     assert "only if the pipeline's earlier steps do not learn from rows" in repr(pipe[-1])
+    for text in (str, repr):
+        condition = "only if the pipeline's earlier steps do not learn from rows:"
+        assert condition in text(pipe[-1].guarantee_).splitlines()[0].removeprefix("Guarantee, ")
     stated = next(line for line in pipe[-1].guarantee_.assumptions if ONE_BY_ONE in line)
     assert stated.endswith(
         "also by standardscaler: StandardScaler is not known to transform each row independently"

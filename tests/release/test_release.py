@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
-from rashomon_explorer._utils.taint import ONE_BY_ONE, mark
+from rashomon_explorer._utils.taint import mark
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import (
     CuratorOnlyError,
@@ -23,6 +23,7 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
+from rashomon_explorer.privacy.guarantee import ONE_BY_ONE
 from rashomon_explorer.release import (
     Excess,
     GroupGaps,
