@@ -171,6 +171,7 @@ def test_folds_hold_each_row_once_and_every_class_of_two_rows_is_in_each_fit():
     assert len(set(fold_numbers(np.arange(3.0), 4, 0, stratify=False))) == 3
 
 
+@pytest.mark.law
 def test_the_columns_of_the_table_are_switched_as_scikit_learn_switches_them():
     X, y = table(120)
     forest = RandomForestClassifier(4, max_depth=4, random_state=0)
@@ -217,6 +218,7 @@ def test_figures_and_measures_that_change_rows_take_one_fit_of_each_model():
     assert found.plot("importance").data and found.plot("groups").data
 
 
+@pytest.mark.law
 def test_features_are_named_as_columns_of_the_table_and_grouped_by_name():
     X, y = table(90)
     model = encoded(OneHotEncoder(), DecisionTreeClassifier(max_depth=3, random_state=0)).fit(X, y)

@@ -44,6 +44,7 @@ def boosted(**settings):
     )
 
 
+@pytest.mark.law
 def test_refits_of_boosted_trees_are_those_of_exhaustive_retraining():
     """Every neighbour is found, with the same flips of every person."""
     X, y = cancer(150)
@@ -230,6 +231,7 @@ def test_refits_of_a_linear_model_have_coefficients_without_a_column_too():
     assert (found.coef[left_out] == 0).sum() == 1
 
 
+@pytest.mark.law
 def test_auto_stops_when_the_disagreement_is_known():
     X, y = cancer(150)
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)

@@ -98,6 +98,7 @@ def test_a_rare_level_that_stops_a_refit_is_named(people):
         audit(model, X, y)
 
 
+@pytest.mark.law
 def test_several_models_give_the_flips_of_those_that_are_good(fitted):
     model, X, y = fitted
     other = make_pipeline(model[0], DecisionTreeClassifier(max_depth=3, random_state=1)).fit(X, y)

@@ -76,6 +76,7 @@ def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
     asyncio.run(scenario())
 
 
+@pytest.mark.law
 def test_a_newcomer_has_only_to_press_and_may_put_the_data_away(as_it_opens, tmp_path):
     explorer = Explorer(home=tmp_path)
     name = explorer.data_panel.name

@@ -76,6 +76,7 @@ def test_the_bundle_is_used_without_the_page(page, tmp_path):
     assert b"who" in page.ledger_panel.export.fetch().content
 
 
+@pytest.mark.law
 def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
     """Figures can be made again from the files of models and aggregates: they tell nothing more."""
     contents = page.aggregates.contents()
@@ -102,6 +103,7 @@ def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
         assert name in page.take_panel.bundle._prepare()().figures
 
 
+@pytest.mark.law
 def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
     first = bundle.bundle(page.aggregates.contents())
     monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, *[1] * 8)))
@@ -120,6 +122,7 @@ def test_a_figure_of_private_rows_may_not_leave(page, monkeypatch):
         page.take_panel.bundle.fetch()
 
 
+@pytest.mark.law
 def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     contents = page.aggregates.contents()
     drawn = {"coefficients.png": PNG, "coefficients.svg": SVG, "one_record.png": PNG}

@@ -59,7 +59,11 @@ def _press(page, name):
     return page.fitting_panel.words.value
 
 
-CASES = [(name, YES) for name, row in fitting.ESTIMATORS.items() if "classification" in row.models]
+CASES = [
+    pytest.param(name, YES, marks=() if name in ("Logistic regression", "SVM") else pytest.mark.law)
+    for name, row in fitting.ESTIMATORS.items()
+    if "classification" in row.models
+]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

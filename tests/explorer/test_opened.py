@@ -98,6 +98,7 @@ NEED_DRAWS = {"decomposition", "importance_distribution", "bounds", "promise", "
 NEED_DRAWS |= {"tradeoff", "aggregates", "sets", "chains", "columns"}
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     "kind",
     [
@@ -196,6 +197,7 @@ def test_an_unfitted_model_is_told_so_and_a_data_set_is_shown(rows, cancer, tmp_
             Explorer(model, data=rows, home=tmp_path)
 
 
+@pytest.mark.law
 def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
     table = load_dataset("monks1")
     explorer = Explorer(table, home=tmp_path)

@@ -277,7 +277,7 @@ UNPAID_MODELS = {
 }
 
 
-QUICK = ("draws without noise", "audited on the page")
+QUICK = ("draws without noise",)
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,7 @@ def test_confirm_works_for_columns_that_no_model_sees(panel, explorer):
     assert explorer.state.uncharged == ""
 
 
+@pytest.mark.law
 def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, tmp_path):
     declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "sensitive": ["sex"]}
     explorer = Explorer(data=load_csv(table, target="repaid", **declared), home=tmp_path)

@@ -89,6 +89,7 @@ def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(cancer_page, can
     assert fresh.budget == (1.0, 1e-6)
 
 
+@pytest.mark.law
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
 def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, table, tmp_path):
     explorer.session.choose(load_csv(table, **LOANS))
@@ -124,6 +125,7 @@ def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, tabl
     assert told.value == ""
 
 
+@pytest.mark.law
 def test_several_classes_and_numbers_are_drawn_and_shown(explorer):
     explorer.session.choose(load_dataset("wine"))
     charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger", **PAGE)
@@ -211,6 +213,7 @@ def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_
     assert cancer_page.rashomon_set.n_draws == state.n_drawn == 20
 
 
+@pytest.mark.law
 def test_a_set_brings_its_settings_and_a_table_resets_those_of_the_last(tmp_path, cancer):
     page = Explorer(data=cancer, home=tmp_path)
     opened = {name: getattr(page.state, name) for name in ("radius", "n_draws", "mechanism")}

@@ -94,6 +94,7 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
     assert "RashomonTreeClassifier" in page.model_panel.lines()[1]  # a set brings its settings
 
 
+@pytest.mark.law
 def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     labels, menu = page.rashomon_set.labels(page.rows.head(500)), page.models_panel.menu
     menu.chosen = "Most different"
@@ -109,6 +110,7 @@ def test_the_curators_report_of_trees_reads_the_rows(page):
     assert "no rows were given" not in text and "one of the 8 models within ψ predicts" in text
 
 
+@pytest.mark.law
 def test_all_trees_of_a_small_set_are_listed_free(page):
     answers, charges = page.tree_answers, len(page.ledger.entries())
     page.state.psi = 0.0
@@ -236,6 +238,7 @@ def _bought(page):
     return page.state.releases[0]
 
 
+@pytest.mark.law
 def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     loss = _bought(page).released["mean loss of the draws"]
     exact = (page.rashomon_set.labels(page.rows) != np.asarray(page.targets)).mean()
@@ -250,6 +253,7 @@ def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     assert "ambiguity" in again.take_panel.receipt.value
 
 
+@pytest.mark.law
 def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     _bought(page)
     content, models = page.take_panel.bundle.fetch().content, page.rashomon_set

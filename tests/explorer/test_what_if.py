@@ -101,6 +101,7 @@ def test_a_value_that_no_person_has_is_refused_and_the_field_shows_the_last_one(
     page.state.alert = None
 
 
+@pytest.mark.law
 def test_in_a_release_the_person_is_made_up_from_the_schema_alone(page):
     page.state.people = (7,)
     card, form = page.cards["person"], _form(page)
@@ -139,6 +140,7 @@ def test_an_unconfirmed_schema_shows_no_made_up_person(tmp_path):
     assert _fields(page) == {} and not card.lines
 
 
+@pytest.mark.law
 def test_trees_and_regressions_have_their_own_words(private, tmp_path):
     page = held_page(tmp_path)
     page.state.family, page.state.max_leaves = "trees", 3
@@ -155,6 +157,7 @@ def test_trees_and_regressions_have_their_own_words(private, tmp_path):
     assert len(table) == private.rashomon_set.n_draws and SCHEMA.target.name == "repaid"
 
 
+@pytest.mark.law
 def test_the_next_conflicting_person_and_what_makes_every_good_model_say_yes(tmp_path):
     page = held_page(tmp_path)
     set_state(page, psi=0.05, n_draws=6, mechanism="hit_and_run", radius=4.0)

@@ -39,7 +39,12 @@ def _poor(words):
     return len(words.split()) > 20 or re.search(r"[\[_'\"]|[a-z][A-Z]", words)
 
 
-@pytest.fixture(params=SETS)
+QUICK = ("free look", "no model within ψ")
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.law) for name in SETS]
+)
 def page(request, tmp_path):
     name, settings = SETS[request.param]
     if name == "loans":

@@ -163,8 +163,8 @@ def parity_cases():
 def test_draws_have_the_law_of_quadrature(sampler, settings, law):
     target = GibbsTarget(small_problem(**settings), *law)
     draws = sampler(target)
-    assert agreement(draws, target) > LEVEL
     places, probabilities = quadrature(target)
+    assert agreement(draws, (places, probabilities)) > LEVEL
     hit = probabilities[target.excess(places) <= target.psi].sum()
     drawn = np.mean(target.excess(draws.T) <= target.psi + 1e-5 * (target.psi > 0))
     assert drawn == pytest.approx(hit, abs=4 * np.sqrt(0.25 / 3000))
@@ -189,12 +189,12 @@ def test_neighbourhoods_have_their_law(sampler, domain, middle):
     assert agreement(sampler(target), target) > LEVEL
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_another_law_is_told_apart(sampler):
+def test_another_law_is_told_apart():
     problem = small_problem(2, radius=4.0)
-    draws = sampler(GibbsTarget(problem, 60.0, 0.02))
-    for other in ((40.0, 0.02, "hard"), (60.0, 0.0, "hard"), (60.0, 0.06, "smooth")):
-        assert agreement(draws, GibbsTarget(problem, *other)) < LEVEL
+    samples = [sampler(GibbsTarget(problem, 60.0, 0.02)) for sampler in SAMPLERS]
+    for wrong in ((40.0, 0.02, "hard"), (60.0, 0.0, "hard"), (60.0, 0.06, "smooth")):
+        law = quadrature(GibbsTarget(problem, *wrong))
+        assert max(agreement(draws, law) for draws in samples) < LEVEL
 
 
 def test_squared_loss_without_a_threshold_is_gaussian():
