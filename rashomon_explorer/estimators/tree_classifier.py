@@ -1,5 +1,6 @@
 """Private draws of sparse decision trees from an exactly counted Rashomon set."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -25,7 +26,7 @@ from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees, TreeClass, tree_class
 from rashomon_explorer.trees import questions as tree_questions
-from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
+from rashomon_explorer.trees.private import DrawnTrees, error_spread, gibbs_draws
 
 _LEAVES = 5  # default
 _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
@@ -235,7 +236,7 @@ default=None
         self, n: int, trees: TreeClass, questions: tree_questions.ThresholdQuestions | None = None
     ) -> Plan:
         check_budget(self)
-        trees.check_memory(n, dearest=tree_class.largest_cost(self.costs))
+        dearest = tree_class.largest_cost(self.costs)
         counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
         for n_draws in counts:
             request = TreeRequest(
@@ -249,7 +250,7 @@ default=None
                 n_labels=trees.n_labels,
                 leaf_penalty=float(self.leaf_penalty),
                 hit_rate=float(self.hit_rate),
-                walk_rounding=trees.rounding(n * tree_class.largest_cost(self.costs)),
+                walk_rounding=trees.rounding(n * dearest),
                 ledger=draws_rule(ledger_rule(self.ledger, self._delta)),
                 max_depth=self.max_depth,
                 questions=() if questions is None else tuple(questions.declared),
@@ -258,13 +259,16 @@ default=None
             planned = plan_trees(request)
             if planned.hit_rate_bound >= LEAST_HITS:
                 break
+        spread, n_draws = error_spread(trees, planned, n * dearest), planned.n_draws
+        trees.check_memory(n, dearest=dearest, spread=spread, n_draws=n_draws)
+        memory = trees.memory(n, dearest, spread=spread, n_draws=n_draws)
         reason = "one tree: no set of several has a guaranteed hit rate of 80 %"
         if planned.n_draws > 1:
             reason = "a set: each tree lies within ψ with a guaranteed probability of 80 % or more"
         return replace(
             planned,
             reason=reason if isinstance(self.n_draws, str) else self._why,
-            details=TreeDetails(trees.memory(n), trees.seconds(n)),
+            details=TreeDetails(memory, trees.seconds(n)),
         )
 
     def _warn(self, planned: Plan) -> None:
@@ -373,9 +377,8 @@ default=None
             "tree_class_": trees,
             "questions_": questions.in_words,
         }
-        # Available memory was checked before the charge.
-        room = tree_class.DEFAULT_MEMORY
-        counted = self._count(table, questions, trees, public["classes_"], room)
+        # Available memory was checked before the charge; rows must not stop what follows.
+        counted = self._count(table, questions, trees, public["classes_"], sys.maxsize)
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
             final_guarantee = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)

@@ -23,17 +23,11 @@ from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees import questions as tree_questions
+from rashomon_explorer.trees import tree_class
 from rashomon_explorer.trees.conjunctions import Conjunctions, WithinLimits
 from rashomon_explorer.trees.counting import Counts, Histogram, LeafTreeCounts, count
 from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.sampling import Walks, limits, tree_losses, uniform
-from rashomon_explorer.trees.tree_class import (
-    LITTLE_WORK,
-    Costs,
-    TreeClass,
-    allowed_memory,
-    cost_matrix,
-)
 from rashomon_explorer.trees.witnesses import BestTrees
 
 
@@ -153,7 +147,7 @@ class CountedTrees(ReprMixin):
         max_leaves: int,
         max_depth: int | None = None,
         leaf_penalty: float = 0.0,
-        costs: Costs | None = None,
+        costs: tree_class.Costs | None = None,
         classes: Sequence[Any] | None = None,
         questions: tree_questions.ThresholdQuestions | None = None,
         feature_names: Sequence[str] | None = None,
@@ -174,11 +168,11 @@ class CountedTrees(ReprMixin):
         if classes is None and isinstance(X, tree_questions.MergedRows):
             raise DataError("merged rows have label codes: classes=[...] must name the classes")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
-        trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
-        matrix = cost_matrix(costs, self.classes)
+        trees = tree_class.TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
+        matrix = tree_class.cost_matrix(costs, self.classes)
         dearest = 1 if matrix is None else int(matrix.max())
         trees.check_memory(shape[0], most_memory, dearest, whole=False)
-        self._room = allowed_memory(most_memory)[0] - LITTLE_WORK
+        self._room = tree_class.allowed_memory(most_memory)[0] - tree_class.LITTLE_WORK
         self.questions, self.schema = questions, schema
         named = questions.in_words if questions is not None else feature_names
         self.feature_names = column_names(X, shape[1], named)

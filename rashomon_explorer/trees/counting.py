@@ -1,7 +1,8 @@
 """Counts of trees by leaves and errors, and of those with each leaf."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -10,11 +11,9 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.randomness import uniform_below
-from rashomon_explorer.trees import lattice
+from rashomon_explorer.trees import lattice, tree_class
 from rashomon_explorer.trees.questions import BITS, MergedRows, as_masks
-from rashomon_explorer.trees.tree_class import EXACT, HISTOGRAM, TreeClass, check_room
 
-_AT_ONCE = 1_000_000
 _LONG = 400  # number of terms above which separate products are faster
 
 
@@ -25,17 +24,24 @@ class FlatHistograms:
     low: IntArray  # (N + 1,): least errors
     size: IntArray  # (N + 1,): lengths, 0 without a histogram
     start: IntArray  # (N + 1,): start indices
-    values: FloatArray
+    values: NDArray[Any]
 
     @classmethod
-    def from_histograms(cls, histograms: list[tuple[int, FloatArray] | None]) -> "FlatHistograms":
-        """Concatenate histograms; the last index, −1, has none."""
-        size = np.array([0 if h is None else len(h[1]) for h in histograms] + [0])
-        low = np.array([0 if h is None else h[0] for h in histograms] + [0])
-        within = [h[1] for h in histograms if h is not None]
-        start = np.concatenate([[0], np.cumsum(size)[:-1]])
-        values = np.concatenate([*within, np.zeros(1)])
-        return cls(low, size, start, values)
+    def empty(cls, low: IntArray, size: IntArray, dtype: Any) -> "FlatHistograms":
+        """Histograms of zeros; the last index, −1, has none."""
+        low, size = (np.append(numbers, 0) for numbers in (low, size))
+        start = np.cumsum(size) - size
+        return cls(low, size, start, np.zeros(int(start[-1]) + 1, dtype))
+
+    @property
+    def parts(self) -> list["Histogram | None"]:
+        """Histogram of each set, without copies."""
+        stops = self.start + self.size
+        every = zip(self.low.tolist(), self.start.tolist(), stops.tolist(), strict=True)
+        parts = [
+            (low, self.values[start:stop]) if stop > start else None for low, start, stop in every
+        ]
+        return parts[:-1]
 
     def at(self, indices: NDArray[Any], errors: NDArray[Any]) -> FloatArray:
         """Return the number of subtrees below each set with these errors."""
@@ -89,7 +95,8 @@ class Pairs:
                     some, *begins, many[some], strict=True
                 ):
                     part = self.second.values[second_start - length + 1 : second_start + 1][::-1]
-                    pair_counts[at] = self.first.values[first_start : first_start + length] @ part
+                    values = self.first.values[first_start : first_start + length]
+                    pair_counts[at] = values.astype(float) @ part
                 continue
             products = self._products(begins, many[some])
             ends = np.concatenate([[0], np.cumsum(many[some])[:-1]])
@@ -116,10 +123,10 @@ class Pairs:
         step = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
         first_at = np.repeat(begins[0], many) + step
         second_at = np.repeat(begins[1], many) - step
-        return np.asarray(self.first.values[first_at] * self.second.values[second_at])
+        return np.asarray(self.first.values[first_at].astype(float) * self.second.values[second_at])
 
 
-def chunks(many: NDArray[Any], at_once: int = _AT_ONCE) -> list[IntArray]:
+def chunks(many: NDArray[Any], at_once: int = tree_class.AT_ONCE) -> list[IntArray]:
     """Split indices of nonzero entries into groups whose sums fit in memory."""
     indices = np.flatnonzero(many)
     if not len(indices):
@@ -147,12 +154,12 @@ def sample_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generato
 def sample_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
     """Draw one column for each given row, exactly in proportion to its integer weights."""
     ends = np.cumsum(table, axis=1)
-    if (ends[:, -1] > EXACT).any():
+    if (ends[:, -1] > tree_class.EXACT).any():
         exact = [list(accumulate(map(int, weights))) for weights in table.tolist()]
         each = (exact[row] for row in rows.tolist())
         return np.array([bisect_right(sums, uniform_below(sums[-1], rng)) for sums in each])
     sampled = np.empty(len(rows), dtype=np.int64)
-    step = max(1, 4 * _AT_ONCE // table.shape[1])
+    step = max(1, tree_class.AT_ONCE // table.shape[1])
     for first in range(0, len(rows), step):
         some = rows[first : first + step]
         indices = rng.integers(ends[some, -1].astype(np.int64))
@@ -165,8 +172,11 @@ _SHIFT = 2500
 _SCATTER = 12
 _ROWS_AT_ONCE = 4096
 
-Histogram = tuple[int, FloatArray]
-"""Least errors, and the number of trees with that many and with 1, 2, … more."""
+Histogram = tuple[int, NDArray[Any]]
+"""Least errors, and the number of trees with that many and with 1, 2, … more.
+
+These are doubles, or unsigned integers of as few bytes as every such number needs.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +184,15 @@ class Counts:
     """Histograms of the trees within limits, for each level, set and number of leaves."""
 
     levels: list[lattice.Level]
-    trees: TreeClass
+    trees: tree_class.TreeClass
     least: lattice.LeastErrors
     limits: IntArray  # (leaves,): largest errors of a tree of 1, 2, … leaves
-    histograms: list[list[list[Histogram | None]]]  # by level, leaves − 2, set
-    # the same, concatenated by level and leaves, if many draws need them
-    flat: dict[tuple[int, int], FlatHistograms] = field(default_factory=dict)
+    flat: list[list[FlatHistograms]]  # by level, leaves − 2
+
+    @cached_property
+    def histograms(self) -> list[list[list[Histogram | None]]]:
+        """Histogram of each set, by level, leaves − 2, set."""
+        return [[of_sets.parts for of_sets in of_leaves] for of_leaves in self.flat]
 
     def by_leaves(self) -> list[Histogram | None]:
         """Histogram of the whole trees of 1, 2, … leaves."""
@@ -189,12 +202,12 @@ class Counts:
         if len(within):
             first = int(within.min())
             leaf = first, np.bincount(within - first).astype(float)
-        return [leaf, *(by_set[0] for by_set in self.histograms[0])]
+        return [leaf, *(of_sets.parts[0] for of_sets in self.flat[0])]
 
 
 def count(
     levels: list[lattice.Level],
-    trees: TreeClass,
+    trees: tree_class.TreeClass,
     least: lattice.LeastErrors,
     limits: IntArray,
     room: float,
@@ -204,19 +217,20 @@ def count(
     Raises ``DataError`` before sets and counts take more than ``room`` bytes.
     """
     allowed = lattice.allowances(levels, least, limits)
-    needed, n, n_patterns = 0, int(levels[0].totals.sum()), levels[0].sets[0].bit_length()
+    needed, n_patterns = 0, levels[0].sets[0].bit_length()
     for depth, (level, fewest, most) in enumerate(zip(levels, least.levels, allowed, strict=True)):
-        needed += len(level.sets) * trees.set_memory(depth, n, n_patterns)
+        needed += len(level.sets) * trees.set_memory(depth, n_patterns)
         lengths = np.minimum(most, level.most[:, None]) - fewest + 1
-        lengths = lengths[:, 1:][most[:, 1:] >= fewest[:, 1:]]
-        needed += HISTOGRAM * lengths.size + 8 * int(lengths.sum())
-    check_room(needed, room)
-    histograms: list[list[list[Histogram | None]]] = []
+        lengths[most < fewest] = 0
+        needed += tree_class.HISTOGRAM * int((lengths[:, 1:] > 0).sum())
+        needed += int(lengths[:, 1:].sum(axis=0) @ trees.number_bytes(depth))
+    tree_class.check_room(needed, room)
+    flat: list[list[FlatHistograms]] = []
     for depth in range(len(levels) - 1, -1, -1):
-        below = histograms[0] if histograms else []
+        below = flat[0] if flat else []
         counter = _Counter(levels[depth], trees, depth, least.levels[depth], allowed[depth], below)
-        histograms.insert(0, counter.by_leaves())
-    return Counts(levels, trees, least, limits, histograms)
+        flat.insert(0, counter.by_leaves())
+    return Counts(levels, trees, least, limits, flat)
 
 
 class _Counter:
@@ -225,57 +239,52 @@ class _Counter:
     def __init__(
         self,
         level: lattice.Level,
-        trees: TreeClass,
+        trees: tree_class.TreeClass,
         depth: int,
         least: IntArray,
         allowed: IntArray,
-        below: list[list[Histogram | None]],
+        below: list[FlatHistograms],
     ) -> None:
-        self._level, self._least, self._allowed, self._below = level, least, allowed, below
+        self._level, self._least, self._allowed = level, least, allowed
+        self._flat, self._below = below, [of_sets.parts for of_sets in below]
         self._empty = trees.table[depth + 1] if below else ()
+        self._types = [tree_class.number_type(number) for number in trees.table[depth]]
 
-    def by_leaves(self) -> list[list[Histogram | None]]:
+    def by_leaves(self) -> list[FlatHistograms]:
         """Histograms of the sets, for 2, 3, … leaves."""
         most_leaves = self._least.shape[1]
         if most_leaves < 2:
             return []
         return [self._stumps(), *map(self._deeper, range(3, most_leaves + 1))]
 
-    def _stumps(self) -> list[Histogram | None]:
+    def _stumps(self) -> FlatHistograms:
         """Two leaves: errors of each feature and pair of labels, for all sets at once."""
         least_errors, allowed = self._least[:, 1], self._allowed[:, 1]
-        cells = np.flatnonzero(allowed >= least_errors)
-        result: list[Histogram | None] = [None] * len(least_errors)
-        for first in range(0, len(cells), _ROWS_AT_ONCE):
-            indices = cells[first : first + _ROWS_AT_ONCE]
+        highest = np.minimum(allowed, self._level.most)
+        size = np.where(allowed >= least_errors, highest - least_errors + 1, 0)
+        flat = FlatHistograms.empty(least_errors, size, self._types[1])
+        n_options = self._level.with_feature[0].size
+        for indices in chunks(np.where(size > 0, np.maximum(size, n_options), 0)):
             errors, weights = stump_errors(self._level, indices)
-            low = least_errors[indices]
-            high = np.minimum(allowed[indices], self._level.most[indices])
-            starts = np.concatenate([[0], np.cumsum(high - low + 1)])
-            within = (weights > 0) & (errors <= high[:, None])
-            at = (errors - low[:, None] + starts[:-1, None])[within]
-            flat = np.bincount(at, weights=weights[within], minlength=starts[-1]).astype(float)
-            parts = np.split(flat, starts[1:-1])
-            for index, start, part in zip(indices.tolist(), low.tolist(), parts, strict=True):
-                result[index] = (start, part)
-        return result
+            first, stop = flat.start[indices[0]], flat.start[indices[-1] + 1]
+            within = (weights > 0) & (errors <= highest[indices, None])
+            at = (errors + (flat.start - flat.low)[indices, None] - first)[within]
+            flat.values[first:stop] = np.bincount(at, weights[within], stop - first)
+        return flat
 
-    def _deeper(self, leaves: int) -> list[Histogram | None]:
+    def _deeper(self, leaves: int) -> FlatHistograms:
         least_errors, allowed = self._least[:, leaves - 1], self._allowed[:, leaves - 1]
-        result: list[Histogram | None] = [None] * len(least_errors)
-        largest_cost = self._level.most
-        has_leaf_branch = leaves - 2 <= len(self._below)  # whether one branch can be a leaf
-        deep = FlatHistograms.from_histograms(self._below[leaves - 3] if has_leaf_branch else [])
-        for index in np.flatnonzero(allowed >= least_errors).tolist():
-            low = int(least_errors[index])
-            high = min(int(allowed[index]), int(largest_cost[index]))
-            total = low, np.zeros(high - low + 1)
-            self._add_cut(index, leaves, deep, total)
+        highest = np.minimum(allowed, self._level.most)
+        size = np.where(allowed >= least_errors, highest - least_errors + 1, 0)
+        flat = FlatHistograms.empty(least_errors, size, self._types[leaves - 1])
+        for index in np.flatnonzero(size).tolist():
+            total = int(least_errors[index]), np.zeros(size[index])
+            self._add_cut(index, leaves, total)
             self._add_uncut(index, leaves, total)
-            result[index] = total
-        return result
+            flat.values[flat.start[index] : flat.start[index + 1]] = total[1]
+        return flat
 
-    def _add_cut(self, index: int, leaves: int, deep: FlatHistograms, total: Histogram) -> None:
+    def _add_cut(self, index: int, leaves: int, total: Histogram) -> None:
         level = self._level
         features = np.flatnonzero(level.yes[index] >= 0)
         if not len(features):
@@ -285,7 +294,7 @@ class _Counter:
         if (1, leaves - 1) in shared:
             errors = np.concatenate(lattice.leaf_errors(level, index, features))
             other_indices = np.repeat([*no, *yes], errors.shape[1])
-            deep.add_shifted(total, other_indices, errors.ravel())
+            self._flat[leaves - 3].add_shifted(total, other_indices, errors.ravel())
         for a, b in shared:
             if a == 1 or b == 1:
                 continue
@@ -308,7 +317,7 @@ class _Counter:
             else:
                 histogram = self._below[b - 2][level.same[index]]
                 if histogram is not None:
-                    _add_at(total, histogram[0], histogram[1] * times)
+                    _add_at(total, histogram[0], histogram[1] * times)  # times is a double
 
 
 def stump_errors(level: lattice.Level, indices: IntArray) -> tuple[IntArray, FloatArray]:
@@ -337,23 +346,22 @@ def add_product(total: Histogram, left: Histogram, right: Histogram) -> None:
     room = len(total[1]) - start + total[0]
     if room <= 0:
         return
-    a, b = left[1][:room], right[1][:room]
-    product: FloatArray
+    a, b = left[1][:room].astype(float), right[1][:room].astype(float)
     filled, other_filled = np.flatnonzero(a), np.flatnonzero(b)
     if len(filled) > len(other_filled):
         a, b, filled, other_filled = b, a, other_filled, filled
     shifting = len(filled) * (_SHIFT + len(b))
     if len(filled) * len(other_filled) * _SCATTER < min(shifting, len(a) * len(b)):
-        at = np.add.outer(filled, other_filled).ravel()
-        values = np.outer(a[filled], b[other_filled]).ravel()
-        product = np.bincount(at, values)[:room].astype(float)
+        step = max(1, tree_class.AT_ONCE // max(1, len(other_filled)))
+        for some in np.split(filled, range(step, len(filled), step)):
+            at = np.add.outer(some, other_filled).ravel()
+            products = np.bincount(at, np.outer(a[some], b[other_filled]).ravel()).astype(float)
+            _add_at(total, start, products)
     elif shifting < len(a) * len(b):
         for shift, times in zip(filled.tolist(), a[filled].tolist(), strict=True):
             _add_at(total, start + shift, times * b[: room - shift])
-        return
     else:
-        product = np.convolve(a, b)[:room]
-    _add_at(total, start, product)
+        _add_at(total, start, np.convolve(a, b))
 
 
 class LeafTreeCounts:

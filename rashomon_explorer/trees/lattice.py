@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer.trees.questions import MergedRows, all_labels, as_masks, wrong
-from rashomon_explorer.trees.tree_class import TreeClass, check_room
+from rashomon_explorer.trees.tree_class import AT_ONCE, TreeClass, check_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def lattice(
         levels.append(branching.level)
         if depth == deepest - 1:
             break
-        per_set = trees.set_memory(depth + 1, rows.n, len(rows.patterns))
+        per_set = trees.set_memory(depth + 1, len(rows.patterns)) + trees.building_memory(rows.n)
         questions = None if pruning is None else pruning.questions(branching.level)
         branching.run(questions, per_set, room)
         room -= len(branching.below) * per_set
@@ -169,7 +169,6 @@ class _Branching:
 
 
 UNREACHABLE = np.int64(2**40)  # more errors than there are rows
-_AT_ONCE = 2**20  # numbers of a level per batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +263,7 @@ def label_pairs(n_labels: int) -> list[tuple[int, int]]:
 def _stumps(level: Level) -> Iterator[tuple[slice, IntArray]]:
     """Least errors (k, m) of two leaves below some sets, by question; a few sets at a time."""
     features, labels = level.with_feature.shape[1:]
-    step = max(1, _AT_ONCE // (features * labels))
+    step = max(1, AT_ONCE // (features * labels))
     for start in range(0, len(level.sets), step):
         some = slice(start, start + step)
         yield some, np.where(level.cuts[some], _two_leaves(level, some), UNREACHABLE)

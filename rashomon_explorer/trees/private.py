@@ -1,5 +1,6 @@
 """Private draws of trees from the thresholded Gibbs distribution of a plan, and their class."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -36,13 +37,7 @@ def gibbs_draws(counted: CountedTrees, planned: Plan, rng: np.random.Generator) 
         raise ValueError(
             "draws are private only from a class that depends on no row: use convention='all'"
         )
-    energy = CappedEnergy.for_class(
-        counted.trees,
-        counted.unit,
-        beta=planned.beta,
-        psi=planned.law_threshold,
-        leaf_penalty=planned.request.leaf_penalty,
-    )
+    energy = planned_energy(counted.trees, planned, counted.unit)
     # On all sets of rows: how many they are belongs to the class, and rows prune none.
     least = float(counted.losses_by_leaves(counted.least_errors.best_errors).min())
     counts = counted.counted_within(energy.limits(least, counted.trees.most_leaves))
@@ -57,6 +52,23 @@ def gibbs_draws(counted: CountedTrees, planned: Plan, rng: np.random.Generator) 
         trees.append(tree)
         losses.append(counted.loss(count_leaves(tree), errors))
     return DrawnTrees(tuple(trees), np.array(losses))
+
+
+def error_spread(trees: TreeClass, planned: Plan, unit: int) -> int:
+    """Bound, from public numbers, on the errors beyond the least of trees that draws count."""
+    energy = planned_energy(trees, planned, unit)
+    return math.ceil(unit * (energy.psi + energy.cap / energy.beta)) + 1
+
+
+def planned_energy(trees: TreeClass, planned: Plan, unit: int) -> CappedEnergy:
+    """Energy of the distribution that a plan's trees are drawn from."""
+    return CappedEnergy.for_class(
+        trees,
+        unit,
+        beta=planned.beta,
+        psi=planned.law_threshold,
+        leaf_penalty=planned.request.leaf_penalty,
+    )
 
 
 def counted_like(

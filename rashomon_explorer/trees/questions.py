@@ -73,10 +73,10 @@ class MergedRows:
     @cached_property
     def weights(self) -> FloatArray:
         """Rows (U, (m + 1)·C) of each label with each feature, and all of them."""
-        having = self.patterns[:, :, None] * self.counts[:, None, :]
-        every = np.concatenate([having, self.counts[:, None, :]], axis=1)
         dtype = np.float32 if self.counts.sum() < 2**24 else np.float64  # both exact up to there
-        return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
+        counts = self.counts.astype(dtype)[:, None]
+        every = np.concatenate([self.patterns[:, :, None] * counts, counts], axis=1)
+        return np.asarray(every.reshape(len(self.patterns), -1))
 
 
 def merged(left: MergedRows, right: MergedRows) -> MergedRows:

@@ -3,6 +3,7 @@
 import bisect
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -89,12 +90,16 @@ def tree_losses(
 
 def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArray:
     """Largest errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none."""
-    errors = np.arange(n + 1)
     largest = [
-        np.searchsorted(tree_losses(n, leaf_penalty, leaves, errors), most, side="right") - 1
+        bisect.bisect_right(range(n + 1), most, key=partial(_tree_loss, n, leaf_penalty, leaves))
+        - 1
         for leaves in range(1, most_leaves + 1)
     ]
     return np.array(largest, dtype=np.int64)
+
+
+def _tree_loss(n: int, leaf_penalty: float, leaves: int, errors: int) -> float:
+    return float(tree_losses(n, leaf_penalty, leaves, np.asarray(errors)))
 
 
 class CellLaw:
@@ -228,11 +233,7 @@ class Walks:
 
     def _flat(self, level: int, leaves: int) -> counting.FlatHistograms:
         """Histograms of a level's sets."""
-        cache = self._counts.flat
-        if (level, leaves) not in cache:
-            histograms = self._counts.histograms[level][leaves - 2]
-            cache[level, leaves] = counting.FlatHistograms.from_histograms(histograms)
-        return cache[level, leaves]
+        return self._counts.flat[level][leaves - 2]
 
     def _assembled(self, roots: IntArray) -> list[Node]:
         """Trees of the splits; equal subtrees are one object."""

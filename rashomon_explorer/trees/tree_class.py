@@ -25,13 +25,19 @@ DEFAULT_MEMORY = 4 * 2**30
 USUAL_MEMORY = 2**30
 """Bytes that counting may take if the number of leaves is chosen for it."""
 
-_WORK = 2**26  # bytes of temporaries, for any class
-LITTLE_WORK = 2**24  # of those of counts within ψ
-HISTOGRAM = 200  # bytes, and eight for each number of errors
+_WORK = 5 * 2**17  # bytes of what every class takes
+LITTLE_WORK = 2**24  # of temporaries of counts within ψ
+HISTOGRAM = 240  # bytes, and up to eight for each number of errors
+AT_ONCE = 2**14  # numbers of temporaries
 WORDS_AT_ONCE = 2**20
 NARROW = 2**28  # rows, or errors, from which on sums are of eight bytes
 _LARGEST = 1e300  # counts are stored in doubles
 EXACT = 2.0**53  # doubles represent all integers up to here
+
+
+def number_type(largest: int) -> np.dtype[Any]:
+    """Type of the fewest bytes for counts up to a number; doubles from 2³² on."""
+    return np.min_scalar_type(largest) if largest < 2**32 else np.dtype(float)
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,32 +153,50 @@ class TreeClass(ReprMixin):
             raise DataError("too many rows and features for certified counts: use fewer")
         return 4.1 * (self.max_leaves - 1) * error
 
-    def memory(self, n: int) -> int:
-        """Upper bound on the bytes for counting on n rows, for any rows.
+    def memory(
+        self, n: int, dearest: int = 1, *, spread: int | None = None, n_draws: int = 1
+    ) -> int:
+        """Upper bound on the bytes for counting n rows and drawing, for any rows.
 
-        At depth d there are at most C(m, d)·2^d sets of rows, each of at most n + 1 bits, and
-        every row is in C(m, d) of them. So the histograms of one number of leaves contain at
-        most C(m, d)·(n + 2^d) numbers. A set is counted twice while its level is built: 16
-        bytes per feature and pair of labels, and twice as many from 2²⁴ rows on.
+        At depth d, sets of rows are conjunctions of d answers: at most 2^d for each of C(m, d)
+        subsets of features, which are disjoint. The errors of trees below a set differ by at most
+        those on its rows; in trees whose errors exceed the least by at most ``spread``, by that.
         """
-        total = _WORK
-        m = self.n_features
+        m, labels, errors = self.n_features, self.n_labels, n * dearest
+        spread = errors if spread is None else min(spread, errors)
+        patterns, wide = min(n, 2**m), 4 if n < 2**24 else 8
+        pairs = m * labels * (labels - 1)  # of a question and labels
+        patterns_size = patterns * (m + 2 * wide * (m + labels * (m + 1)))
+        total = _WORK + 16 * n + max((3 * m + 48) * n, patterns_size)
+        total += n_draws * (200 * pairs + 1000 * self.max_leaves)
+        temporaries, most_at_once = 0, 0
         for depth in range(max(1, self.depth)):
-            # A set that a question does not cut stays for the next level: fewer questions cut it.
-            subsets = sum(math.comb(m, cut) for cut in range(depth + 1))
-            sets = sum(math.comb(m, cut) * 2**cut for cut in range(depth + 1))
-            counted = max(0, len(self.table[depth]) - 1)
-            per_set = self.set_memory(depth, n, n) + HISTOGRAM * counted
-            total += sets * per_set + 8 * counted * (subsets * n + sets)
-        return total
+            subsets, answers = math.comb(m, depth), min(2**depth, patterns)
+            sets, counted = subsets * answers, len(self.table[depth]) - 1
+            numbers = subsets * min(errors + answers, answers * (spread + 1))
+            total += sets * (self.set_memory(depth, patterns) + 24 * counted)
+            total += numbers * int(self.number_bytes(depth).sum())
+            shared = 0 if depth >= self.depth - 1 else 48 * m
+            at_once = max(self.building_memory(n), HISTOGRAM * counted + shared)
+            temporaries = max(temporaries, sets * at_once)
+            most_at_once = max(most_at_once, sets * pairs, numbers)
+        return total + temporaries + 40 * (min(AT_ONCE, most_at_once) + spread)
 
-    def set_memory(self, depth: int, n: int, n_patterns: int) -> int:
+    def number_bytes(self, depth: int) -> IntArray:
+        """Bytes of a number of subtrees after so many questions, of 2, 3, … leaves."""
+        return np.array([number_type(n).itemsize for n in self.table[depth][1:]], dtype=np.int64)
+
+    def set_memory(self, depth: int, n_patterns: int) -> int:
         """Bytes of a set of rows of a level, among so many combinations of features."""
         m, leaves = self.n_features, len(self.table[min(depth, self.depth)])
         leads = 0 if depth >= self.depth - 1 else 16 * m
-        wide = 1 if n < 2**24 else 2
-        counts = wide * 8 * self.n_labels * (m + 1) + 2 * m + leads
-        return n_patterns // 8 + 350 + counts + 16 * leaves
+        counts = self.n_labels * (4 * m + 8) + m + leads
+        return 2 * n_patterns // 15 + 80 + counts + 32 * leaves
+
+    def building_memory(self, n: int) -> int:
+        """Bytes of a set of rows, besides, while its level is built."""
+        m, wide = self.n_features, 4 if n < 2**24 else 8
+        return 150 + wide * self.n_labels * (m + 1) + 6 * m
 
     def least_memory(self, n: int) -> int:
         """Bytes for the least errors below all conjunctions of answers, whatever the rows.
@@ -200,7 +224,14 @@ class TreeClass(ReprMixin):
         return m * (8e-8 * self.n_labels * sets + 1e-7 * n)
 
     def check_memory(
-        self, n: int, most: int | None = None, dearest: int = 1, *, whole: bool = True
+        self,
+        n: int,
+        most: int | None = None,
+        dearest: int = 1,
+        *,
+        whole: bool = True,
+        spread: int | None = None,
+        n_draws: int = 1,
     ) -> None:
         """Raise, from public numbers only, if counting n rows might take more than ``most`` bytes.
 
@@ -213,16 +244,19 @@ class TreeClass(ReprMixin):
         DataError
             If memory may not suffice; the message states the need and a size that fits.
         """
-        needs = TreeClass.memory if whole else TreeClass.least_memory
-        needed = needs(self, n * dearest)
+
+        def needs(trees: TreeClass) -> int:
+            if whole:
+                return trees.memory(n, dearest, spread=spread, n_draws=n_draws)
+            return trees.least_memory(n * dearest)
+
+        needed = needs(self)
         room, source = allowed_memory(most)
         if needed <= room:
             return
-        smaller = self._within(n * dearest, room, needs)
+        smaller = self._within(room, needs)
         questions = bisect_right(
-            range(1, self.n_features + 1),
-            room,
-            key=lambda m: needs(replace(self, n_features=m), n * dearest),
+            range(1, self.n_features + 1), room, key=lambda m: needs(replace(self, n_features=m))
         )
         leaves = [f"{smaller.max_leaves} leaves"] if smaller else []
         fits = [*leaves, *([f"{questions} features"] if questions else [])]
@@ -243,13 +277,11 @@ class TreeClass(ReprMixin):
         """
         if self.memory(n) <= most:
             return self
-        return self._within(n, most, TreeClass.memory) or replace(self, max_leaves=1)
+        return self._within(most, lambda trees: trees.memory(n)) or replace(self, max_leaves=1)
 
-    def _within(
-        self, n: int, most: int, needs: Callable[[TreeClass, int], int]
-    ) -> TreeClass | None:
+    def _within(self, most: int, needs: Callable[[TreeClass], int]) -> TreeClass | None:
         smaller = (replace(self, max_leaves=few) for few in range(self.max_leaves - 1, 0, -1))
-        return next((trees for trees in smaller if needs(trees, n) <= most), None)
+        return next((trees for trees in smaller if needs(trees) <= most), None)
 
     def _title(self) -> str:
         return f"TreeClass: {self.size:,} trees"

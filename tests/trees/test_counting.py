@@ -9,7 +9,14 @@ import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import Leaf
-from rashomon_explorer.trees import CountedTrees, TreeClass, best_avoiding, counting, flip_psi
+from rashomon_explorer.trees import (
+    CountedTrees,
+    TreeClass,
+    best_avoiding,
+    counting,
+    flip_psi,
+    tree_class,
+)
 from rashomon_explorer.trees import sampling as trees_law
 from rashomon_explorer.trees.private import gibbs_draws
 from rashomon_explorer.trees.sampling import (
@@ -125,7 +132,9 @@ def every_draw(run, monkeypatch):
     return law
 
 
-@pytest.mark.parametrize("largest", [counting.EXACT, 0.0], ids=["doubles", "integers of any size"])
+@pytest.mark.parametrize(
+    "largest", [tree_class.EXACT, 0.0], ids=["doubles", "integers of any size"]
+)
 @pytest.mark.parametrize(
     "shape",
     [
@@ -135,7 +144,7 @@ def every_draw(run, monkeypatch):
     ids=str,
 )
 def test_draws_of_a_cell_are_exactly_uniform(shape, largest, monkeypatch):
-    monkeypatch.setattr(counting, "EXACT", largest)
+    monkeypatch.setattr(tree_class, "EXACT", largest)
     known = listing(shape, 6)
     counts, cells = known.counted.counts(1.0), known.cells
     small = sorted(cell for cell in cells if cells[cell] <= 60)[::-1][:6]

@@ -96,11 +96,10 @@ def test_few_trees_need_few_sets_of_rows():
 
 
 @pytest.mark.law
-@pytest.mark.parametrize(("depth", "psi"), [(5, 0.06), (4, 0.15)])
-def test_the_memory_that_is_refused_is_that_which_would_be_taken(depth, psi):
+def test_the_memory_that_is_refused_is_that_which_would_be_taken():
     """With two thirds of it counting is refused; with one and a half times as much it is done."""
     table = noisy_table(5000, 20)
-    settings = {"max_leaves": 2**depth, "max_depth": depth, "leaf_penalty": 0.005}
+    settings, psi = {"max_leaves": 32, "max_depth": 5, "leaf_penalty": 0.005}, 0.06
     counted = CountedTrees(*table, most_memory=2**34, **settings)
     assert counted.least > 0 and counted.rows.weights.size
     tracemalloc.start()

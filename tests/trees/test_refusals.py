@@ -24,29 +24,41 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.integers(0, 2, (60, 4)), RNG.integers(0, 2, 60)
 
 PEAK = """
-import resource, sys
+import sys
 import numpy as np
+from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.trees import CountedTrees
-n, m, leaves = map(int, sys.argv[1:])
+from rashomon_explorer.trees.private import gibbs_draws
+n, m, leaves, depth, share = map(int, sys.argv[1:])
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (n, m)), rng.integers(0, 2, n)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-counted = CountedTrees(X, y, max_leaves=leaves)
-counted.draw(100, psi=0.05, random_state=0)
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(counted.trees.memory(n), (after - before) * 1024)
+y = np.where(rng.integers(0, 100, n) < share, X[:, 0], y)  # so much of the label is explained
+def resident(kind):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(kind))
+clf = RashomonTreeClassifier(max_leaves=leaves, max_depth=depth, epsilon=1.0, psi=0.05)
+planned = clf.plan(n, m)
+open("/proc/self/clear_refs", "w").write("5")  # the peak of what comes
+before = resident("VmRSS")
+counted = CountedTrees(X.astype(bool), y, max_leaves=leaves, max_depth=depth)
+gibbs_draws(counted, planned, rng)
+print(planned.details.memory, (resident("VmHWM") - before) * 1024)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kilobytes there, bytes elsewhere")
 @pytest.mark.law
-@pytest.mark.parametrize("shape", [(2000, 12, 6), (600, 40, 4)])
-def test_no_more_memory_is_taken_than_was_said_beforehand(shape):
+@pytest.mark.parametrize("share", [0, 60, 100])
+@pytest.mark.parametrize(
+    "shape", [(2000, 12, 6, 5), (600, 40, 4, 3), (7000, 12, 6, 4), (20_000, 20, 5, 4)]
+)
+def test_memory_of_private_draws_is_close_to_what_was_said_beforehand(shape, share):
     """Random rows: hardly two paths lead to one set, so that hardly any is saved."""
-    program = [sys.executable, "-c", PEAK, *map(str, shape)]
+    program = [sys.executable, "-c", PEAK, *map(str, [*shape, share])]
     ran = subprocess.run(program, capture_output=True, text=True, check=True)
     said, taken = map(int, ran.stdout.split())
     assert taken <= said
+    assert said <= 2.5 * taken + 2**21
 
 
 def test_limits_of_the_process_count_where_nothing_was_said(monkeypatch):
@@ -55,7 +67,7 @@ def test_limits_of_the_process_count_where_nothing_was_said(monkeypatch):
     with pytest.raises(DataError, match=r"0\.0156 GiB are left under ulimit -v"):
         CountedTrees(X, Y, max_leaves=3)
     with pytest.raises(DataError, match="left under ulimit -v"):
-        RashomonTreeClassifier(max_leaves=3).plan(60, 4)
+        RashomonTreeClassifier(max_leaves=6).plan(6000, 20)
     # Whoever says a number is taken at their word.
     assert CountedTrees(X, Y, max_leaves=3, most_memory=2**30).size(0.0) > 0
     monkeypatch.setattr(tree_class, "memory_limits", lambda: [])
