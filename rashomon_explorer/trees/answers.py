@@ -153,7 +153,8 @@ def _errors_predicting(
     answers, index = np.unique(_answers(counted, X), axis=0, return_inverse=True)
     best, labels = counted.best_trees, range(len(counted.classes))
     errors = [
-        [BestPredicting(best, row, k).best_errors for k in labels] for row in answers.tolist()
+        [BestPredicting(best, row, k).best_errors for k in labels]
+        for row in progress(answers.tolist(), "possible labels")
     ]
     return np.array(errors), index.reshape(-1)
 
@@ -220,7 +221,8 @@ def _leaf_costs(counted: CountedTrees, label: int) -> tuple[FloatArray, list[int
     costs: list[FloatArray] = []
     sets: list[int] = []
     every_allowance = lattice.allowances(counted.levels, counted.least_errors, limit)
-    for level, allowed in zip(counted.levels, every_allowance, strict=True):
+    every = zip(counted.levels, every_allowance, strict=True)
+    for level, allowed in progress(every, "least losses", total=len(counted.levels)):
         rest = np.where(allowed >= 0, base - allowed, np.inf)  # ∞ if there is no tree
         leaf_errors = lattice.label_errors(level, level.totals)[:, label].astype(float)
         leaf = leaf_errors + rest[:, 0]

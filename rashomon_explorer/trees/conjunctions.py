@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.trees.lattice import (
     UNREACHABLE,
     Level,
@@ -52,7 +53,7 @@ class Conjunctions:
         counts = _rows_with_answers(_rows_with_features(rows, subsets, parents), parents, dtype)
         leaf = _leaf_errors(counts.pop(), rows, by_majority)
         by_depth: list[Table] = []
-        for depth in range(trees.depth - 1, -1, -1):
+        for depth in progress(range(trees.depth - 1, -1, -1), "errors of conjunctions"):
             shape = comb(m, depth), 2**depth, len(trees.table[depth])
             errors = np.full(shape, _far(dtype), dtype)
             below = by_depth[0] if by_depth else None
@@ -210,7 +211,7 @@ def _rows_with_features(
     features, weights = _packed(rows)
     counts = [np.zeros((len(of_size), weights.shape[1])) for of_size in subsets]
     step = max(1, WORDS_AT_ONCE // max(map(len, counts)))
-    for start in range(0, len(weights), step):
+    for start in progress(range(0, len(weights), step), "rows of conjunctions"):
         words, of_label = features[:, start : start + step], weights[start : start + step]
         selected = words[-1:]
         for of_size, shorter, total in zip(subsets, parents, counts, strict=True):

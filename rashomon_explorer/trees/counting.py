@@ -1,6 +1,7 @@
 """Counts of trees by leaves and errors, and of those with each leaf."""
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.randomness import uniform_below
 from rashomon_explorer.trees import lattice, tree_class
 from rashomon_explorer.trees.questions import BITS, MergedRows, as_masks
@@ -217,20 +219,34 @@ def count(
     Raises ``DataError`` before sets and counts take more than ``room`` bytes.
     """
     allowed = lattice.allowances(levels, least, limits)
-    needed, n_patterns = 0, levels[0].sets[0].bit_length()
+    needed, n_cells, n_patterns = 0, 0, levels[0].sets[0].bit_length()
     for depth, (level, fewest, most) in enumerate(zip(levels, least.levels, allowed, strict=True)):
         needed += len(level.sets) * trees.set_memory(depth, n_patterns)
         lengths = np.minimum(most, level.most[:, None]) - fewest + 1
         lengths[most < fewest] = 0
-        needed += tree_class.HISTOGRAM * int((lengths[:, 1:] > 0).sum())
+        n_cells += int((lengths[:, 1:] > 0).sum())
         needed += int(lengths[:, 1:].sum(axis=0) @ trees.number_bytes(depth))
-    tree_class.check_room(needed, room)
+    tree_class.check_room(needed + tree_class.HISTOGRAM * n_cells, room)
     flat: list[list[FlatHistograms]] = []
-    for depth in range(len(levels) - 1, -1, -1):
-        below = flat[0] if flat else []
-        counter = _Counter(levels[depth], trees, depth, least.levels[depth], allowed[depth], below)
-        flat.insert(0, counter.by_leaves())
+    with tally(n_cells, "counts of trees") as done:
+        steps = _Steps(done)
+        for depth in range(len(levels) - 1, -1, -1):
+            bounds = least.levels[depth], allowed[depth]
+            below = flat[0] if flat else []
+            flat.insert(0, _Counter(levels[depth], trees, depth, *bounds, below, steps).by_leaves())
     return Counts(levels, trees, least, limits, flat)
+
+
+class _Steps:
+    """Counts what is done, for a bar."""
+
+    def __init__(self, done: Callable[[int], None]) -> None:
+        self._done, self._count = done, 0
+
+    def add(self, count: int = 1) -> None:
+        """Show that so much more is done."""
+        self._count += count
+        self._done(self._count)
 
 
 class _Counter:
@@ -244,8 +260,9 @@ class _Counter:
         least: IntArray,
         allowed: IntArray,
         below: list[FlatHistograms],
+        steps: _Steps,
     ) -> None:
-        self._level, self._least, self._allowed = level, least, allowed
+        self._level, self._least, self._allowed, self._steps = level, least, allowed, steps
         self._flat, self._below = below, [of_sets.parts for of_sets in below]
         self._empty = trees.table[depth + 1] if below else ()
         self._types = [tree_class.number_type(number) for number in trees.table[depth]]
@@ -270,6 +287,7 @@ class _Counter:
             within = (weights > 0) & (errors <= highest[indices, None])
             at = (errors + (flat.start - flat.low)[indices, None] - first)[within]
             flat.values[first:stop] = np.bincount(at, weights[within], stop - first)
+            self._steps.add(len(indices))
         return flat
 
     def _deeper(self, leaves: int) -> FlatHistograms:
@@ -282,6 +300,7 @@ class _Counter:
             self._add_cut(index, leaves, total)
             self._add_uncut(index, leaves, total)
             flat.values[flat.start[index] : flat.start[index + 1]] = total[1]
+            self._steps.add()
         return flat
 
     def _add_cut(self, index: int, leaves: int, total: Histogram) -> None:
@@ -383,8 +402,11 @@ class LeafTreeCounts:
             if histogram is not None:
                 errors = histogram[0] + np.arange(len(histogram[1]))
                 around[leaves - 2][0] = (errors <= limit[leaves - 1]).astype(float)
-        for depth in range(len(counts.levels)):
-            around = self._down(depth, around)
+        n_cells = sum(int((of_sets.size > 0).sum()) for level in counts.flat for of_sets in level)
+        with tally(n_cells, "labels of trees") as done:
+            self._steps = _Steps(done)
+            for depth in range(len(counts.levels)):
+                around = self._down(depth, around)
         return self._times
 
     def _nowhere(self, depth: int) -> list[list[FloatArray | None]]:
@@ -403,11 +425,14 @@ class LeafTreeCounts:
             if leaves == 2:
                 indices = list(filled)
                 for start in range(0, len(indices), _ROWS_AT_ONCE):
-                    self._stumps(indices[start : start + _ROWS_AT_ONCE], filled)
+                    some = indices[start : start + _ROWS_AT_ONCE]
+                    self._stumps(some, filled)
+                    self._steps.add(len(some))
                 continue
             for index, tree_counts in filled.items():
                 self._cut(index, leaves, tree_counts)
                 self._uncut(index, leaves, tree_counts)
+                self._steps.add()
         self._leaf_counts.add_to(self._times, self._answers)
         return self._below
 

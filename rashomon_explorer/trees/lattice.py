@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.trees.questions import MergedRows, all_labels, as_masks, wrong
 from rashomon_explorer.trees.tree_class import AT_ONCE, TreeClass, check_room
 
@@ -128,7 +129,8 @@ class _Branching:
         level, masks, below = self.level, self._rows.masks, self.below
         cutting = level.cuts if questions is None else level.cuts & questions
         idle = ~level.cuts if questions is None else ~level.cuts & questions
-        for index in np.flatnonzero((cutting | idle).any(axis=1)).tolist():
+        nodes = np.flatnonzero((cutting | idle).any(axis=1)).tolist()
+        for index in progress(nodes, "sets of rows"):
             subset = level.sets[index]
             members = np.flatnonzero(as_masks([subset], self._size)[0])
             both = self._patterns[members].T @ self._rows.weights[members]

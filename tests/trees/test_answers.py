@@ -1,11 +1,15 @@
 """Answers of the curator, shares and fronts, against every tree of a small class."""
 
+import io
+import sys
 from itertools import product
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from rashomon_explorer._utils import progress as bars
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import tree_columns
 from rashomon_explorer.trees import (
@@ -13,6 +17,7 @@ from rashomon_explorer.trees import (
     best_avoiding,
     best_tree_predicting,
     best_using,
+    counting,
     feature_table,
     flip_psi,
     label_shares,
@@ -192,3 +197,21 @@ HALF = {"groups": [0, 1] * 6, "psi": 0.1}
 def test_bad_questions_are_refused(call, settings, match):
     with pytest.raises(ValueError, match=match):
         call(listing((2, 4, None, 2, False)).counted, **settings)
+
+
+def test_every_stage_of_a_count_has_a_bar_and_an_interrupted_count_can_be_repeated(monkeypatch):
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(bars, "_SECONDS", 0.0)
+    counted = listing((3, 4, None, 2, False), 6).counted
+    fresh = CountedTrees(counted.rows, None, max_leaves=4, classes=counted.classes)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(counting, "stump_errors", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fresh.size(0.5)
+    assert not bars._OPEN
+    assert fresh.size(0.5) == counted.size(0.5)
+    label_shares(fresh, 0.5), flip_psi(fresh), possible_labels(fresh, 0.5, [[0, 1, 1]])
+    stages = ["conjunctions", "sets of rows", "counts of trees", "labels of trees", "possible"]
+    assert all(stage in stream.getvalue() for stage in [*stages, "least losses"])
