@@ -229,15 +229,14 @@ class BestPredicting(BestTrees):
 
     def __init__(self, free: BestTrees, row: list[bool], label: int) -> None:
         super().__init__(free.levels, free.trees, free.least)
-        self._free, self._row, self._label = free, row, label
-        self._known: dict[tuple[int, int, int], int] = {}
+        self._free, self._row, self._label = free, np.array(row, dtype=bool), label
+        self._found: list[Errors] = []
+        for depth in range(len(self.levels) - 1, -1, -1):
+            self._found.insert(0, self._level(depth))
 
     def errors(self, depth: int, index: int, leaves: int) -> int:
-        """Least errors below a set that contains the combination."""
-        key = (depth, index, leaves)
-        if key not in self._known:
-            self._known[key] = min(self._options(*key), default=int(UNREACHABLE))
-        return self._known[key]
+        """Least errors below a set, for a combination that leads there."""
+        return int(self._found[depth][index, leaves - 1])
 
     def permitted(self, errors: Errors) -> Errors:
         """Only the label is permitted."""
@@ -247,39 +246,43 @@ class BestPredicting(BestTrees):
         """Only the side with the combination is restricted."""
         return [(self, self._free) if self._row[feature] else (self._free, self)]
 
-    def _options(self, depth: int, index: int, leaves: int) -> list[int]:
-        """Least errors by the leaf or the first question."""
-        level = self.levels[depth]
-        leaf_error = int(lattice.label_errors(level, level.totals[index])[self._label])
-        if leaves == 1:
-            return [leaf_error]
-        options: list[int] = []
-        for feature in np.flatnonzero(level.cuts[index]).tolist():
-            ((yes, no),) = self.sides(feature)
+    def _level(self, depth: int) -> Errors:
+        level, least_errors = self.levels[depth], self.least.levels[depth]
+        errors = np.full(least_errors.shape, UNREACHABLE)
+        errors[:, 0], best_other = self._by_label(lattice.label_errors(level, level.totals))
+        # Idle questions that the rows of a set answer unlike the combination, and others.
+        n_unlike = (~level.cuts & (level.with_feature.any(axis=2) != self._row)).sum(axis=1)
+        like, unlike = level.spare > n_unlike, n_unlike > 0
+        below = own = None
+        if depth + 1 < len(self.levels):
+            below, own = map(_with_nowhere, (self.least.levels[depth + 1], self._found[0]))
+        for leaves in range(2, least_errors.shape[1] + 1):
+            best = np.full(len(errors), UNREACHABLE)
             if leaves == 2:
-                first, second = leaf_options(yes, no, level, index, feature)
-                options.append(
-                    min(first[a] + second[b] for a, b in lattice.label_pairs(len(first)))
-                )
-                continue
-            to_yes, to_no = int(level.yes[index, feature]), int(level.no[index, feature])
-            for a, b in self.shares(depth, leaves):
-                options.append(yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b))
-        # Idle questions that the rows of the set answer unlike the combination.
-        having = level.with_feature[index].any(axis=1)
-        unlike = having != np.asarray(self._row, dtype=bool)
-        n_unlike = int((~level.cuts[index] & unlike).sum())
-        sharing = [self] * bool(level.spare[index] > n_unlike) + [self._free] * bool(n_unlike)
-        if leaves == 2:
-            errors = lattice.label_errors(level, level.totals[index])
-            best_other = int(np.delete(errors, self._label).min())
-            return options + [leaf_error if builder is self else best_other for builder in sharing]
-        for builder in sharing:
-            uncut_index = int(level.same[index])
-            options += [
-                builder.errors(depth + 1, uncut_index, b) for _, b in self.shares(depth, leaves)
-            ]
-        return options
+                best = self._stumps(level)
+                best[like] = np.minimum(best, errors[:, 0])[like]
+                best[unlike] = np.minimum(best, best_other)[unlike]
+            for a, b in self.shares(depth, leaves) if leaves > 2 else []:
+                assert below is not None and own is not None
+                yes = np.where(self._row, own[level.yes, a - 1], below[level.yes, a - 1])
+                no = np.where(self._row, below[level.no, b - 1], own[level.no, b - 1])
+                best = np.minimum(best, (yes + no).min(axis=1))
+                best[like] = np.minimum(best, own[level.same, b - 1])[like]
+                best[unlike] = np.minimum(best, below[level.same, b - 1])[unlike]
+            errors[:, leaves - 1] = np.minimum(best, UNREACHABLE)
+        return errors
+
+    def _stumps(self, level: Level) -> Errors:
+        """Least errors (N,) of two leaves below each set, by a question that cuts it."""
+        yes, no = lattice.leaf_errors(level)
+        row = self._row[:, None]
+        with_it, without_it = np.where(row, yes, no), np.where(row, no, yes)
+        both = self._by_label(with_it)[0] + self._by_label(without_it)[1]
+        return np.where(level.cuts, both, UNREACHABLE).min(axis=1)
+
+    def _by_label(self, errors: Errors) -> tuple[Errors, Errors]:
+        """Errors of a leaf with the label, and least ones with another."""
+        return errors[..., self._label], np.delete(errors, self._label, axis=-1).min(axis=-1)
 
 
 class BestUsing(BestTrees):
