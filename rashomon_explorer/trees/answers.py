@@ -44,11 +44,9 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     [[0.333, 0.0], [0.0, 0.333], [0.0, 0.667]]
     """
     check_all_labels(counted)
-    size, labels = counted.rows.counts.shape
-    losses = np.full((size, labels), np.inf)
-    for label in range(labels):
-        costs, sets = _leaf_costs(counted, label)
-        _spread(costs, sets, size, losses[:, label])
+    losses = np.full(counted.rows.counts.shape, np.inf)
+    for label in range(len(counted.classes)):
+        _spread(counted, *_leaf_costs(counted, label), losses[:, label])
     return np.asarray(losses[counted.rows.pattern_index])
 
 
@@ -211,22 +209,24 @@ def best_using(counted: CountedTrees, feature: int) -> Node:
 _NOTHING = 1e-12
 
 
-def _leaf_costs(counted: CountedTrees, label: int) -> tuple[FloatArray, list[int]]:
-    """Least cost of a tree with each leaf that could have a label, and the set of the leaf."""
-    masks = counted.rows.masks
+def _leaf_costs(counted: CountedTrees, label: int) -> tuple[FloatArray, NDArray[np.int32]]:
+    """Least cost of a tree with each leaf that could have a label, and the leaf.
+
+    A leaf is a level, a set of it, and a question with its answer, or −1 for the set itself.
+    """
     n, penalty, most = counted.unit, counted.leaf_penalty, counted.trees.most_leaves
     # Allowances for a limit above all trees give the least cost of the rest of a tree.
     base = n * (2.0 + penalty * most)
     limit = base - n * penalty * np.arange(1, most + 1)
     costs: list[FloatArray] = []
-    sets: list[int] = []
+    leaves: list[NDArray[np.int32]] = []
     every_allowance = lattice.allowances(counted.levels, counted.least_errors, limit)
-    every = zip(counted.levels, every_allowance, strict=True)
-    for level, allowed in progress(every, "least losses", total=len(counted.levels)):
+    every = enumerate(zip(counted.levels, every_allowance, strict=True))
+    for depth, (level, allowed) in progress(every, "least losses", total=len(counted.levels)):
         rest = np.where(allowed >= 0, base - allowed, np.inf)  # ∞ if there is no tree
         leaf_errors = lattice.label_errors(level, level.totals)[:, label].astype(float)
         leaf = leaf_errors + rest[:, 0]
-        sets += level.sets
+        leaves.append(_encoded_leaves(depth, np.arange(len(leaf)), -1, 0))
         if allowed.shape[1] < 2:
             costs.append(leaf)
             continue
@@ -235,21 +235,29 @@ def _leaf_costs(counted: CountedTrees, label: int) -> tuple[FloatArray, list[int
         costs.append(np.minimum(leaf, idle))
         others = [k for k in range(level.totals.shape[1]) if k != label]
         yes, no = lattice.leaf_errors(level)
-        for mine, sibling, has_it in ((yes, no, True), (no, yes, False)):
+        for mine, sibling, answer in ((yes, no, 1), (no, yes, 0)):
             both = mine[..., label] + sibling[..., others].min(axis=2) + around[:, None]
             node, feature = np.nonzero(level.cuts & np.isfinite(both))
             costs.append(both[node, feature])
-            for subset, column in zip(node.tolist(), feature.tolist(), strict=True):
-                having = level.sets[subset] & masks[column]
-                sets.append(having if has_it else level.sets[subset] ^ having)
-    return np.concatenate(costs) / n, sets
+            leaves.append(_encoded_leaves(depth, node, feature, answer))
+    return np.concatenate(costs) / n, np.concatenate(leaves, axis=1)
 
 
-def _spread(losses: FloatArray, sets: list[int], size: int, result: FloatArray) -> None:
+def _encoded_leaves(depth: int, sets: Any, questions: Any, answer: int) -> NDArray[np.int32]:
+    columns = np.broadcast_arrays(depth, sets, questions, answer)
+    return np.array(columns, dtype=np.int32)
+
+
+def _spread(
+    counted: CountedTrees, losses: FloatArray, leaves: NDArray[np.int32], result: FloatArray
+) -> None:
     """Give every combination the least loss of a leaf that contains it."""
-    left = (1 << size) - 1 << (-size % 8)
-    for index in np.argsort(losses, kind="stable").tolist():
-        new = sets[index] & left
+    masks, size, left = counted.rows.masks, len(result), counted.rows.everything
+    for index in np.argsort(losses, kind="stable"):
+        depth, subset, question, answer = leaves[:, index].tolist()
+        new = counted.levels[depth].sets[subset] & left
+        if question >= 0:
+            new &= masks[question] if answer else ~masks[question]
         if new:
             result[as_masks([new], size)[0].astype(bool)] = losses[index]
             left ^= new
