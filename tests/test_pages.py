@@ -35,8 +35,21 @@ def failures(text, package=None):
     return doctest.DocTestRunner(optionflags=TOLERANT).run(examples).failed
 
 
+# Pages whose examples take ten seconds or more run with the laws.
+LONG_PAGES = ("choose", "explorer", "many-models")
+QUICK_PAGES = [page for page in EXECUTED if page.stem not in LONG_PAGES]
+
+
+def page_name(page):
+    return page.relative_to(DOCS).with_suffix("").as_posix()
+
+
 @pytest.mark.parametrize(
-    "page", EXECUTED, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix()
+    "page",
+    [
+        pytest.param(page, marks=() if page in QUICK_PAGES else pytest.mark.law, id=page_name(page))
+        for page in EXECUTED
+    ],
 )
 def test_pages_show_what_happens(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # for the files that examples write
@@ -63,19 +76,26 @@ def test_a_marked_block_runs_if_its_package_is_asked_for():
     assert [failures(page, name) for name in (None, "this", "that")] == [0, 0, 1]
 
 
-def test_snippets_of_the_front_page_run_and_the_charged_one_runs_again(
-    tmp_path, monkeypatch, capsys
-):
+SNIPPETS = re.findall(r"^```python\n(.*?)^```", FRONT_PAGE, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_snippets_of_the_front_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"^```python\n(.*?)^```", FRONT_PAGE, flags=re.MULTILINE | re.DOTALL)
-    assert len(snippets) >= 3
+    assert len(SNIPPETS) >= 3
     names = {}
-    for snippet in snippets:
+    for snippet in SNIPPETS:
         exec(snippet, names)
-    assert "42 of 569 people" in capsys.readouterr().out  # as in the comment beside it
-    (charged,) = (snippet for snippet in snippets if "Ledger.create" in snippet)
-    exec(charged, {})
-    assert "400 models" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "42 of 569 people" in printed and "400 models" in printed  # as in the comments beside
+
+
+@pytest.mark.law
+def test_the_charged_snippet_of_the_front_page_runs_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (charged,) = (snippet for snippet in SNIPPETS if "Ledger.create" in snippet)
+    for _ in range(2):
+        exec(charged, {})
+        assert "400 models" in capsys.readouterr().out
 
 
 def broken_links(page):

@@ -120,6 +120,7 @@ def test_new_people_flip_as_often_as_those_of_the_fit_do_out_of_sample():
     assert shares[0] == pytest.approx(shares[1], abs=0.04)
 
 
+@pytest.mark.law
 def test_a_person_gets_the_same_answer_alone_reordered_and_in_the_table():
     X, y = table()
     model = encoded(OrdinalEncoder(), DecisionTreeClassifier(max_depth=3, random_state=0)).fit(X, y)

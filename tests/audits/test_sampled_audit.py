@@ -30,6 +30,7 @@ def found(fitted, people):
     return audit(model, X, y, groups=groups, tolerance=0.5, n_models=5, random_state=0)
 
 
+@pytest.mark.law
 def test_every_number_is_marked_as_a_lower_bound(found):
     assert found.kind == "sampled" and found.problem is None
     for table in (found.flips, found.groups, found.gaps, found.importance, found.reliance):

@@ -18,6 +18,7 @@ from rashomon_explorer.plots import plot_losses, text
 from tests.explorer.pages import evaluated, press, set_state
 
 
+@pytest.mark.law
 def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     page = cancer_page
     set_state(page, radius=4.0, ridge=0.0, n_draws=20, mechanism="exact")

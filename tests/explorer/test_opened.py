@@ -160,6 +160,7 @@ def test_a_list_of_fitted_models_is_a_set_and_sets_are_shown_without_rows(rows, 
         assert not shown.cards["people"].view.figure["data"]
 
 
+@pytest.mark.law
 def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_path):
     wide = {"psi": 0.6, "radius": 4.0, "epsilon": 50.0, "random_state": 0}
     fitted = RashomonClassifier(schema=cancer.schema, mechanism="exact", **wide)

@@ -49,6 +49,7 @@ def test_a_table_is_proposed_and_every_learnt_value_is_marked(panel, explorer):
     assert "public schema" in explorer.state.message and explorer.drawing.quote().cost is not None
 
 
+@pytest.mark.law
 def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer, tmp_path):
     for edit in (("low", "18"), ("high", "90"), ("unit", "years")):
         panel.form.do("age", *edit)

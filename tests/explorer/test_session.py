@@ -166,6 +166,7 @@ def test_a_failed_draw_keeps_settings_and_earlier_figures(cancer_page, monkeypat
     assert cancer_page.state.epsilon == 1.0
 
 
+@pytest.mark.law
 def test_a_fitted_pipeline_is_shown_and_draws_nothing_where_its_ledger_was_lost(cancer, tmp_path):
     ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
     settings = {"epsilon": 2.0, "n_draws": 7, "classes": (0, 1), "mechanism": "exact"}

@@ -81,6 +81,7 @@ def test_a_change_shows_which_models_answer_otherwise_and_can_be_taken_back(page
     assert page.state.edits == {}
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
