@@ -301,6 +301,7 @@ def test_a_class_of_one_or_two_rows_is_audited(n_positive):
     assert np.isfinite(found.models.losses).all()
 
 
+@pytest.mark.law
 def test_the_default_tolerance_is_the_paired_standard_error():
     X, y = noisy(200)
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)

@@ -143,6 +143,7 @@ def test_weights_of_rows_count_as_repeated_rows():
     assert excess == pytest.approx(good_models(repeated, repeated[0], 0.1, 0.9)[0])
 
 
+@pytest.mark.law
 def test_the_models_depend_on_the_seed_alone():
     X, y = cancer(100)
     settings, model = {"n_models": 12, "tolerance": 9.0}, boosted(n_estimators=2, max_depth=1)
@@ -168,6 +169,7 @@ def mixed_table():
     return frame, np.where(rng.random(240) < chance, "yes", "no")
 
 
+@pytest.mark.law
 def test_a_pipeline_on_a_raw_table_holds_its_columns_constant():
     frame, y = mixed_table()
     steps = make_column_transformer(
@@ -210,6 +212,7 @@ def test_classes_targets_and_labels(model, data, loss):
     assert pickle.loads(pickle.dumps(few)).names == few.names
 
 
+@pytest.mark.law
 def test_texts_and_sparse_rows_have_refits_of_other_kinds():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)

@@ -30,6 +30,7 @@ def planned(**changed):
     return select.select(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
 
 
+@pytest.mark.law
 def test_public_numbers_decide_and_the_reason_is_stated():
     several, one = planned(), planned(n_draws=1)
     assert several.mechanism == "exact" and "uniformly" in several.reason

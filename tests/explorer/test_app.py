@@ -45,6 +45,7 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     assert estimator.get_params()["epsilon"] == page.state.epsilon
 
 
+@pytest.mark.law
 def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
     tmp_path, cancer, monkeypatch
 ):
@@ -137,6 +138,7 @@ def test_explorers_of_one_notebook_know_nothing_of_each_other(loans, tmp_path):
     assert loans.state.alert is None
 
 
+@pytest.mark.law
 def test_the_html_of_a_notebook_shows_figures_and_a_line_for_the_dashboard_without_a_network(
     loans, monkeypatch
 ):

@@ -135,6 +135,7 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
 
 
+@pytest.mark.law
 def test_groups_with_declared_levels_can_be_bought(explorer, table):
     editor = TableEditor.proposed("loans", pd.read_csv(table))
     explorer.session.choose(editor.edited("sex", "role", "sensitive").confirmed().data())
@@ -188,6 +189,7 @@ def test_what_rows_cause_is_one_error_and_stays_spent(page):
     page.state.alert = None
 
 
+@pytest.mark.law
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
     no_space = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     before, charges = page.state.releases, len(page.ledger.entries())

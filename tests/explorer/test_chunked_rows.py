@@ -55,6 +55,7 @@ def held(page, tmp_path_factory):
     return explorer
 
 
+@pytest.mark.law
 def test_clipped_rows_are_counted_where_they_are_clipped(page, tmp_path):
     """The encoding clips them, so that the models see none that is too long."""
     held = pages.drawn(pages.held_page(tmp_path))

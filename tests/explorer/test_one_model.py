@@ -30,6 +30,7 @@ def test_what_leaves_predicts_as_the_estimator_does(explorer, name):
     assert np.allclose(alone, own, atol=1e-9)
 
 
+@pytest.mark.law
 def test_the_newest_model_that_can_be_read_is_shown_and_its_bundle_stands_alone(
     cancer_page, monkeypatch
 ):

@@ -245,6 +245,7 @@ def test_while_a_file_is_described_nothing_sells_the_old_table(cancer_page, tabl
     assert page.data is None and page.draw_panel.button.disabled
 
 
+@pytest.mark.law
 def test_reopened_a_page_comes_back_to_the_last_table_and_asks_for_its_file_again(tmp_path, table):
     home = tmp_path / "home"
     home.mkdir()

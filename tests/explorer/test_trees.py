@@ -70,6 +70,7 @@ TREES = {"trees", "rules", "witness", "tree_sizes", "tree_questions", "tree_use"
 TREES |= {"tree_parity", "tree_list"}
 
 
+@pytest.mark.law
 def test_figures_are_offered_that_have_something_to_show(page, tmp_path):
     assert _offered(page) >= TREES and not _offered(page) & LINEAR
     page.state.family = "linear"  # the set on screen is of trees still
@@ -133,6 +134,7 @@ def test_all_trees_of_a_small_set_are_listed_free(page):
     assert "not part of the release" in redrawn(card)[1]
 
 
+@pytest.mark.law
 def test_what_is_true_of_all_trees_is_shown_exactly(page):
     answers, psi, drawn = page.tree_answers, page.state.psi, page.rashomon_set
     sizes = answers.sizes()
@@ -311,6 +313,7 @@ def test_thresholds_are_typed_into_the_one_declaration(page):
     assert state.data.schema[first.name].thresholds == () and not editor._problem.value
 
 
+@pytest.mark.law
 def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(tmp_path):
     page = Explorer(_lending(), home=tmp_path)
     set_state(page, family="trees", max_leaves=2, n_draws=3)
@@ -347,6 +350,7 @@ def _resident():
         return int(file.read().split()[1]) * 4096
 
 
+@pytest.mark.law
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_is_given_back_after_trees_and_after_a_change_of_table(tmp_path, cancer):
     page = held_page(tmp_path)

@@ -40,6 +40,7 @@ def _title(card):
     return card.view.figure["layout"]["title"]["text"]
 
 
+@pytest.mark.law
 def test_the_features_of_a_person_are_those_of_the_table_in_its_units(page):
     table = page.exact.people(page.selected.few)
     width = (table["drawn_high"] - table["drawn_low"]).where(table["drawn_flips"] > 0)
@@ -54,6 +55,7 @@ def test_the_features_of_a_person_are_those_of_the_table_in_its_units(page):
     np.testing.assert_allclose(page.session.what_if.before, page.rows.iloc[[7]], atol=1e-12)
 
 
+@pytest.mark.law
 def test_a_change_shows_which_models_answer_otherwise_and_can_be_taken_back(page):
     page.state.people = (7,)
     card, form, models = page.cards["person"], _form(page), page.rashomon_set

@@ -88,6 +88,7 @@ def test_an_error_is_a_sentence_and_its_full_text_is_elsewhere(error, words):
     assert words in headline(error) and not _poor(headline(error))
 
 
+@pytest.mark.law
 def test_a_score_stands_beside_that_of_the_constant_model(loans, tmp_path):
     right = loans.rashomon_set.best_scores(loans.rows) > 0.5
     accuracy, share = (right == loans.targets).mean(), loans.targets.mean()

@@ -39,6 +39,7 @@ def foretold(monkeypatch, **changed):
     monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
 
 
+@pytest.mark.law
 def test_small_problems_are_likely_and_hopeless_ones_are_not():
     for loss, p in (("logistic", 11), ("squared", 2)):
         assert preflight(_plan(10_000, p, loss=loss)).likely
@@ -156,6 +157,7 @@ def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely(
     assert not preflight(clf.plan(4_000, 18)).likely
 
 
+@pytest.mark.law
 def test_a_named_mechanism_is_tried_with_few_positive_rows():
     """14,558 rows of which 89 % are of one class: every draw of the widest ball failed."""
     settings = {"mechanism": "unthresholded", "family": "linear", "standardize": None}
