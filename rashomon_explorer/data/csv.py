@@ -71,7 +71,6 @@ _FIELD_LIMIT = RLock()  # the limit of the csv module holds for the process
 
 @contextmanager
 def _long_fields(text: str) -> Iterator[None]:
-    """Let a field be as long as the text."""
     with _FIELD_LIMIT:
         limit = csv.field_size_limit()
         csv.field_size_limit(max(limit, len(text)))

@@ -329,7 +329,6 @@ def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
 
 
 def _fraction(noise: float, width: float, otherwise: float) -> float:
-    """noise/(width + noise)."""
     total = noise + width
     return noise / total if 0 < total < math.inf else otherwise
 

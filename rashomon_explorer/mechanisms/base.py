@@ -150,7 +150,6 @@ class PlannedSampler:
 
     @property
     def name(self) -> str:
-        """Name of the mechanism."""
         return self.mechanism.name
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
@@ -193,7 +192,6 @@ class Draws:
     region: CutEllipsoid | None = None  # released with them, included in the privacy cost
 
     def first(self, count: int) -> Draws:
-        """Keep the first ``count`` draws."""
         return replace(self, coef=self.coef[:count], losses=self.losses[:count])
 
 

@@ -113,12 +113,10 @@ class EllipsoidDetails(Details):
         return math.sqrt(self.margin)
 
     def bounds(self, plan: Plan) -> list[Fact]:
-        """State the bound of the centre's loss."""
         excess = f"exceeds the least by ≤ {rounded_up(self.centre.excess)} on average"
         return [("centre's loss", excess)]
 
     def facts(self, plan: Plan) -> list[Fact]:
-        """List how the centre is found, and the size."""
         steps = f"mean of {self.centre.n_steps} noisy gradient steps"
         how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
         return [
@@ -333,13 +331,11 @@ class PrivateEllipsoid(base.Mechanism):
     )
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline pure DP, and losses without a Hessian."""
         if not request.delta > 0:
             return "needs delta > 0"
         return "" if math.isfinite(request.constants.M) else "the loss has kinks, and no Hessian"
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan centre and Hessian; draws have no further cost."""
         planned = plan_ellipsoid(request)
         solved = planned.details.centre.name == "output"
         stated = (ROUNDING, CERTIFIED) if solved else (ROUNDING,)
@@ -347,7 +343,6 @@ class PrivateEllipsoid(base.Mechanism):
         return replace(planned, guarantee=replace(planned.guarantee, assumptions=assumptions))
 
     def explain(self, plan: Plan) -> list[str]:
-        """Say what the ellipsoid costs, how its centre is found, and how many draws hit."""
         rule = ", by the ledger's composition rule" if plan.ledger else ""
         total = rounded_up(plan.guarantee.epsilon(plan.delta))
         margin = plan.details.margin
@@ -366,13 +361,11 @@ class PrivateEllipsoid(base.Mechanism):
         ]
 
     def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
-        """List what lowers the bound of the centre."""
         return [CENTRE]
 
     def batches(
         self, target: GibbsTarget, plan: Plan, rng: np.random.Generator
     ) -> Iterator[base.Batch]:
-        """Yield empty batches until the ellipsoid is released, then its models without end."""
         none = np.empty((target.problem.p, 0))
         region = None
         for region in released_region(target.problem, plan, rng):

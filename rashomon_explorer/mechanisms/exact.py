@@ -169,7 +169,6 @@ class Exact(base.Mechanism):
     )
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan by the best certificate that applies, or by bounded range."""
         # A certificate improves only with a ridge and δ; a ledger without an order leaves no δ.
         gains = request.ridge > 0 and request.delta > 0 and request.ledger not in (ZCDP, GDP)
         return assuming_draws(plan_law(request, certificate="best" if gains else "oscillation"))
@@ -177,11 +176,9 @@ class Exact(base.Mechanism):
     def batches(
         self, target: GibbsTarget, plan: Plan, rng: np.random.Generator
     ) -> Iterator[base.Batch]:
-        """Yield batches of independent exact draws without end."""
         return _sampler(plan).batches(target, rng)
 
     def explain(self, plan: Plan) -> list[str]:
-        """Say what draws cost, at which temperature, and how many of them hit the set."""
         hits = "No hit rate can be guaranteed: the set has no width because ψ = 0."
         if plan.psi > 0:
             hits = (
@@ -196,7 +193,6 @@ class Exact(base.Mechanism):
         ]
 
     def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
-        """List what the next hit rate needs."""
         return law_improvements(plan, ridge=ridge)
 
 
@@ -210,7 +206,6 @@ class Unthresholded(Exact):
     )
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan at ψ = 0, with the hit rate in the set at ψ."""
         planned = super().plan_supported(replace(request, psi=0.0))
         within = bounds.unthresholded_hit_rate(request.p, planned.beta, request.psi)
         return replace(

@@ -47,9 +47,7 @@ class Landscape(Protocol):
         ...
 
     @property
-    def domain(self) -> BoundedRegion:
-        """Domain of the models."""
-        ...
+    def domain(self) -> BoundedRegion: ...
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Loss (K,) of each column of ``theta`` (p, K)."""
@@ -222,19 +220,16 @@ class FiniteGrid(Exact):
     )
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline more than three parameters."""
         few = max(_PER_RADIUS)
         if request.p <= few:
             return ""
         return f"supports at most {few} parameters, got {request.p} (an intercept counts)"
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan by bounded range: no other certificate holds on a grid."""
         planned = plan_law(request)
         stated = (*planned.guarantee.assumptions, "draws on a grid never give up")
         guarantee = replace(planned.guarantee, assumptions=stated)
         return replace(planned, mechanism=self.name, guarantee=guarantee)
 
     def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
-        """Yield batches of draws from the default grid."""
         return FiniteGridSampler().batches(target, rng)

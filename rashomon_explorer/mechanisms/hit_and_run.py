@@ -103,11 +103,9 @@ class HitAndRun(Exact):
     )
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan the law, without a privacy guarantee."""
         return replace(plan_law(request), mechanism=self.name, guarantee=_NO_GUARANTEE)
 
     def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
-        """Yield batches of states of all chains."""
         return HitAndRunSampler().batches(target, rng)
 
 

@@ -70,13 +70,11 @@ class Moments(OneModelMechanism):
     )
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline other losses, and pure DP."""
         if not isinstance(request.loss_function, SquaredLoss):
             return "needs squared loss: two moments do not determine another"
         return super().why_unsupported(request) if request.delta > 0 else "needs delta > 0"
 
     def plan_supported(self, request: Request) -> Plan:
-        """Noise of both moments for the budget."""
         loss, mu = request.loss_function, affordable_mu(request)
         assert isinstance(loss, SquaredLoss)
         planned = plan_noisy_moments(
@@ -96,7 +94,6 @@ class Moments(OneModelMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         planned: NoisyMoments = plan.details.settings
         second, first = released_moments(problem, planned, rng)
         matrix = second + (problem.ridge + planned.lift) * np.eye(problem.p)

@@ -44,7 +44,6 @@ class Schedule:
 
     @property
     def n_steps(self) -> int:
-        """N."""
         return len(self.step_sizes)
 
     @classmethod
@@ -57,7 +56,6 @@ class Schedule:
         *,
         lagged: bool = False,
     ) -> Self:
-        """Equal steps η with noise σ."""
         sizes, deviations = (np.broadcast_to(float(x), (n_steps,)) for x in (step_size, noise))
         return cls(sizes, deviations, shares, lagged=lagged)
 

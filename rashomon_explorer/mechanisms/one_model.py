@@ -52,7 +52,6 @@ class OneModelMechanism(Mechanism):
     )
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline several draws."""
         return "releases one model" if request.n_draws > 1 else ""
 
     def plan_with(
@@ -101,7 +100,6 @@ class OneModelMechanism(Mechanism):
     """Assumptions of every guarantee: noise with the digits of doubles."""
 
     def explain(self, plan: Plan) -> list[str]:
-        """Say what the model costs, how that is proved, and what is guaranteed."""
         proof = plan.certificate
         lines = [f"{cost_sentence(plan, 'model')} {proof[:1].upper()}{proof[1:]}."]
         if plan.hit_rate is not None:
@@ -111,7 +109,6 @@ class OneModelMechanism(Mechanism):
         return [*lines, excess_sentence(plan)]
 
     def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
-        """Yield one batch, the model."""
         theta = self.model(target.problem, plan, rng)[:, None]
         yield Batch(theta, target.problem.value(theta), evaluated=1)
 
@@ -159,7 +156,6 @@ class DescentMechanism(OneModelMechanism):
     traits: ClassVar[Traits] = replace(OneModelMechanism.traits, bound_slack=30.0)
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline pure DP, and losses with kinks."""
         return request.why_no_descent or super().why_unsupported(request)
 
     @staticmethod
@@ -184,7 +180,6 @@ class NoisyDescent(DescentMechanism):
     summary: ClassVar[str] = "the average of noisy gradient descent"
 
     def plan_supported(self, request: Request) -> Plan:
-        """Descent under the best ridge."""
         ridge, planned, excess = self.best_descent(request, plan_weighted_path)
         return self.plan_with(
             request,
@@ -197,7 +192,6 @@ class NoisyDescent(DescentMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         *_, last = ellipsoid.released_centre(problem, plan.details.settings, rng)
         assert last is not None  # the centre is the last item
         return last.theta
@@ -211,7 +205,6 @@ class NoisySGD(OneModelMechanism):
     traits: ClassVar[Traits] = DescentMechanism.traits
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline pure DP, and losses without kinks."""
         if not request.delta > 0:
             return "needs delta > 0"
         if math.isfinite(request.constants.M):
@@ -219,7 +212,6 @@ class NoisySGD(OneModelMechanism):
         return super().why_unsupported(request)
 
     def plan_supported(self, request: Request) -> Plan:
-        """Descent with the smaller bound, on all rows or on sampled ones."""
         unsampled = batches.unsampled_because(request)
         planned = sampled_plan.plan_sampled_descent(
             request.constants,
@@ -241,7 +233,6 @@ class NoisySGD(OneModelMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         return average_of_steps(problem, plan.details.settings, np.zeros(problem.p), rng)
 
 
@@ -301,7 +292,6 @@ class OutputPerturbation(OneModelMechanism):
     summary: ClassVar[str] = "the minimiser plus noise"
 
     def plan_supported(self, request: Request) -> Plan:
-        """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
         costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
         zeros = request.zero_loss
 
@@ -325,7 +315,6 @@ class OutputPerturbation(OneModelMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         best: centres.NoisyMinimiser = plan.details.settings
         return noisy_minimiser(problem, best.solver, best.scale, rng, gaussian=best.gaussian)
 
@@ -338,11 +327,9 @@ class LocalisedGaussian(OneModelMechanism):
     traits: ClassVar[Traits] = DescentMechanism.traits
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline pure DP."""
         return super().why_unsupported(request) if request.delta > 0 else "needs delta > 0"
 
     def plan_supported(self, request: Request) -> Plan:
-        """Both phases under the best ridge."""
         mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
             request,
@@ -363,7 +350,6 @@ class LocalisedGaussian(OneModelMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         planned: sampled_plan.LocalisedDescent = plan.details.settings
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
         if not isinstance(planned.then, centres.Centre):

@@ -99,7 +99,6 @@ class Details:
     """Factor by which the excess bound exceeds typical ones, if not that of the mechanism."""
 
     def cost(self, plan: Plan) -> tuple[float, float]:
-        """(ε, δ) that the draws cost."""
         return plan.guarantee.requested or (plan.epsilon, plan.delta)
 
     def reads(self, plan: Plan) -> float:

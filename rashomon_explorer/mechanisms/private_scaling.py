@@ -143,7 +143,6 @@ class ColumnsPlan:
 
     @property
     def _budget(self) -> float:
-        """Total budget, as μ or as ε."""
         if not self.gaussian:
             return self.epsilon
         if self.ledger and self.ledger != GDP:

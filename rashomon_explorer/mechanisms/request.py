@@ -163,7 +163,6 @@ class Request:
 
     @property
     def loss_name(self) -> str:
-        """Name of the loss."""
         return self.loss_function.name
 
     @property
@@ -261,7 +260,6 @@ class UnplannedRequest:
 
     @property
     def loss_name(self) -> str:
-        """Name of the loss."""
         return self.loss
 
     @property

@@ -64,7 +64,6 @@ class TreeDetails(Details):
         return f"{duration_text(self.seconds)} of one core, at most {self.memory / 2**30:.2g} GiB"
 
     def facts(self, plan: Plan) -> list[Fact]:
-        """List the law, and the number of trees."""
         law = f"share of errors, inverse temperature β = {plan.beta:,.0f}"
         law += f", threshold {plan.law_psi:.4g}" if plan.law_psi else ""
         size = plan.request.log_size / math.log(10)
@@ -112,15 +111,12 @@ class SparseTrees(Mechanism):
     traits: ClassVar[Traits] = Traits(independent=True)
 
     def plan_supported(self, request: Any) -> Plan:
-        """Plan the draws of a :class:`TreeRequest`."""
         return plan_trees(request)
 
     def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
-        """Refuse: trees are counted on their answers, not on a problem of linear models."""
         raise TypeError("trees are drawn by rashomon_explorer.trees.gibbs_draws")
 
     def explain(self, plan: Plan) -> list[str]:
-        """Say what draws cost, at which temperature, and how many of them hit the set."""
         request = plan.request
         draws = "1 exact draw" if plan.n_draws == 1 else f"{plan.n_draws:,} exact draws"
         costs = "costs" if plan.n_draws == 1 else "together cost"
@@ -141,7 +137,6 @@ class SparseTrees(Mechanism):
         return [*lines, f"The loss of a draw exceeds the least by at most {excess} on average."]
 
     def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
-        """Suggest the ε that guarantees a hit rate of 90 %, and for a weak plan other changes."""
         improvements, epsilon = [], _epsilon_for(plan, _WORTH)
         if plan.hit_rate_bound < _WORTH - 1e-6 and epsilon < math.inf:
             improvements.append(Improvement(f"ε = {rounded_up(epsilon)} would guarantee 90 %."))

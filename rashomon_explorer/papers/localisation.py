@@ -79,7 +79,6 @@ class LocalisationPlan:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """Guarantee of all releases."""
         guarantees = [bounded_range(stage.epsilon) for stage in self.stages]
         price = self.noise[0]
         return compose([pure(price), *guarantees] if price else guarantees)
@@ -437,7 +436,6 @@ class StagedMechanism(ExactOneModel):
         return one_model.under_best_ridge(request, self.stages_for, required=True, bound=bound)
 
     def plan_supported(self, request: Request) -> Plan:
-        """Stages under the best ridge."""
         ridge, planned, excess = self.best_stages(request)
         own, unrestricted = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
         releases = len(planned.stages) + bool(planned.noise_scale)
@@ -461,11 +459,9 @@ class Localised(StagedMechanism):
     summary: ClassVar[str] = "an exact draw near a noisy minimiser"
 
     def stages_for(self, request: Request) -> LocalisationPlan:
-        """See :func:`plan_perturbed`."""
         return plan_perturbed(request.constants, request.domain, epsilon=request.epsilon)
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         theta = self.noisy_minimiser(problem, plan, rng)
         return draw_near(problem, theta, plan.details.settings.stages[0], exact_sampler(plan), rng)
 
@@ -526,7 +522,6 @@ class IteratedBatches(ExactOneModel):
     )
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline chunked rows, and settings for which one stage is best."""
         if request.in_chunks:
             return "chunked rows are summed, not sampled"
         why = super().why_unsupported(request)
@@ -535,7 +530,6 @@ class IteratedBatches(ExactOneModel):
         return why
 
     def plan_supported(self, request: Request) -> Plan:
-        """Batches under the best ridge, for new rows."""
         ridge, planned, unseen = _best_batches(request)
         excess = planned.fitted + own_cost(request, ridge)
         total_excess = excess + batch_gap(request, planned.sizes[-1], request.radius)
@@ -551,7 +545,6 @@ class IteratedBatches(ExactOneModel):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         return draw_by_batches(problem, plan.details.settings, rng)
 
 

@@ -44,7 +44,6 @@ class LastIterate(one_model.DescentMechanism):
     traits: ClassVar[Traits] = replace(one_model.DescentMechanism.traits, compared=False)
 
     def plan_supported(self, request: Request) -> Plan:
-        """Descent under the best ridge."""
         ridge, planned, excess = self.best_descent(request, plan_last_state)
         return self.plan_with(
             request,
@@ -57,7 +56,6 @@ class LastIterate(one_model.DescentMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         planned: LastState = plan.details.settings
         target = GibbsTarget(problem, planned.beta, psi=0.0)
         chain = LangevinSampler(planned.step_size, planned.n_steps, n_chains=1, shown="last")
@@ -86,11 +84,9 @@ class LastSampledState(one_model.DescentMechanism):
     traits: ClassVar[Traits] = LastIterate.traits
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline also what keeps rows from being sampled."""
         return super().why_unsupported(request) or unsampled_because(request).strip(" ()")
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan ridge and steps as for all rows, and the noise by the whole curve."""
         mu, zeros, size = one_model.affordable_mu(request), request.zero_loss, batch_size(request.n)
 
         def first(one: Request) -> LastState:
@@ -109,7 +105,6 @@ class LastSampledState(one_model.DescentMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         planned: LastSampled = plan.details.settings
         # A simulated table has fewer rows than the planned one.
         planned = replace(planned, batch_size=min(planned.batch_size, problem.n))
@@ -181,7 +176,6 @@ class SmoothSGD(NoisySGD):
     traits: ClassVar[Traits] = replace(NoisySGD.traits, compared=False)
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline pure DP, and losses with kinks."""
         return request.why_no_descent or super(NoisySGD, self).why_unsupported(request)
 
 
@@ -277,7 +271,6 @@ class Boosted(OneModelMechanism):
     traits: ClassVar[Traits] = replace(OneModelMechanism.traits, compared=False, bound_slack=30.0)
 
     def plan_supported(self, request: Request) -> Plan:
-        """Boosting that fails with probability .05."""
         planned = plan_boosting(request)
         proof = (
             f"with probability {1 - planned.failure:g} the excess is at most "
@@ -294,7 +287,6 @@ class Boosted(OneModelMechanism):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         planned: Boosting = plan.details.settings
         mechanism = get_mechanism(planned.run_mechanism)
         runs = [mechanism.draw(problem, planned.run, rng).coef[0] for _ in range(planned.k)]

@@ -29,11 +29,9 @@ class GroupSizes(query.Query):
         return query.Sensitivity(float(changed), math.sqrt(changed))
 
     def compute(self, rows: query.Rows) -> FloatArray:
-        """Return counts (n_groups,)."""
         return _counts(_group_codes(rows), len(rows.public.categories))
 
     def coordinates(self, public: query.PublicShape) -> query.Coordinates:
-        """One count per group."""
         return query.Coordinates(
             [f"rows of {name}" for name in public.categories], high=public.n_rows
         )
@@ -49,16 +47,13 @@ class BaseRates(query.Query):
     task: ClassVar[str] = "classification"
 
     def widths(self, public: query.PublicShape) -> FloatArray:
-        """1/n for each of the two classes that can change, or for the only share."""
         return np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows)
 
     def compute(self, rows: query.Rows) -> FloatArray:
-        """Return shares (n_classes − 1,)."""
         counts = _counts(rows.codes.astype(np.intp), rows.models.n_classes)
         return counts[1:] / len(rows.X)
 
     def coordinates(self, public: query.PublicShape) -> query.Coordinates:
-        """One share per class except the first."""
         names = [f"share of {name}" for name in public.models.class_names[1:]]
         return query.Coordinates(names, n_mean=public.n_rows)
 

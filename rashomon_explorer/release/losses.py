@@ -79,11 +79,9 @@ class Accuracies(query.DrawsQuery):
     quantity = "the share of rows labelled correctly"
 
     def draw_widths(self, public: query.PublicShape) -> FloatArray:
-        """1/n per draw."""
         return np.full(public.n_draws, 1 / public.n_rows)
 
     def draw_values(self, rows: query.Rows) -> FloatArray:
-        """Return shares."""
         return np.asarray((rows.labels == rows.codes).mean(axis=1))
 
 
@@ -135,7 +133,6 @@ class ExcessQuery(query.Query):
     assumptions = (UNCERTIFIED,)
 
     def check(self, public: query.PublicShape) -> None:
-        """Raise an error for a radius or loss out of range."""
         super().check(public)
         check_positive(radius=self.radius)
         check_nonnegative(ridge=self.ridge)

@@ -38,12 +38,10 @@ class MultiplicityQuery(query.Query):
 
     @property
     def name(self) -> str:
-        """Name of the measure."""
         return self.measure
 
     @property
     def definition(self) -> str:
-        """Definition in words."""
         to = "a public model" if isinstance(self.baseline, tuple) else f"draw {self.baseline}"
         return RELEASABLE[self.measure].words.format(
             baseline=to, tolerance=self.tolerance, kappa=self.kappa
@@ -51,12 +49,10 @@ class MultiplicityQuery(query.Query):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumption that a baseline given by its coefficients is public."""
         coefficients = isinstance(self.baseline, tuple) and "baseline" in self._options
         return (_PUBLIC_BASELINE,) if coefficients else ()
 
     def check(self, public: query.PublicShape) -> None:
-        """Raise an error for a measure, options or models that do not fit."""
         super().check(public)
         if self.measure not in RELEASABLE:
             raise ValueError(f"measure must be one of {sorted(RELEASABLE)}, got {self.measure!r}")
@@ -75,12 +71,10 @@ class MultiplicityQuery(query.Query):
             )
 
     def widths(self, public: query.PublicShape) -> FloatArray:
-        """Width of the terms divided by n."""
         low, high = RELEASABLE[self.measure].range(public)
         return np.array([(high - low) / public.n_rows])
 
     def compute(self, rows: query.Rows) -> FloatArray:
-        """Return the measure as ``rashomon_explorer.measures`` defines it."""
         measure = MEASURES[self.measure]
         values = rows.labels if measure.of == "labels" else rows.scores
         options = self._options
@@ -89,7 +83,6 @@ class MultiplicityQuery(query.Query):
         return np.array([measure(values, **options)])
 
     def coordinates(self, public: query.PublicShape) -> query.Coordinates:
-        """Return a single number."""
         kind = RELEASABLE[self.measure]
         n_mean = 0 if kind.extreme else public.n_rows
         return query.Coordinates([self.name], *kind.range(public), n_mean)

@@ -362,7 +362,6 @@ class DrawsQuery(Query):
 
     @property
     def name(self) -> str:
-        """Name of the values, prefixed with the summary if there is one."""
         return self.plural if self.over == "each" else f"{self.over}_{self.singular}"
 
     @property
@@ -372,12 +371,10 @@ class DrawsQuery(Query):
 
     @property
     def definition(self) -> str:
-        """Definition in words."""
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
         return f"{which} {self.quantity}"
 
     def check(self, public: PublicShape) -> None:
-        """Raise an error for an unknown summary."""
         super().check(public)
         if self.over not in ("each", *_OVER):
             raise ValueError(f"over must be one of {['each', *_OVER]}, got {self.over!r}")
@@ -395,15 +392,12 @@ class DrawsQuery(Query):
         return np.zeros(public.n_draws), np.ones(public.n_draws), ""
 
     def widths(self, public: PublicShape) -> FloatArray:
-        """Bounds on the change of the values, or of their summary."""
         return self._summary_widths(self.draw_widths(public))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Return the values or their summary."""
         return self._summary(self.draw_values(rows))
 
     def coordinates(self, public: PublicShape) -> Coordinates:
-        """Names and ranges of the values per draw, or of their summary."""
         names = [f"{self.over} {self.singular} of the draws"]
         if self.over == "each":
             names = [f"{self.singular} of draw {draw}" for draw in range(public.n_draws)]

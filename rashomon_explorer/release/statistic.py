@@ -42,7 +42,6 @@ class Noise:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation."""
         return _DEVIATIONS[self.kind] * self.scale
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:

@@ -79,7 +79,6 @@ class GibbsLaw:
 
     @property
     def tolerance(self) -> float:
-        """Tolerance τ of the minimum."""
         return self.constants.gap_tolerance
 
     @property

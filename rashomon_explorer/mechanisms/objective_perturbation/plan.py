@@ -35,14 +35,12 @@ class PerturbationDetails(Details):
     """Scale of the noise that hides this distance."""
 
     def bounds(self, plan: Plan) -> list[Fact]:
-        """State the bound of the clipped loss."""
         if math.isinf(self.slope_bound):
             return []
         excess = rounded_up(plan.comparison_excess)
         return [("clipped loss", f"exceeds its least by ≤ {excess} on average")]
 
     def facts(self, plan: Plan) -> list[Fact]:
-        """List scale and ridge."""
         noise = f"linear term of scale {self.linear_noise:.3g}, ridge of {self.added_ridge:.3g}"
         return [("perturbation", noise)]
 
@@ -124,7 +122,6 @@ def _total_guarantee(
     n_draws: int,
     budget: tuple[float, float],
 ) -> Guarantee:
-    """Guarantee of all draws."""
     if how.curve is None:
         guarantee = approximate(share * n_draws, delta if how.gaussian else 0.0)
         return replace(guarantee, theorem=accounting.THEOREM)

@@ -103,13 +103,11 @@ class ObjectivePerturbation(Mechanism):
     )
 
     def why_unsupported(self, request: Request) -> str:
-        """Decline losses with kinks."""
         if math.isfinite(request.constants.M):
             return ""
         return "the loss has kinks, where the perturbation has no density"
 
     def why_not_compared(self, request: Request) -> str:
-        """Decline ledgers that add up the zCDP of pure draws."""
         several = request.outputs > 1 and request.n_draws > 1
         counted = request.cost_at_order is not None and not several
         if request.ledger and request.delta > 0 and not counted:
@@ -117,13 +115,11 @@ class ObjectivePerturbation(Mechanism):
         return ""
 
     def plan_supported(self, request: Request) -> Plan:
-        """Plan, with the assumption that the solver is accurate enough."""
         planned = plans.plan_objective_perturbation(request)
         assumptions = (*planned.guarantee.assumptions, ROUNDING, CERTIFIED)
         return replace(planned, guarantee=replace(planned.guarantee, assumptions=assumptions))
 
     def explain(self, plan: Plan) -> list[str]:
-        """Say what a model costs, how it is perturbed, and what is guaranteed."""
         details = plan.details
         each = f", {rounded_up(plan.eta)} each" if plan.n_draws > 1 else ""
         draws = "models cost" if plan.n_draws > 1 else "model costs"
@@ -147,7 +143,6 @@ class ObjectivePerturbation(Mechanism):
         return [*lines, f"{bound} {hits_sentence(plan)}"]
 
     def batches(self, target: GibbsTarget, plan: Plan, rng: np.random.Generator) -> Iterator[Batch]:
-        """Yield batches of one draw without end."""
         details = plan.details
         surrogate = _surrogate_loss(target, details.slope_bound)
         problem = SurrogateProblem(target.problem, surrogate, details.added_ridge)

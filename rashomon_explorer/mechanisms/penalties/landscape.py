@@ -310,7 +310,6 @@ class PenaltyTarget:
         check_nonnegative(psi=self.psi)
 
     def energy(self, excess: FloatArray) -> FloatArray:
-        """β·max(excess − ψ, 0)."""
         return np.asarray(self.beta * np.maximum(excess - self.psi, 0.0))
 
 

@@ -26,7 +26,6 @@ class PenaltySet(ReprMixin):
 
     @property
     def n_draws(self) -> int:
-        """Number of draws."""
         return len(self.penalties)
 
     @property

@@ -142,7 +142,6 @@ class TuningPlan(PenaltyPlan):
 
     @property
     def weakness(self) -> str:
-        """Reason why the guarantee of the draw is weak; empty if it is not."""
         if self.from_uniform <= _NEAR:
             return (
                 f"the draw is nearly uniform: for any rows, its total variation distance from a "
@@ -159,7 +158,6 @@ class TuningPlan(PenaltyPlan):
 
     @property
     def suggestion(self) -> str:
-        """Changes that guarantee half of the loss of a model of zeros; empty if ψ exceeds it."""
         goal = self.constants.zero_loss / 2 - self.psi
         if goal <= 0:
             return ""

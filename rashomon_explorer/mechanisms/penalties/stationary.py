@@ -99,7 +99,6 @@ class StationaryPlan(plan.PenaltyPlan):
 
     @property
     def weakness(self) -> str:
-        """Reason why the guarantee is weak; empty if it is not."""
         if self.gradient_bound < self.constants.slope:
             return ""
         return (
@@ -110,7 +109,6 @@ class StationaryPlan(plan.PenaltyPlan):
 
     @property
     def suggestion(self) -> str:
-        """Changes that improve the guarantee."""
         return (
             "Use more rows, a larger ε, or a lowest penalty above "
             f"{self.constants.low:g}: the sensitivity of a gradient grows with the third power of "
@@ -119,7 +117,6 @@ class StationaryPlan(plan.PenaltyPlan):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """See :attr:`PenaltyPlan.parameters`."""
         return {**super().parameters, "mu": self.mu, "n_steps": self.n_steps}
 
     def _bounds(self) -> list[Fact]:
@@ -351,7 +348,6 @@ class SharedPenalty(_DerivedLandscape):
 
     @property
     def p(self) -> int:
-        """1, the shared penalty."""
         return 1
 
     def value(self, theta: FloatArray) -> FloatArray:

@@ -33,7 +33,6 @@ class Shifted:
 
     @property
     def diameter(self) -> float:
-        """Diameter of the body."""
         return self.body.diameter
 
     def reach(self, row_bound: float) -> float:

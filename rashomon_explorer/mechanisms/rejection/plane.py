@@ -121,7 +121,6 @@ class RadialLaw(LineLaw):
         super().__init__(self.log_density, 0.0, furthest, _RADIAL_CELLS)
 
     def log_density(self, radius: FloatArray) -> FloatArray:
-        """Unnormalised log density at each radius > 0."""
         return self._power * np.log(radius) - self._energy(radius)
 
     def _shares(self, size: int, rng: np.random.Generator) -> FloatArray:

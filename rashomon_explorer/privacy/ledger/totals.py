@@ -170,7 +170,6 @@ class Totals:
         return min(pure, conversions.zcdp_epsilon(rho, delta), self._by_order(delta))
 
     def _by_order(self, delta: float) -> float:
-        """Total ε from the divergences at the one order."""
         total = float(self.divergences)
         if self.order is None or not math.isfinite(total) or (total and not delta):
             return math.inf
