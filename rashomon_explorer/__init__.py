@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 # Imported when a mechanism is asked for that is not built in, and by ``Audit.explore``.
 _EXTENSIONS["mechanisms"] = ("rashomon_explorer.papers",)
+_EXTENSIONS["sets"] = ("rashomon_explorer.networks.sets",)
 _EXTENSIONS["dashboard"] = ("rashomon_explorer.explorer",)
 
 if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
         explorer,
         measures,
         mechanisms,
+        networks,
         plots,
         privacy,
         problem,
@@ -55,6 +57,8 @@ if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
         PrivateTable,
         PublicBoundsScaler,
         RashomonClassifier,
+        RashomonNetworkClassifier,
+        RashomonNetworkRegressor,
         RashomonRegressor,
         RashomonTreeClassifier,
         plan_table,
@@ -75,6 +79,8 @@ __all__ = [
     "PrivateTable",
     "PublicBoundsScaler",
     "RashomonClassifier",
+    "RashomonNetworkClassifier",
+    "RashomonNetworkRegressor",
     "RashomonRegressor",
     "RashomonSet",
     "RashomonTreeClassifier",

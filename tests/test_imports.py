@@ -24,7 +24,7 @@ FLOORS = [
     {"mechanisms"},
     {"papers", "testing"},
     {"sets"},
-    {"trees"},
+    {"trees", "networks"},
     {"measures", "estimators"},
     {"release"},
     {"plots"},

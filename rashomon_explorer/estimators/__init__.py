@@ -7,6 +7,10 @@ from rashomon_explorer._utils.imports import lazy_names
 if TYPE_CHECKING:
     from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
     from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
+    from rashomon_explorer.estimators.networks import (
+        RashomonNetworkClassifier,
+        RashomonNetworkRegressor,
+    )
     from rashomon_explorer.estimators.one_model import DPClassifier, DPRegressor, plan_table
     from rashomon_explorer.estimators.pipelines import privacy_leaks
     from rashomon_explorer.estimators.private_search import PrivateSearch
@@ -22,6 +26,8 @@ __all__ = [
     "PrivateTable",
     "PublicBoundsScaler",
     "RashomonClassifier",
+    "RashomonNetworkClassifier",
+    "RashomonNetworkRegressor",
     "RashomonRegressor",
     "RashomonTreeClassifier",
     "plan_table",

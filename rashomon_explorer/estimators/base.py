@@ -537,8 +537,9 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Return what was fitted and its bounds."""
         planned, draws = self.plan_, self.rashomon_set_.n_draws
         many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
-        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
-        return [many, hits] if planned.hit_rate is not None else [many]
+        if planned.hit_rate is None:
+            return [many]
+        return [many, f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"]
 
 
 sklearn_compat.register_repr(BasePrivateEstimator)

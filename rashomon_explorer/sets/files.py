@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.files import replace_file
+from rashomon_explorer._utils.imports import load_extensions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import DataError
@@ -71,6 +72,10 @@ _JSON: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
     **dict.fromkeys(("feature_names", "names", "steps"), (list, tuple)),
     **dict.fromkeys(("plan", "planned"), _PLAN),
+    "network_plan": (
+        lambda plan: plan.to_values(),
+        lambda values: _KINDS["released networks"].plan_from(values),
+    ),
     "target_bounds": (
         lambda bounds: [number(bound) for bound in bounds],
         lambda values: tuple(map(number_from_value, values)),
@@ -82,7 +87,7 @@ _JSON: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 _MINIMUM = ("value", "gap", "multiplier", "slack")
 _ELLIPSOID = ("centre", "matrix", "start")
-_STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
+_STORABLE: dict[str, Any] = {
     StoredPredictions.kind: StoredPredictions,
     DecisionTrees.kind: DecisionTrees,
 }
@@ -188,6 +193,12 @@ _UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile
 _KINDS: dict[str, type[Any]] = {}  # each type of set registers itself
 
 
+def stored_models(kind: Class) -> Class:
+    """Register a type of models that files of sets hold."""
+    _STORABLE[kind.kind] = kind  # type: ignore[attr-defined]
+    return kind
+
+
 def written_as(name: str) -> Callable[[Class], Class]:
     """Register a type of set under its name in files."""
 
@@ -226,6 +237,8 @@ def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
     """Read a set of the wanted type."""
     arrays = _read(path)
     header = _header(path, arrays)
+    if header["kind"] not in _KINDS:
+        load_extensions("sets")
     if header["kind"] not in _KINDS:
         raise DataError(f"{path} holds {header['kind']!r}, expected one of {[*_KINDS]}")
     kind = _KINDS[header["kind"]]

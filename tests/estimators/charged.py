@@ -22,6 +22,7 @@ def public_rows():
     return X, (X[:, 0] > 0).astype(np.int64)
 
 
+STATES: dict[str, Any] = {"n_draws": 2, "n_steps": 20}
 TREES: dict[str, Any] = {"thresholds": 0.0, "n_draws": 1}
 CHUNKED: dict[str, Callable[..., Any]] = {
     "RashomonClassifier": partial(rx.RashomonClassifier, n_draws=1, **LABELS),
@@ -39,6 +40,8 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
         {"max_leaves": [2, 3]},
         epsilon=EPSILON,
     ),
+    "RashomonNetworkClassifier": partial(rx.RashomonNetworkClassifier, **STATES, **LABELS),
+    "RashomonNetworkRegressor": partial(rx.RashomonNetworkRegressor, **STATES, **TARGETS),
     "DPBilevelSearch": partial(rx.DPBilevelSearch, "logistic", bounds=(0.1, 10.0), **LABELS),
 }
 

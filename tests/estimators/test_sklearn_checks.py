@@ -33,9 +33,11 @@ ESTIMATORS = [
         mechanism="every",
     ),
     rx.DPBilevelSearch(bounds=(0.1, 10.0), spacing=2.0, target_bounds=(-1, 1)),
+    rx.RashomonNetworkClassifier(n_steps=100, n_draws=5),
     rx.PublicBoundsScaler(),
 ]
 OTHER_CLASSES = [
+    rx.RashomonNetworkRegressor(n_steps=20, n_draws=5, target_bounds=(-1, 1)),
     rx.DPRegressor(target_bounds=(-1, 1)),
     rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),

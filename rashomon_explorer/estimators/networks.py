@@ -1,0 +1,347 @@
+"""Estimators of differentiable models: states of one private gradient path (docs/networks.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
+from rashomon_explorer.estimators import base, feasibility, targets
+from rashomon_explorer.estimators.tables import (
+    TableAdapter,
+    label_output,
+    number_output,
+    predict_in_chunks,
+    probability_output,
+)
+from rashomon_explorer.mechanisms.base import to_public_grid
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
+from rashomon_explorer.mechanisms.request import AUTO
+from rashomon_explorer.networks.losses import Logistic, Ordinal, Poisson, RowLoss, Squared
+from rashomon_explorer.networks.models import Additive, DifferentiableModel, Network
+from rashomon_explorer.networks.path import NetworkPlan, mean_losses, plan_path, released_states
+from rashomon_explorer.networks.sets import NetworkModels, NetworkSet
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.conversions import gdp_mu
+from rashomon_explorer.sets.scores import EncodedRows
+
+_STATES = 100
+_BATCH = 1_024  # rows of a step, on average
+_MODELS = {"network": Network(), "additive": Additive()}
+
+
+@base.with_parameters
+class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
+    """Plan a path, take its states, and release their losses."""
+
+    model: str | DifferentiableModel = "network"
+    psi: float = 0.02
+    n_draws: int | str = AUTO
+    n_losses: int = 25
+    n_steps: int = 400
+    batch_size: int | str | None = AUTO
+    step_size: float | str = AUTO
+    clip: float = 3.0
+    row_norm: float | str = AUTO
+    schema: base.Schema = None
+
+    _chunked: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "model": [StrOptions(set(_MODELS)), DifferentiableModel],
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
+        "n_losses": [feasibility.N_DRAWS],
+        "n_steps": [Interval(Integral, 1, 10**7, closed="both")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
+        "step_size": [Interval(Real, 0, 1e6, closed="neither"), StrOptions({AUTO})],
+        "clip": [Interval(Real, 2.0**-10, 2.0**20, closed="both")],
+        "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
+        "schema": base.SCHEMA,
+    }
+
+    def predict_each(self, X: ArrayLike) -> FloatArray:
+        """Scores of every state: its probabilities, or its predicted targets."""
+        rows = self._encoded_rows(X).view(EncodedRows)
+        return self.rashomon_set_.scores(rows)
+
+    def _row_loss(self, n_classes: int | None) -> RowLoss:
+        raise TypeError(f"{type(self).__name__} must implement _row_loss")
+
+    @property
+    def _form(self) -> DifferentiableModel:
+        return _MODELS[self.model] if isinstance(self.model, str) else self.model
+
+    def _planned(
+        self, n_samples: int, n_features: int, n_classes: int | None = None
+    ) -> NetworkPlan:
+        feasibility.check_budget(self)
+        loss, form = self._row_loss(n_classes), self._form
+        rule = feasibility.ledger_rule(self.ledger, self._delta)
+        batch_size: Any = self.batch_size
+        if batch_size == AUTO:
+            # Sampled rows cost as much in such a ledger, and are accounted for by an extra.
+            whole = isinstance(rule, str) or not find_spec("dp_accounting")
+            batch_size = None if whole or n_samples <= _BATCH else _BATCH
+        step_size: Any = self.step_size
+        if step_size == AUTO:
+            step_size = usual_time(n_samples, self._epsilon, self._delta) / self.n_steps / self.clip
+        return plan_path(
+            n=n_samples,
+            p=form.n_parameters(n_features, loss.n_outputs) + len(loss.start),
+            epsilon=self._epsilon,
+            delta=self._delta,
+            psi=self.psi,
+            n_draws=_STATES if isinstance(self.n_draws, str) else self.n_draws,
+            n_losses=self.n_losses,
+            n_steps=self.n_steps,
+            batch_size=batch_size,
+            step_size=step_size,
+            clip=self.clip,
+            loss_bound=loss.bound,
+            ledger=rule,
+        )
+
+    def _warn(self, planned: NetworkPlan) -> None:
+        if self._warns:
+            warn_if_delta_is_large(self._delta, planned.n)
+
+    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
+        n_classes = self._n_classes(table)
+        loss, planned = self._row_loss(n_classes), self._planned(*table.shape, n_classes)
+        self._warn(planned)
+        names = "n p psi epsilon delta n_draws n_steps rate clip noise loss_mu".split()
+        return base.PlannedFit(
+            planned.guarantee,
+            note=f"{type(self).__name__}, {planned.n_draws} states, ψ={planned.psi:g}",
+            parameters={name: getattr(planned, name) for name in names},
+            draw=lambda guarantee: self._sample(table, loss, planned, guarantee),
+        )
+
+    def _sample(
+        self, table: TableAdapter, loss: RowLoss, planned: NetworkPlan, guarantee: Guarantee
+    ) -> dict[str, Any]:
+        """Read the rows, run the path, release the losses, and return the fitted attributes."""
+        self._warn_clipped_targets(table)
+        rows, encoded_targets = table.encoded(self._target_step(table))
+        if table.clipping_is_unusual:
+            base.warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
+        # Columns of about unit size: a typical row of k features has the norm row_norm.
+        n_features = table.shape[1] if table.schema is None else len(table.schema.features)
+        form = NetworkModels(
+            np.empty((0, planned.p)),
+            self._form,
+            loss,
+            tuple(table.feature_names),
+            float(self._row_norm),
+            math.sqrt(n_features) / float(self._row_norm),
+        )
+        inputs, rng = form.inputs(rows), self._generator()
+        path = released_states(form.model, loss, inputs, encoded_targets, planned, rng)
+        states = np.array(list(path))
+        losses, clipped = mean_losses(form.model, loss, states, inputs, encoded_targets)
+        noise = planned.loss_deviation * rng.standard_normal(planned.n_losses)
+        released = np.full(len(states), np.nan)
+        released[planned.measured] = to_public_grid(clipped[planned.measured] + noise)
+        public = self._public_attributes(table)
+        every = np.arange(len(states))
+        models = NetworkSet(
+            models=replace(form, theta=states),
+            reference=replace(form, theta=states[[losses.argmin()]]),  # type: ignore[arg-type]
+            losses=losses,
+            least=float(losses.min()),
+            psi=planned.psi,
+            task=loss.task,
+            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
+            names=tuple(f"state {index}" for index in every),
+            loss=loss.name,
+            guarantee=guarantee,
+            schema=table.schema,
+            network_plan=planned,
+            released_losses=released,
+        )
+        return {**public, "rashomon_set_": models, "plan_": planned, "guarantee_": guarantee}
+
+
+def usual_time(n: int, epsilon: float, delta: float) -> float:
+    """Sum of the step sizes of a path, at the norm 1 of clipped gradients, by public numbers.
+
+    A longer path gets further, and with the noise of the same budget it is warmer: 1/β ∝ T/(nμ)².
+    """
+    return min(max(n * gdp_mu(epsilon, delta) / 7, 10.0), 300.0)
+
+
+@base.with_parameters
+class RashomonNetworkClassifier(targets.ClassTargets[NetworkPlan], BaseNetwork):
+    """Networks, additive models or models of your own, as states of one private path.
+
+    Stochastic gradient Langevin dynamics with clipped row gradients: all states of the path have
+    one privacy cost, for any model. Their losses are released with noise, so that everybody can see
+    which states lie within ``psi`` of the best one; no closeness to the least possible loss is
+    promised (docs/networks.md).
+
+    Parameters
+    ----------
+    model : {"network", "additive"} or DifferentiableModel, default="network"
+        One hidden layer of 32 units, or a piecewise linear function of each column; other forms
+        are :class:`~rashomon_explorer.networks.Network`, ``Additive`` and ``TorchModel``.
+    loss : {"logistic", "ordinal"}, default="logistic"
+        Log loss of classes, or of classes whose sorted order is meant (proportional odds).
+    psi : float, default=0.02
+        Rashomon threshold: largest excess loss of a good state above the best state.
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
+    n_draws : int or "auto", default="auto"
+        States that are kept, of the second half of the path: 100. More cost nothing.
+    n_losses : int, default=25
+        States whose losses are released; more make each of them noisier.
+    n_steps : int, default=400
+    batch_size : int, None or "auto", default="auto"
+        Expected rows of a step; ``"auto"`` is 1,024, and all rows in a ledger that counts sampled
+        rows as all rows.
+    step_size : float or "auto", default="auto"
+        ``"auto"`` increases with rows and budget.
+    clip : float, default=3.0
+        Norm to which the gradient of each row is clipped.
+    row_norm : float or "auto", default="auto"
+    classes : array-like, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    rashomon_set_ : NetworkSet
+        The states, with their losses on the rows for the curator.
+    guarantee_ : Guarantee
+    plan_ : NetworkPlan
+        Plan made before the rows were read.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    encoder_ : TableEncoder
+
+    Notes
+    -----
+    A fitted estimator is for the curator. Publish ``rashomon_set_.release().save(path)``.
+
+    See Also
+    --------
+    RashomonClassifier : Linear models, with proved closeness.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonNetworkClassifier, load_dataset
+    >>> data = load_dataset("lending")
+    >>> clf = RashomonNetworkClassifier(epsilon=1.0, row_norm=1.5, random_state=0)
+    >>> bool(clf.fit(data.X, data.y).score(data.X, data.y) > 0.7)
+    True
+    >>> clf.guarantee_.epsilon(1e-6) <= 1.0, clf.rashomon_set_.n_draws
+    (True, 100)
+    """
+
+    loss: str = "logistic"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions({"logistic", "ordinal"})]
+    }
+
+    @predict_in_chunks(label_output)
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class with the largest mean probability over the states."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    @predict_in_chunks(probability_output)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probability of each class, averaged over the states."""
+        mean = self.predict_each(X).mean(axis=0)
+        return np.asarray(mean if mean.ndim == 2 else np.column_stack([1 - mean, mean]))
+
+    def _row_loss(self, n_classes: int | None) -> RowLoss:
+        if n_classes is None:
+            classes = self._known_classes()
+            n_classes = 2 if classes is None else len(classes)
+        return Logistic(n_classes) if self.loss == "logistic" else Ordinal(n_classes)
+
+    def _target_step(self, table: TableAdapter) -> targets.ClassCodes:
+        return targets.ClassCodes(self._labels(table), signed=False)
+
+
+@base.with_parameters
+class RashomonNetworkRegressor(targets.BoundedTargets[NetworkPlan], BaseNetwork):
+    """Networks, additive models or models of your own for numbers or counts, on one private path.
+
+    As :class:`RashomonNetworkClassifier`. Losses are half the squared error of targets mapped from
+    ``target_bounds`` onto [−1, 1], or half the Poisson deviance of counts.
+
+    Parameters
+    ----------
+    model : {"network", "additive"} or DifferentiableModel, default="network"
+        As for :class:`RashomonNetworkClassifier`.
+    loss : {"squared", "poisson"}, default="squared"
+        ``"poisson"`` is for counts: ``target_bounds`` is then (0, most).
+    psi : float, default=0.02
+        Rashomon threshold: largest excess loss of a good state above the best state.
+    epsilon : float, default=1.0
+    delta : float, default=1e-6
+    n_draws : int or "auto", default="auto"
+        As for :class:`RashomonNetworkClassifier`.
+    n_losses : int, default=25
+        As for :class:`RashomonNetworkClassifier`.
+    n_steps : int, default=400
+    batch_size : int, None or "auto", default="auto"
+        As for :class:`RashomonNetworkClassifier`.
+    step_size : float or "auto", default="auto"
+        ``"auto"`` increases with rows and budget.
+    clip : float, default=3.0
+        Norm to which the gradient of each row is clipped.
+    row_norm : float or "auto", default="auto"
+    target_bounds : tuple of float, default=None
+    schema : TableSchema, str, path or None, default=None
+    ledger : str, path or Ledger, default=None
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    rashomon_set_ : NetworkSet
+        The states, with their losses on the rows for the curator.
+    guarantee_ : Guarantee
+    plan_ : NetworkPlan
+        Plan made before the rows were read.
+    n_features_in_ : int
+    encoder_ : TableEncoder
+
+    See Also
+    --------
+    RashomonRegressor : Linear models, with proved closeness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer import RashomonNetworkRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (5_000, 1))
+    >>> reg = RashomonNetworkRegressor(model="additive", target_bounds=(0, 1), random_state=0)
+    >>> bool(reg.fit(X, X[:, 0] ** 2).score(X, X[:, 0] ** 2) > 0.8)
+    True
+    """
+
+    loss: str = "squared"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions({"squared", "poisson"})]
+    }
+
+    @predict_in_chunks(number_output)
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Mean of the predicted targets of the states."""
+        return np.asarray(self.predict_each(X).mean(axis=0))
+
+    def _row_loss(self, n_classes: int | None) -> RowLoss:
+        bounds = self._target_bounds()
+        return Squared(bounds) if self.loss == "squared" else Poisson(bounds)
