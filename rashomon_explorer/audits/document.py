@@ -294,8 +294,9 @@ def _choices(choices: Sequence[Any]) -> list[Block]:
         blocks += [
             Words(
                 f"Preferred: {names}. Chosen among all models of {audit.inputs.model.name} that "
-                f"{audit.tolerance.text.removeprefix('good models ')}; a bound holds for each of "
-                "them that meets the limits and the preferences before."
+                f"{audit.tolerance.text.removeprefix('good models ')}. A bound holds for each of "
+                "them that meets the limits and has the values before it; “with these features” "
+                "means those that were chosen first."
             ),
             Facts(facts),
             Table(choice.certificate.reset_index(), "What is proved"),

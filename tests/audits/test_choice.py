@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScal
 
 from rashomon_explorer import audit
 from rashomon_explorer.audits.choice.card import CardSearch
-from rashomon_explorer.audits.choice.preferences import table_features
+from rashomon_explorer.audits.choice.preferences import gap_normals, least_gap, table_features
 from rashomon_explorer.audits.choice.region import Region, constrained_minimum
 from rashomon_explorer.audits.choice.sparse import SupportSearch, WorkBudget
 from rashomon_explorer.exceptions import MissingAnswerError
@@ -314,6 +314,34 @@ def test_preferences_follow_each_other(found):
     assert found.choose("sparse", psi=found.psi * 4).preferred[0].value <= alone.preferred[0].value
     with pytest.raises(ValueError, match="leaves one model"):
         found.choose(["near", "fair"], near=found.inputs.model.original)
+
+
+def check_fair_after_sparse(found):
+    """The least gap over all sets of as few features is that of the best of all subsets."""
+    choice, (names, uses) = found.choose(["sparse", "fair"], seconds=None), table_features(found)
+    fewest, fair = choice.preferred
+    region, least = Region.from_set(found.problem, found.psi), np.inf
+    for features in combinations(range(len(names)), int(fewest.value)):
+        dropped = np.ones(len(names), dtype=bool)
+        dropped[list(features)] = False
+        part = replace(region, columns=~uses[dropped].any(axis=0))
+        if part.contains(part.best.theta):
+            attained = float(np.abs(gap_normals(found) @ part.best.theta).max())
+            least = min(least, least_gap(part, gap_normals(found), attained)[1])
+    margin = 2e-4 * (1e-2 + least)
+    assert fair.bound <= least + 1e-9 and fair.value <= least + margin
+    assert fair.value - fair.bound <= margin
+    assert choice.costs.loc["features", "chosen"] <= fewest.value and choice.excess <= found.psi
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_gap_after_sparse_is_over_all_sets_of_as_few_features(seed):
+    check_fair_after_sparse(random_audit(seed, SCORED[seed % len(SCORED)]))
+
+
+def test_after_few_features_a_bound_names_what_it_holds_for(found):
+    choice = found.choose(["sparse", "near"], near=found.inputs.model.original)
+    assert "no good model with these features has less" in choice.preferred[1].text
 
 
 def test_a_search_that_ends_early_leaves_a_bracket():

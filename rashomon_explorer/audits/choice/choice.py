@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -51,7 +51,7 @@ class Choice(ReprMixin):
     excess : float
         Loss above the least one, at most ψ.
     certificate : DataFrame
-        Per preference: value, proved bound on the best value, and whether they meet.
+        Per preference: value, proved bound on the best value, whether they meet, and the proof.
     costs : DataFrame
         Loss, accuracy, features and gaps of the fitted and the chosen model.
     changed : DataFrame
@@ -103,11 +103,9 @@ class Choice(ReprMixin):
 
     @cached_property
     def certificate(self) -> pd.DataFrame:
-        """Per preference: value, proved bound, whether they meet, and the unit."""
-        rows = {
-            each.name: (each.value, each.bound, each.optimal, each.unit) for each in self.preferred
-        }
-        columns = ["value", "bound", "optimal", "unit"]
+        """Per preference: value, proved bound, whether they meet, the unit, and the proof."""
+        columns = ["value", "bound", "optimal", "unit", "proof"]
+        rows = {each.name: [getattr(each, name) for name in columns] for each in self.preferred}
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         table.attrs.update(excess=self.excess, psi=self.psi)
         return marked(table.rename_axis("preference"), "exact")
@@ -177,7 +175,7 @@ class Choice(ReprMixin):
         accepted = np.stack([each == audited.classes[code] for each in self._predictions])
         rates = combinations(preferences.group_shares(self.audit) @ accepted.T, 2)
         for pair, (first, second) in zip(pairs, rates, strict=True):
-            gaps[f"rate gap · {pair}"] = first - second
+            gaps[f"rate gap · {pair}"] = np.round(first - second, 12)
         return gaps
 
     @cached_property
@@ -236,6 +234,7 @@ PREFERENCES: dict[str, Callable[[Any, Region, Limits], Narrowed]] = {
     "robust": labels.robust,
 }
 """Preferences by name."""
+_OVER_FEATURES = (preferences.sparse, preferences.fair)  # that search all sets of as few features
 _GAP_KINDS, _NEAR_KINDS = ("scores", "rates", "opportunity"), ("coefficients", "labels")
 _MULTIPLES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)
 
@@ -289,6 +288,8 @@ def choose(audit: Any, prefer: str | Sequence[str], limits: Limits) -> Choice:
             raise ValueError(f"{values[-1].name!r} leaves one model: name it last in prefer")
         preference = (labels.BY_LABELS if on_labels.get(name) else PREFERENCES)[name]
         region, preferred = preference(audit, region, limits)
+        if region.support is not None and preference not in _OVER_FEATURES:
+            preferred = replace(preferred, among=" with these features")
         values.append(preferred)
     theta = region.best.theta
     return Choice(audit, theta, tuple(values), _code(prefer, limits))

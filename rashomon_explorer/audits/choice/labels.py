@@ -62,7 +62,8 @@ def fair_rates(audit: Any, region: Region, limits: Limits) -> Narrowed:
             candidates.append(narrowed.best.theta)
     what = "true positive rates" if condition else "rates"
     theta, value = _least_of(audit, candidates, largest_gap)
-    return region.only_at(theta), Preferred("fair", value, bound, f"gap in {what}")
+    preferred = Preferred("fair", value, bound, f"gap in {what}", proof=preferences.LABELS)
+    return region.only_at(theta), preferred
 
 
 def robust(audit: Any, region: Region, limits: Limits) -> Narrowed:
@@ -78,7 +79,8 @@ def robust(audit: Any, region: Region, limits: Limits) -> Narrowed:
     theta, value = _least_of(audit, candidates, worst)
     bound = float(np.minimum(shares, 1 - shares).max())
     unit = f"worst conflict ratio over {audit.models.n_draws:,} drawn models"
-    return region.only_at(theta), Preferred("robust", value, bound, unit)
+    proof = "search; bound: the less frequent label of each person"
+    return region.only_at(theta), Preferred("robust", value, bound, unit, proof=proof)
 
 
 def near_labels(audit: Any, region: Region, limits: Limits) -> Narrowed:
@@ -96,7 +98,8 @@ def near_labels(audit: Any, region: Region, limits: Limits) -> Narrowed:
     candidates = [region.best.theta, preferences.near(audit, region, limits)[0].best.theta]
     theta, value = _least_of(audit, candidates, changes)
     unit = f"of {len(codes):,} people with another label"
-    return region.only_at(theta), Preferred("near", value, float(bound), unit)
+    preferred = Preferred("near", value, float(bound), unit, proof=preferences.LABELS)
+    return region.only_at(theta), preferred
 
 
 def _design(audit: Any) -> FloatArray:
@@ -132,7 +135,7 @@ def _least_of(
         models = np.vstack([best[None], mixed.reshape(-1, len(best))])
     values = measure((models @ design.T > audit.answers.cut).astype(int))
     index = np.lexsort((problem.value(models.T), values))[0]
-    return models[index], float(values[index])
+    return models[index], round(float(values[index]), 12)
 
 
 BY_LABELS = {"fair": fair_rates, "near": near_labels}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -16,7 +16,7 @@ from rashomon_explorer._utils.formatting import number
 from rashomon_explorer.audits.answers import NO_GROUPS
 from rashomon_explorer.audits.choice.card import CardSearch
 from rashomon_explorer.audits.choice.region import Region
-from rashomon_explorer.audits.choice.sparse import SupportSearch, WorkBudget
+from rashomon_explorer.audits.choice.sparse import OutOfTime, SupportSearch, WorkBudget
 from rashomon_explorer.audits.comparison import common_parameters
 from rashomon_explorer.audits.group_rates import group_names, members_by_group
 from rashomon_explorer.audits.models import AuditedModel
@@ -26,6 +26,11 @@ _CLOSE = 1e-6  # distance of a value and its bound that counts as none, relative
 _MOST_VALUES = 100  # of a column, between which a sign is required
 _BASES = 3  # rows whose column is changed
 _SAME = 1e-9
+_CLOSER = 1e-4  # of a gap, relative: a smaller improvement by other features is not looked for
+_ROUNDS = 20  # of better sets of features
+CONVEX = "a tangent of the loss"
+BRANCHES = "branch and bound"
+LABELS = "search; bound by the people whose label no good model changes"
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Preferred:
     bound: float
     unit: str
     multiplier: float = 0.0  # of the points of a card
+    proof: str = ""  # how the bound is known
+    among: str = ""  # good models that the bound is of, if not of all
 
     @property
     def optimal(self) -> bool:
@@ -62,8 +69,9 @@ class Preferred:
         """The value with its proof."""
         value = f"{number(self.value)} {self.unit}".strip()
         if self.optimal:
-            return f"{value}: no good model has less"
-        return f"{value}: no good model has less than {number(self.bound, rounding='down')}"
+            return f"{value}: no good model{self.among} has less"
+        bound = number(self.bound, rounding="down")
+        return f"{value}: no good model{self.among} has less than {bound}"
 
 
 Narrowed = tuple[Region, Preferred]
@@ -116,7 +124,7 @@ def _with_features(audit: Any, region: Region, limits: Limits) -> Region:
             f"no good model uses {limit} features or fewer (psi is {number(region.psi)}): "
             'choose("sparse") finds how many are needed'
         )
-    return region.using(search.columns_without(dropped))
+    return region.with_features(search.columns_without(dropped), uses, limit)
 
 
 def sparse(audit: Any, region: Region, limits: Limits) -> Narrowed:
@@ -125,9 +133,9 @@ def sparse(audit: Any, region: Region, limits: Limits) -> Narrowed:
     search = SupportSearch(region, uses, WorkBudget(limits.seconds))
     solution = search.fewest()
     n_used = len(names) - int(solution.dropped.sum())
-    unit = f"of {len(names)} features"
-    preferred = Preferred("sparse", float(n_used), float(solution.fewest), unit)
-    return region.using(search.columns_without(solution.dropped)), preferred
+    unit, columns = f"of {len(names)} features", search.columns_without(solution.dropped)
+    preferred = Preferred("sparse", float(n_used), float(solution.fewest), unit, proof=BRANCHES)
+    return region.with_features(columns, uses, n_used), preferred
 
 
 def sign_constraints(audit: Any, signs: Mapping[str, Any]) -> FloatArray:
@@ -184,7 +192,8 @@ def monotone(audit: Any, region: Region, limits: Limits) -> Narrowed:
         raise ValueError('"monotone" needs signs=, such as signs={"age": "+"}')
     minimum = float(region.problem.minimum.value)
     value, bound = region.best.value - minimum, region.best.bound - minimum
-    return region, Preferred("monotone", value, max(min(value, bound), 0.0), "excess loss")
+    bound = max(min(value, bound), 0.0)
+    return region, Preferred("monotone", value, bound, "excess loss", proof=CONVEX)
 
 
 def gap_normals(audit: Any) -> FloatArray:
@@ -216,19 +225,36 @@ def fair(audit: Any, region: Region, limits: Limits) -> Narrowed:
     """Least gap in mean scores between two groups, the largest one of several pairs."""
     gaps = gap_normals(audit)
     attained = float(np.abs(gaps @ region.best.theta).max())
-    low, high, narrowed = _least_limit(lambda gap: _with_gap(region, gaps, gap), attained)
-    return narrowed, Preferred("fair", high, low, f"gap in mean {audit.answers.score_unit}")
+    low, high, narrowed = least_gap(region, gaps, attained)
+    proof = CONVEX
+    if region.support is not None:  # other features, as few, may have a smaller gap
+        (whole, uses, limit), proof, low = region.support, BRANCHES, 0.0
+        budget = WorkBudget(limits.seconds)
+        try:
+            for _ in range(_ROUNDS):
+                if (closer := high - _CLOSER * (attained / 100 + high)) <= 0:
+                    break
+                search = SupportSearch(_with_gap(whole, gaps, closer), uses, budget)
+                dropped = search.within(limit)
+                if dropped is None:
+                    low = closer
+                    break
+                part = whole.with_features(search.columns_without(dropped), uses, limit)
+                _, high, narrowed = least_gap(part, gaps, closer)
+        except OutOfTime:
+            pass
+    unit = f"gap in mean {audit.answers.score_unit}"
+    return narrowed, Preferred("fair", high, low, unit, proof=proof)
 
 
-def _least_limit(
-    region_at: Callable[[float], Region], attained: float
-) -> tuple[float, float, Region]:
-    """Largest limit that is proved to leave no model, the least that leaves one, and its region."""
-    low, high, region, limit = 0.0, attained, region_at(attained), 0.0
+def least_gap(region: Region, gaps: FloatArray, attained: float) -> tuple[float, float, Region]:
+    """Largest gap that is proved to leave no model, the least that leaves one, and its region."""
+    low, high, limit = 0.0, attained, 0.0
+    best = _with_gap(region, gaps, attained)
     while True:
-        narrowed = region_at(limit)
+        narrowed = _with_gap(region, gaps, limit)
         if narrowed.contains(narrowed.best.theta):
-            high, region = limit, narrowed
+            high, best = limit, narrowed
         elif narrowed.is_empty:
             low = limit
         else:  # on the level up to rounding
@@ -236,7 +262,7 @@ def _least_limit(
         if high - low <= _CLOSE / 2 * (1e-3 * attained + high):
             break
         limit = (low + high) / 2
-    return low, high, region
+    return low, high, best
 
 
 def other_model(audit: Any, limits: Limits) -> AuditedModel:
@@ -262,7 +288,8 @@ def near(audit: Any, region: Region, limits: Limits) -> Narrowed:
     theta, bound = region.nearest(centre, spread**2)
     distance = float(np.linalg.norm(spread * (theta - centre)))
     unit = "change of coefficients per deviation"
-    preferred = Preferred("near", distance, math.sqrt(2 * max(bound, 0.0)), unit)
+    bound = math.sqrt(2 * max(bound, 0.0))
+    preferred = Preferred("near", distance, bound, unit, proof=CONVEX)
     return region.only_at(theta), preferred
 
 
@@ -283,7 +310,6 @@ def card(audit: Any, region: Region, limits: Limits) -> Narrowed:
             )
         raise MissingAnswerError(f"whether a good model is {what} is open: raise seconds=")
     points = float(np.abs(scorecard.points).max())
-    preferred = Preferred(
-        "card", points, float(bound), "points at most for a column", scorecard.multiplier
-    )
+    unit = "points at most for a column"
+    preferred = Preferred("card", points, float(bound), unit, scorecard.multiplier, BRANCHES)
     return region.only_at(scorecard.theta), preferred

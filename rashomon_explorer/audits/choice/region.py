@@ -40,6 +40,8 @@ class Region:
     normals: FloatArray  # (m, p)
     offsets: FloatArray  # (m,)
     only: FloatArray | None = None  # (p,): the one model that is left
+    # The region, features (n_features, width) and their largest number that ``columns`` are of.
+    support: tuple[Region, Mask, int] | None = None
 
     @classmethod
     def from_set(cls, problem: Any, psi: float) -> Region:
@@ -50,6 +52,10 @@ class Region:
     def using(self, columns: Mask) -> Region:
         """Region of the models that use no other than these columns."""
         return replace(self, columns=self.columns & columns)
+
+    def with_features(self, columns: Mask, uses: Mask, most: int) -> Region:
+        """Region of some columns, which are one of several sets of at most so many features."""
+        return replace(self.using(columns), support=(self, uses, most))
 
     def within(self, normals: FloatArray, offsets: FloatArray) -> Region:
         """Region with more constraints."""

@@ -81,19 +81,19 @@ class SupportSearch:
 
     def at_most(self, most: int) -> Mask | None:
         """Features to leave out so that at most ``most`` are left; None if no model is left."""
-        none = np.zeros(len(self.uses), dtype=bool)
         try:
-            dropped = self._eliminated(most)
-            if (~dropped).sum() > most:
-                solution = self._decide(none, none, most)
-                if solution is None:
-                    return None
-                dropped = solution
-            return self._least_loss(dropped)
+            dropped = self.within(most)
+            return None if dropped is None else self._least_loss(dropped)
         except OutOfTime:
             raise MissingAnswerError(
                 f"whether a good model uses {most} features or fewer is open: raise seconds="
             ) from None
+
+    def within(self, most: int) -> Mask | None:
+        """As :meth:`at_most`, the first set that is found, within the time that is left."""
+        none = np.zeros(len(self.uses), dtype=bool)
+        dropped = self._eliminated(most)
+        return dropped if (~dropped).sum() <= most else self._decide(none, none, most)
 
     def columns_without(self, dropped: Mask) -> Mask:
         """Columns (width,) that need none of these features."""
