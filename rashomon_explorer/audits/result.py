@@ -484,9 +484,8 @@ class Audit(ReprMixin):
     ) -> Choice:
         """Choose the good model that is best by a preference, with a proof.
 
-        The set holds many models that are as good as the fitted one. Each preference keeps those
-        with its best value, and the next one chooses among them; of the models that are left, the
-        one with the least loss is taken.
+        Each preference keeps the models with its best value, and the next one chooses among them;
+        of those that are left, the one with the least loss is taken.
 
         Parameters
         ----------
@@ -501,7 +500,9 @@ class Audit(ReprMixin):
               one multiplier, with the least range of points;
             - ``"robust"``: least worst conflict ratio of a person, over drawn good models.
 
-            After ``"near"``, ``"card"``, ``"robust"`` and gaps in rates one model is left.
+            After ``"near"``, ``"card"``, ``"robust"`` and gaps in rates one model is left. After
+            ``"sparse"``, ``"fair"`` searches all sets of as few features, others that of least
+            loss.
         signs : mapping, optional
             Per column of the table ``"+"`` or ``"-"``, or a list of its levels from low to high:
             the score must not fall in that order. Every preference keeps them.
@@ -510,49 +511,38 @@ class Audit(ReprMixin):
         max_gap : float, optional
             Largest gap in mean scores between two groups.
         gap : {"scores", "rates", "opportunity"}, default="scores"
-            Gap that is least: in mean scores, exactly; or in rates of the wanted label, of everyone
-            or of those who have it, by a search with a proved bound.
+            Gap in mean scores, exactly, or in rates of the wanted label, of everyone or of those
+            who have it, by a search with a proved bound.
         near : fitted estimator, optional
             Model for ``"near"``, such as last year's.
         to : {"coefficients", "labels"}, default="coefficients"
-            What should change least: coefficients on the same columns of the last step, each times
-            the standard deviation of its column, without the intercept; or labels of people, by a
-            search with a proved bound.
+            What changes least: coefficients of the same columns of the last step, each times the
+            standard deviation of its column; or labels of people, by a search with a proved bound.
         points : int, default=5
             Largest points of a scorecard, of either sign.
         psi : float, optional
             Largest excess loss, by default that of the audit.
         seconds : float or None, default=10
-            Nominal seconds of a search; when they end, the value and its bound differ. None
-            searches to the end.
+            Nominal seconds of a search, after which value and bound differ; None has no end.
 
         Returns
         -------
         Choice
-            ``model``, a fitted estimator for the raw table; ``certificate``; ``costs``; and
-            ``changed``, the people who get another label.
+            Its ``model`` takes the raw table; ``certificate``, ``costs``, ``changed`` labels.
 
         Raises
         ------
         MissingAnswerError
-            If no good model meets the limits: the message says what the least excess loss is. Or if
-            the audit is of a sample of refits.
-        ValueError
-            If a preference or a limit is unknown.
+            If no good model meets the limits (the message has the least excess loss with them), or
+            the audit is of refits.
 
         Examples
         --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn.pipeline import make_pipeline
-        >>> from sklearn.preprocessing import StandardScaler
+        >>> from sklearn.linear_model import Ridge
         >>> from rashomon_explorer import audit
-        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-        >>> X = X.iloc[:, :8]
-        >>> model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-        >>> choice = audit(model, X, y, tolerance="5%").choose("sparse")
-        >>> choice.preferred[0].text
-        '5 of 8 features: no good model has less'
+        >>> X, y = [[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0]
+        >>> audit(Ridge().fit(X, y), X, y, tolerance=0.1).choose("sparse").preferred[0].text
+        '1 of 2 features: no good model has less'
         """
         return choose(
             self if psi is None else self.at(psi),
@@ -638,8 +628,7 @@ class Audit(ReprMixin):
         title : str, optional
             Title of the file.
         choices : sequence of Choice, optional
-            Models that were chosen from the set: what was preferred, among what, what is proved and
-            what it costs, for a review of model risk.
+            Models that were chosen, with proofs and costs, for a review of model risk.
         interactive : bool, default=True
             Whether the file holds the script that draws its figures, 2 MB.
         overwrite : bool, default=False

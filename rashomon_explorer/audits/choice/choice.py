@@ -43,23 +43,6 @@ class Choice(ReprMixin):
         Value and proved bound of each preference, in order.
     code : str
         Line of Python that repeats the choice.
-
-    Attributes
-    ----------
-    model : estimator
-        Copy of the audited model with other coefficients: its ``predict`` takes the raw table.
-    excess : float
-        Loss above the least one, at most ψ.
-    certificate : DataFrame
-        Per preference: value, proved bound on the best value, whether they meet, and the proof.
-    costs : DataFrame
-        Loss, accuracy, features and gaps of the fitted and the chosen model.
-    changed : DataFrame
-        People whose label differs from that of the fitted model; of a regression everyone.
-    coefficients : DataFrame
-        Fitted and chosen coefficients in the units of the table.
-    card : DataFrame
-        Points of a scorecard.
     """
 
     audit: Any = field(repr=False)

@@ -24,8 +24,6 @@ _SINGULAR = 1e-9  # share of a variance that is left where a column counts as de
 _ROUNDING = 1e-7  # relative: far above the errors of a chain of sweeps
 _NODE, _NODE_CELL = 4e-6, 1.2e-8  # nominal seconds of a node, and of a cell of its matrix
 _FIT, _FIT_CELL = 1.5e-2, 5e-9  # nominal seconds of a fit, and of a row and a pair of columns
-
-
 _REFINED = 2.0  # nominal seconds for features with a smaller loss, and no more of them
 _SMALLER = 1e-9  # relative: a loss that is smaller by less counts as the same
 
