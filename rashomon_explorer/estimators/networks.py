@@ -25,12 +25,15 @@ from rashomon_explorer.mechanisms.base import to_public_grid
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.networks.losses import Logistic, Ordinal, Poisson, RowLoss, Squared
-from rashomon_explorer.networks.models import Additive, DifferentiableModel, Network
+from rashomon_explorer.networks.models import SHIPPED, Additive, DifferentiableModel, Network
 from rashomon_explorer.networks.path import NetworkPlan, mean_losses, plan_path, released_states
 from rashomon_explorer.networks.sets import NetworkModels, NetworkSet
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.sets.scores import EncodedRows
+
+OWN_MODEL = "the model's code takes each row by itself, and keeps nothing of it for another row"
+"""Assumption of guarantees of models that are not shipped."""
 
 _STATES = 100
 _BATCH = 1_024  # rows of a step, on average
@@ -73,6 +76,10 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
 
     def _row_loss(self, n_classes: int | None) -> RowLoss:
         raise TypeError(f"{type(self).__name__} must implement _row_loss")
+
+    def _assumptions(self) -> list[str]:
+        stated = super()._assumptions()
+        return stated if type(self._form) in SHIPPED.values() else [*stated, OWN_MODEL]
 
     @property
     def _form(self) -> DifferentiableModel:

@@ -253,7 +253,8 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
 
     def _assumptions(self) -> list[str]:
-        return [LABELS_ARE_PUBLIC] if classes_found(self.classes, self._declared) else []
+        found = classes_found(self.classes, self._declared)
+        return [*([LABELS_ARE_PUBLIC] if found else []), *super()._assumptions()]
 
 
 @with_parameters

@@ -22,8 +22,8 @@ _INSIDE = 1 - 1e-6  # of the norm to which gradients are clipped: above the roun
 class DifferentiableModel:
     """A function of parameters (k,) and rows (n, p) that returns scores (n, o).
 
-    Subclasses define ``n_parameters``, ``start``, ``scores`` and ``row_gradients``. Privacy needs
-    nothing else: the gradient of each row is clipped, whatever it is (docs/networks.md).
+    Subclasses define ``n_parameters``, ``start``, ``scores`` and ``row_gradients``, which get one
+    row at a time in a fit. The gradient of each row is clipped, whatever it is (docs/networks.md).
 
     Examples
     --------
@@ -62,15 +62,29 @@ class DifferentiableModel:
     def clipped_sum(
         self, theta: FloatArray, rows: FloatArray, n_outputs: int, slopes: Slopes, clip: float
     ) -> FloatArray:
-        """Sum (k + h,) of the row gradients, each clipped to the norm ``clip``."""
-        of_scores, of_loss = slopes(self.scores(theta, rows, n_outputs))
-        gradients = np.hstack([self.row_gradients(theta, rows, of_scores), of_loss])
-        factors = clip_factors(np.einsum("ij,ij->i", gradients, gradients), clip)
-        return np.asarray(factors @ np.where(factors[:, None] > 0, gradients, 0.0))
+        """Sum (k + h,) of the row gradients, each clipped to the norm ``clip``.
+
+        Each row is passed alone, so that no row can change the gradient of another one.
+        """
+        if not len(rows):
+            return np.zeros(1)  # broadcasts against the noise
+        alone = [rows[i : i + 1] for i in range(len(rows))]
+        scores = np.array([self.scores(theta, row, n_outputs)[0] for row in alone])
+        of_scores, of_loss = slopes(scores.reshape(-1, n_outputs))
+        pairs = zip(alone, of_scores, strict=True)
+        gradients = [self.row_gradients(theta, row, slope[None])[0] for row, slope in pairs]
+        return clipped_total(np.reshape(gradients, (len(rows), -1)), of_loss, clip)
 
     def canonical(self, theta: FloatArray, n_features: int, n_outputs: int) -> FloatArray:
         """Return parameters (k,) of the same function in one agreed form; by default unchanged."""
         return theta
+
+
+def clipped_total(of_scores: FloatArray, of_loss: FloatArray, clip: float) -> FloatArray:
+    """Sum (k + h,) of gradients by the parameters of scores (n, k) and of the loss (n, h)."""
+    gradients = np.hstack([of_scores, of_loss])
+    factors = clip_factors(np.einsum("ij,ij->i", gradients, gradients), clip)
+    return np.asarray(factors @ np.where(factors[:, None] > 0, gradients, 0.0))
 
 
 def clip_factors(squared_norms: FloatArray, clip: float) -> FloatArray:

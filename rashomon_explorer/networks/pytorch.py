@@ -10,7 +10,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.imports import missing_package
-from rashomon_explorer.networks.models import DifferentiableModel
+from rashomon_explorer.networks.models import DifferentiableModel, Slopes, clipped_total
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,16 @@ class TorchModel(DifferentiableModel):
     ----------
     build : callable
         Takes the numbers of features and of outputs, and returns a ``torch.nn.Module`` from rows
-        (n, p) to scores (n, o). A module that mixes rows, such as batch normalisation, has no row
-        gradients and raises. It is built without a look at rows, so that its first weights are
-        public. Outputs are 1 for two classes and for numbers, else the number of classes.
+        (n, p) to scores (n, o). It is called in evaluation mode, with one row at a time under
+        ``torch.func.vmap``: no layer mixes rows, dropout is off, and batch normalisation keeps
+        its first statistics. Outputs are 1 for two classes and for numbers, else one a class.
 
     Examples
     --------
     >>> from torch import nn  # doctest: +SKIP
     >>> def build(p, o):
     ...     return nn.Sequential(nn.Linear(p, 16), nn.ReLU(), nn.Linear(16, o))
-    >>> RashomonNetworkClassifier(TorchModel(build)).fit(X, y)  # doctest: +SKIP
+    >>> RashomonNetworkClassifier(model=TorchModel(build)).fit(X, y)  # doctest: +SKIP
     """
 
     build: Callable[[int, int], Any]
@@ -46,14 +46,27 @@ class TorchModel(DifferentiableModel):
         return np.concatenate([part.detach().double().numpy().ravel() for part in parts])
 
     def scores(self, theta: FloatArray, rows: FloatArray, n_outputs: int) -> FloatArray:
-        """Scores (n, o) of rows (n, p)."""
+        """Scores (n, o) of rows (n, p), one row at a time."""
         torch = _torch()
         module = self._module(rows.shape[1], n_outputs)
         parameters = self._parameters(theta, rows.shape[1], n_outputs)
+
+        def of_row(row: Any) -> Any:
+            return torch.func.functional_call(module, parameters, (row[None],)).reshape(-1)
+
         with torch.no_grad():
             inputs = torch.from_numpy(np.ascontiguousarray(rows))
-            scores = torch.func.functional_call(module, parameters, (inputs,))
+            scores = torch.func.vmap(of_row, randomness="error")(inputs)
         return np.asarray(scores.numpy().reshape(len(rows), n_outputs))
+
+    def clipped_sum(
+        self, theta: FloatArray, rows: FloatArray, n_outputs: int, slopes: Slopes, clip: float
+    ) -> FloatArray:
+        """Sum (k + h,) of the clipped row gradients of all rows at once."""
+        if not len(rows):
+            return np.zeros(1)
+        of_scores, of_loss = slopes(self.scores(theta, rows, n_outputs))
+        return clipped_total(self.row_gradients(theta, rows, of_scores), of_loss, clip)
 
     def row_gradients(self, theta: FloatArray, rows: FloatArray, slopes: FloatArray) -> FloatArray:
         """Gradients (n, k) of Σ_o slopes[i, o] · scores[i, o] for each row i, one row at a time."""

@@ -66,6 +66,10 @@ class NetworkModels:
         several = (len(rows), *self._classes) if self._classes else (len(rows),)
         return np.stack(each) if each else np.empty((0, *several))
 
+    def one_fit_each(self) -> Self:
+        """Return the models: each answers for all rows."""
+        return self
+
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Return the numbers of parameters above ``tol`` in size."""
         return np.asarray((np.abs(self.theta) > tol).sum(axis=1))

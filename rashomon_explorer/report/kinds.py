@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.networks.sets import NetworkSet
 from rashomon_explorer.plots.guarantees import GTU, list_guarantees
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
@@ -265,6 +266,34 @@ class PlannedTrees(Trees):
         return _python("RashomonTreeClassifier", settings, *others)
 
 
+class NetworkStates(ModelKind):
+    """States of one private path of a differentiable model."""
+
+    def rows(self, material: Curator) -> Rows:
+        return [_plan_rows(material.models)]
+
+    def settings(self, material: PublicMaterial, models: Any) -> Rows:
+        planned, share = models.plan, models.released_share()
+        bounds = f"95 %: {percent(share.low)} to {percent(share.high)}, over the noise"
+        return [
+            ("Form", repr(models.models.model), f"{planned.p:,} parameters"),
+            ("Loss", models.loss, f"{planned.n:,} rows"),
+            ("Steps", f"{planned.n_steps:,}", f"about {planned.batch_size:,.0f} rows each"),
+            ("Within ψ of the best state, by released losses", percent(share.share), bounds),
+        ]
+
+    def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
+        regression = models.task == "regression"
+        settings = {**_budget(models.plan), "n_steps": models.plan.n_steps, "loss": models.loss}
+        settings |= {"row_norm": models.row_norm}
+        form = f"    model={models.models.model!r},  # from rashomon_explorer.networks"
+        name = "RashomonNetworkRegressor" if regression else "RashomonNetworkClassifier"
+        others = (
+            ["    # and target_bounds="] if regression else [f"    classes={[*models.classes]!r},"]
+        )
+        return _python(name, settings, form, *others)
+
+
 def _plan_rows(models: Any) -> tuple[str, str, str]:
     return ("Rows of the plan", f"{models.plan.n:,}", "used for the draws; public")
 
@@ -297,6 +326,8 @@ def model_kind(models: Any) -> ModelKind:
     """Return the kind of a set, the curator's or a release."""
     if isinstance(models, RashomonSet | ReleasedSet):
         return Linear()
+    if isinstance(models, NetworkSet):
+        return NetworkStates()
     if isinstance(getattr(models, "models", None), DecisionTrees):
         return PlannedTrees() if isinstance(getattr(models, "plan", None), Plan) else Trees()
     return ModelKind()

@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer.networks import Additive, DifferentiableModel, Network
 from rashomon_explorer.networks.losses import Logistic, Ordinal, Poisson, Squared
-from rashomon_explorer.networks.models import clip_factors
+from rashomon_explorer.networks.models import clip_factors, clipped_total
 
 RNG = np.random.default_rng(0)
 N, P = 25, 4
@@ -78,6 +78,44 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(model, spread):
     far[3] = 1e3
     wide = [model.clipped_sum(theta / spread, rows, 1, slopes, 1e9) for rows in (X, far)]
     assert np.linalg.norm(wide[1] - wide[0]) > 2 * 0.05  # the control: nothing is clipped
+
+
+class Mixing(DifferentiableModel):
+    """A model whose scores and gradients of a row would depend on the others."""
+
+    def n_parameters(self, n_features, n_outputs):
+        return n_features
+
+    def start(self, n_features, n_outputs, rng):
+        return np.zeros(n_features)
+
+    def scores(self, theta, rows, n_outputs):
+        return ((rows + 9 * rows.mean(axis=0)) @ theta)[:, None]
+
+    def row_gradients(self, theta, rows, slopes):
+        return (rows + 9 * rows.mean(axis=0)) * slopes
+
+
+def test_a_model_that_would_mix_rows_gets_them_one_by_one():
+    loss, targets = LOSSES[0]
+    slopes, theta, changed = slopes_at(loss, targets, np.empty(0)), np.ones(P), X.copy()
+    changed[3] = 50.0
+    sums = [Mixing().clipped_sum(theta, rows, 1, slopes, 0.5) for rows in (X, changed)]
+    assert np.linalg.norm(sums[1] - sums[0]) <= 2 * 0.5
+    together = []
+    for rows in (X, changed):  # the control: all rows at once
+        of_scores, of_loss = slopes(Mixing().scores(theta, rows, 1))
+        gradients = Mixing().row_gradients(theta, rows, of_scores)
+        together.append(clipped_total(gradients, of_loss, 0.5))
+    assert np.linalg.norm(together[1] - together[0]) > 2 * 0.5
+
+
+def test_a_step_without_rows_adds_noise_alone():
+    slopes = slopes_at(LOSSES[0][0], np.empty(0), np.empty(0))
+    for model in (Mixing(), Network((3,))):
+        theta = np.zeros(model.n_parameters(P, 1))
+        total = model.clipped_sum(theta, np.empty((0, P)), 1, slopes, 0.5)
+        assert (total == 0).all() and (total + theta).shape == theta.shape
 
 
 def test_clip_factors():

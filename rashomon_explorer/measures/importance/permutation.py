@@ -20,7 +20,6 @@ from rashomon_explorer.measures.reliance import set_reliance
 from rashomon_explorer.measures.reliance.pair_losses import row_losses
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import PredictorSet
-from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 from rashomon_explorer.sets.predictions import ROW_LOSSES
 from rashomon_explorer.sets.predictions import row_losses as predicted_losses
@@ -164,7 +163,7 @@ def permutation_importance(
     check_count(n_repeats=n_repeats)
     models, X = inputs.set_and_rows(models, X)
     predictors = getattr(models, "models", None)
-    kind = _Predictors if isinstance(predictors, FittedModels) else _LinearModels
+    kind = _Predictors if hasattr(predictors, "one_fit_each") else _LinearModels
     task: Any = (_Trees if isinstance(predictors, DecisionTrees) else kind)(models, X, y)
     groups = inputs.feature_groups(features, task.names, task.groups)
     using = {name: task.using(columns) for name, columns in groups.items()}

@@ -8,6 +8,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import coefficient_spread, draws_in_range, exact_coefficient_ranges
+from rashomon_explorer.networks.sets import NetworkSet
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.marks import range_bars
 from rashomon_explorer.plots.text import (
@@ -105,6 +106,8 @@ def the_set_curator(material: Curator) -> list[Block]:
     if not isinstance(models, RashomonSet):
         imported = f"imported: {models.mechanism}"
         origin = f"independent draws: {models.models.kind}" if models.independent else imported
+        if isinstance(models, NetworkSet):
+            origin = "states of one private path"
     facts: Rows = [("Models", f"{models.n_draws:,}", origin)]
     facts += _losses(models)
     facts += model_kind(models).settings(material, models)
@@ -117,6 +120,8 @@ def the_set_curator(material: Curator) -> list[Block]:
             blocks.append(figure(material, "bounds"))
     elif not isinstance(models, RashomonSet):
         drawn = _DRAWN if models.independent else _OTHERS
+        if isinstance(models, NetworkSet):
+            drawn = _STATES
         blocks.append(Words(_COMPLETE if models.complete else drawn, "note"))
     return blocks
 
@@ -155,6 +160,10 @@ _OTHERS = (
 _DRAWN = (
     "These models are independent draws from one distribution on all models of the class: shares "
     "over them have intervals, and extremes over them are lower bounds of the set's."
+)
+_STATES = (
+    "These models are states of one path: they need not cover the set, and better models than the "
+    "best state may exist. Extremes over them are lower bounds of the set's."
 )
 _COMPLETE = (
     "These models are an enumeration of the source's class within ψ: measures over them are "

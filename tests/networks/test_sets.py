@@ -1,0 +1,76 @@
+"""Sets of states: measures, selections, files and the curator's report."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import RashomonNetworkClassifier, RashomonNetworkRegressor
+from rashomon_explorer.data import Categorical, Numeric, TableSchema
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import multiplicity_table, permutation_importance
+from rashomon_explorer.networks import NetworkSet, ReleasedNetworks
+from rashomon_explorer.report import curator_report
+from rashomon_explorer.sets import ModelSet
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.5, 0.5, (500, 3))
+Y = (X[:, 0] + X[:, 1] ** 2 > 0.1).astype(int)
+STATES = {"n_draws": 6, "n_losses": 3, "n_steps": 30, "epsilon": 8.0, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return RashomonNetworkClassifier(**STATES).fit(X, Y).rashomon_set_
+
+
+def test_a_release_has_states_and_noisy_losses_and_nothing_of_the_rows(models, tmp_path):
+    released = models.release()
+    assert np.isfinite(released.released_losses).sum() == 3
+    for name in ("losses", "hit_rate", "least"):
+        with pytest.raises(CuratorOnlyError):
+            getattr(released, name)
+    released.save(tmp_path / "networks.npz")
+    for kind in (ReleasedNetworks, ModelSet):
+        again = kind.load(tmp_path / "networks.npz")
+        assert (again.scores(X) == models.scores(X)).all() and again.plan == models.plan
+        assert again.guarantee.epsilon(1e-6) == models.guarantee.epsilon(1e-6)
+    models.save(tmp_path / "curator.npz")
+    assert (NetworkSet.load(tmp_path / "curator.npz").losses == models.losses).all()
+    with pytest.raises(CuratorOnlyError, match="chosen"):
+        models.inside().release()
+    assert models.release()[:2].guarantee.holds
+
+
+def test_shares_of_states_have_bounds_that_grow_with_psi(models):
+    narrow, wide = models.released_share(0.0), models.released_share(100.0)
+    assert narrow.low <= narrow.share <= narrow.high <= wide.high
+    assert wide == (1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="level"):
+        models.released_share(level=1.0)
+
+
+def test_measures_and_the_report_take_the_set(models, tmp_path):
+    assert len(multiplicity_table(models, X)) > 0
+    table = permutation_importance(models, X, Y, random_state=0)
+    assert table.shape == (6, 3)
+    path = curator_report(models, tmp_path / "report.html", X, Y, interactive=False)
+    text = path.read_text(encoding="utf-8")
+    assert "states of one private path" in text and "RashomonNetworkClassifier" in text
+    assert "imported" not in text
+    assert models.models.canonical.shape == models.parameters.shape
+
+
+def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():
+    import pandas as pd
+
+    schema = TableSchema([Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])])
+    ages, homes = RNG.uniform(0, 100, 300), RNG.choice(["own", "rent"], 300)
+    frame = pd.DataFrame({"age": ages, "home": homes})
+    options = {**STATES, "schema": schema, "target_bounds": (0, 100)}
+    reg = RashomonNetworkRegressor(model="additive", **options).fit(frame, ages)
+    models = reg.rashomon_set_.release()
+    assert models.shape_functions().shape == (6, 3, 8, 1)
+    np.testing.assert_allclose(models.predict(frame), reg.predict(frame))
+    counts = RashomonNetworkRegressor(loss="poisson", **options).fit(frame, ages.round())
+    assert (counts.predict(frame) > 0).all()
+    with pytest.raises(TypeError, match="use Additive"):
+        counts.rashomon_set_.shape_functions()
