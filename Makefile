@@ -27,7 +27,7 @@ help:  ## Print this list
 app: $(VENV)/.app  ## Start the dashboard on this machine and print its address (PORT=8866)
 	@$(BIN)/python -m rashomon_explorer --no-browser $(if $(PORT),--port $(PORT))
 
-test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/server/test_cli.py)
+test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/server/test_cli.py; SLOW=1: all)
 ifdef TESTS
 	@$(PYTEST) -m "not law" $(TESTS)
 else

@@ -183,7 +183,7 @@ def pytest_make_collect_report(collector):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark every property as a law too where laws alone run, and silence warnings of weak plans.
+    """Mark properties as laws where laws alone run, leave slow tests out, silence weak plans.
 
     The plans of tests are of small tables, which no budget suits; doctests keep the warning.
     """
@@ -192,6 +192,10 @@ def pytest_collection_modifyitems(config, items):
         "ignore::rashomon_explorer.exceptions.HopelessDrawWarning",
         "ignore::rashomon_explorer.exceptions.RadiusBindsWarning",  # whose classes are separated
     )
+    if not os.environ.get("SLOW") and str(config.option.markexpr).strip() == "not law":
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
     for item in items:
         if _laws_alone(config) and is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("law")

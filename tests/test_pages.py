@@ -47,7 +47,9 @@ def page_name(page):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=() if page in QUICK_PAGES else pytest.mark.law, id=page_name(page))
+        pytest.param(
+            page, marks=() if page in QUICK_PAGES else pytest.mark.slow, id=page_name(page)
+        )
         for page in EXECUTED
     ],
 )
@@ -89,7 +91,7 @@ def test_snippets_of_the_front_page_run(tmp_path, monkeypatch, capsys):
     assert "42 of 569 people" in printed and "400 models" in printed  # as in the comments beside
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_charged_snippet_of_the_front_page_runs_again(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (charged,) = (snippet for snippet in SNIPPETS if "Ledger.create" in snippet)

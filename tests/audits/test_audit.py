@@ -146,7 +146,7 @@ def test_a_regression_has_ranges_and_no_labels(regression):
         _ = found.flips
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_reliance_is_proved_where_it_takes_seconds_and_says_where_it_is_sampled(monkeypatch):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)

@@ -120,7 +120,7 @@ def test_new_people_flip_as_often_as_those_of_the_fit_do_out_of_sample():
     assert shares[0] == pytest.approx(shares[1], abs=0.04)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_person_gets_the_same_answer_alone_reordered_and_in_the_table():
     X, y = table()
     model = encoded(OrdinalEncoder(), DecisionTreeClassifier(max_depth=3, random_state=0)).fit(X, y)
@@ -172,7 +172,7 @@ def test_folds_hold_each_row_once_and_every_class_of_two_rows_is_in_each_fit():
     assert len(set(fold_numbers(np.arange(3.0), 4, 0, stratify=False))) == 3
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_columns_of_the_table_are_switched_as_scikit_learn_switches_them():
     X, y = table(120)
     forest = RandomForestClassifier(4, max_depth=4, random_state=0)
@@ -219,7 +219,7 @@ def test_figures_and_measures_that_change_rows_take_one_fit_of_each_model():
     assert found.plot("importance").data and found.plot("groups").data
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_features_are_named_as_columns_of_the_table_and_grouped_by_name():
     X, y = table(90)
     model = encoded(OneHotEncoder(), DecisionTreeClassifier(max_depth=3, random_state=0)).fit(X, y)
@@ -301,7 +301,7 @@ def test_a_class_of_one_or_two_rows_is_audited(n_positive):
     assert np.isfinite(found.models.losses).all()
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_default_tolerance_is_the_paired_standard_error():
     X, y = noisy(200)
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)

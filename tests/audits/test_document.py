@@ -84,7 +84,7 @@ def test_accuracy_facts_are_those_of_the_people(found, people, pipeline, regress
 
 
 @pytest.mark.parametrize(
-    "task", [pytest.param("classification", marks=pytest.mark.law), "regression"]
+    "task", [pytest.param("classification", marks=pytest.mark.slow), "regression"]
 )
 def test_the_json_follows_its_schema(found, regression, task):
     jsonschema = pytest.importorskip("jsonschema")

@@ -127,7 +127,7 @@ class Additive(LogisticRegression):
         return self
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_an_explainable_boosting_machine_is_refitted_and_the_audit_says_why(people):
     X, y = people
     model = make_pipeline(encoder(), Additive()).fit(X, y)
@@ -144,7 +144,7 @@ def test_the_machine_of_interpret_is_refitted(people):
     assert "minimise no objective" in str(audit(fitted, X[["fare"]], y, n_models=2))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_frozen_estimator_is_audited_as_what_it_holds(people):
     """Alone, and at the start, in a branch, or at the end of a pipeline."""
     X, y = people

@@ -44,7 +44,7 @@ def boosted(**settings):
     )
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_refits_of_boosted_trees_are_those_of_exhaustive_retraining():
     """Every neighbour is found, with the same flips of every person."""
     X, y = cancer(150)
@@ -143,7 +143,7 @@ def test_weights_of_rows_count_as_repeated_rows():
     assert excess == pytest.approx(good_models(repeated, repeated[0], 0.1, 0.9)[0])
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_models_depend_on_the_seed_alone():
     X, y = cancer(100)
     settings, model = {"n_models": 12, "tolerance": 9.0}, boosted(n_estimators=2, max_depth=1)
@@ -169,7 +169,7 @@ def mixed_table():
     return frame, np.where(rng.random(240) < chance, "yes", "no")
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_pipeline_on_a_raw_table_holds_its_columns_constant():
     frame, y = mixed_table()
     steps = make_column_transformer(
@@ -212,7 +212,7 @@ def test_classes_targets_and_labels(model, data, loss):
     assert pickle.loads(pickle.dumps(few)).names == few.names
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_texts_and_sparse_rows_have_refits_of_other_kinds():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)
@@ -234,7 +234,7 @@ def test_refits_of_a_linear_model_have_coefficients_without_a_column_too():
     assert (found.coef[left_out] == 0).sum() == 1
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_auto_stops_when_the_disagreement_is_known():
     X, y = cancer(150)
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)

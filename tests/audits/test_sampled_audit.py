@@ -30,7 +30,7 @@ def found(fitted, people):
     return audit(model, X, y, groups=groups, tolerance=0.5, n_models=5, random_state=0)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_every_number_is_marked_as_a_lower_bound(found):
     assert found.kind == "sampled" and found.problem is None
     for table in (found.flips, found.groups, found.gaps, found.importance, found.reliance):
@@ -99,7 +99,7 @@ def test_a_rare_level_that_stops_a_refit_is_named(people):
         audit(model, X, y)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_several_models_give_the_flips_of_those_that_are_good(fitted):
     model, X, y = fitted
     other = make_pipeline(model[0], DecisionTreeClassifier(max_depth=3, random_state=1)).fit(X, y)

@@ -131,7 +131,7 @@ def test_a_missing_value_is_shown_as_missing_and_a_new_one_ends_it():
     assert "income missing → " in repr(found.recourse(refused[reached].iloc[[0]], "income"))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_what_cannot_change_or_be_accepted_is_said():
     model, X, y, found = audited(ENCODERS["log"], wanted=1)
     refused = X[model.predict(X) == 0]
@@ -166,7 +166,7 @@ def test_a_column_of_no_use_and_one_of_texts_are_refused_by_name():
         found.recourse(X.iloc[:1], ["note"])
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_threshold_and_a_named_class_decide():
     X, y = table()
     wanted, y = "approved", pd.Series(np.where(y == 1, "approved", "denied"), name="loan")

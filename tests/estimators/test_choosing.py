@@ -30,7 +30,7 @@ def planned(**changed):
     return select.select(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_public_numbers_decide_and_the_reason_is_stated():
     several, one = planned(), planned(n_draws=1)
     assert several.mechanism == "exact" and "uniformly" in several.reason
@@ -137,7 +137,9 @@ def test_a_quicker_mechanism_is_taken_where_the_best_takes_long(n, epsilon, in_c
     assert ("passes over the rows instead of" in chosen.reason) == long
 
 
-@pytest.mark.parametrize("name", ["unthresholded", pytest.param("langevin", marks=pytest.mark.law)])
+@pytest.mark.parametrize(
+    "name", ["unthresholded", pytest.param("langevin", marks=pytest.mark.slow)]
+)
 def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_set(name):
     settings = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
     model = RashomonClassifier(mechanism=name, psi=0.05, **settings).fit(X, Y)

@@ -80,7 +80,7 @@ def test_the_plan_counts_a_model_for_each_class_but_one():
 
 
 class TestDeclaredClasses:
-    @pytest.mark.law
+    @pytest.mark.slow
     def test_a_declared_class_may_lack_rows(self, rows, codes):
         model = RashomonClassifier(**EASY, classes=["low", "mid", "none", "top"])
         model.fit(rows, NAMES[codes])

@@ -123,7 +123,7 @@ def test_only_the_parts_that_began_are_spent(tmp_path, how):
     assert ledger.spent() == pytest.approx(adaptive_epsilon([part], 1e-6), rel=1e-6)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_killed_process_has_spent_the_whole_path(tmp_path):
     ledger = ledger_of(tmp_path)
     script = (
@@ -218,7 +218,7 @@ def test_a_saved_path_is_continued_for_the_cost_of_its_further_steps(tmp_path):
         again.continue_path(models, X[:500], Y[:500], n_draws=5)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_path_on_allocated_batches_is_charged_for_whole_epochs_and_by_no_ledger(tmp_path):
     settings = {"batch_size": 100, "batch_order": "allocated", "epsilon": 4.0}
     with classifier(**settings).draw_path(X, Y, n_parts=4) as path:

@@ -161,7 +161,7 @@ def test_regressions_take_the_bounds_of_their_target():
             wrong.fit(table if wrong.schema is NUMBERS else FRAME, np.zeros(400))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_labels_are_compared_as_levels_are():
     coded = rx.TableSchema([*FEATURES, YesNo("repaid", (0, 1), role="target")])
     frame = FRAME.drop(columns="id").assign(repaid=(FRAME["repaid"] == "yes").astype(int))
@@ -173,7 +173,7 @@ def test_labels_are_compared_as_levels_are():
     assert turned.classes_.tolist() == [0, 1]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @quiet
 def test_scikit_learns_tools_and_a_file_of_the_schema_are_accepted(tmp_path):
     fitted = model().fit(FRAME, FRAME["repaid"])

@@ -73,7 +73,7 @@ def test_nothing_is_simulated_for_a_warning_that_is_ignored(heard):
         assert ("expected" in vars(weak.plan(210 + heard, 7))) is heard
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_search_warns_once_and_each_search_does(X, labels):
     weak = DPClassifier(epsilon=0.01, classes=(0, 1), delta=0.02)
     for search in (

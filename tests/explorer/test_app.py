@@ -18,7 +18,7 @@ from rashomon_explorer.plots import plot_losses, text
 from tests.explorer.pages import evaluated, press, set_state
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     page = cancer_page
     set_state(page, radius=4.0, ridge=0.0, n_draws=20, mechanism="exact")
@@ -45,7 +45,7 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     assert estimator.get_params()["epsilon"] == page.state.epsilon
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
     tmp_path, cancer, monkeypatch
 ):
@@ -78,7 +78,7 @@ def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
     asyncio.run(scenario())
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_newcomer_has_only_to_press_and_may_put_the_data_away(as_it_opens, tmp_path):
     explorer = Explorer(home=tmp_path)
     name = explorer.data_panel.name
@@ -138,7 +138,7 @@ def test_explorers_of_one_notebook_know_nothing_of_each_other(loans, tmp_path):
     assert loans.state.alert is None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_html_of_a_notebook_shows_figures_and_a_line_for_the_dashboard_without_a_network(
     loans, monkeypatch
 ):

@@ -76,7 +76,7 @@ def test_the_bundle_is_used_without_the_page(page, tmp_path):
     assert b"who" in page.ledger_panel.export.fetch().content
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
     """Figures can be made again from the files of models and aggregates: they tell nothing more."""
     contents = page.aggregates.contents()
@@ -103,7 +103,7 @@ def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
         assert name in page.take_panel.bundle._prepare()().figures
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
     first = bundle.bundle(page.aggregates.contents())
     monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, *[1] * 8)))
@@ -122,7 +122,7 @@ def test_a_figure_of_private_rows_may_not_leave(page, monkeypatch):
         page.take_panel.bundle.fetch()
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     contents = page.aggregates.contents()
     drawn = {"coefficients.png": PNG, "coefficients.svg": SVG, "one_record.png": PNG}
@@ -135,7 +135,7 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_groups_with_declared_levels_can_be_bought(explorer, table):
     editor = TableEditor.proposed("loans", pd.read_csv(table))
     explorer.session.choose(editor.edited("sex", "role", "sensitive").confirmed().data())
@@ -189,7 +189,7 @@ def test_what_rows_cause_is_one_error_and_stays_spent(page):
     page.state.alert = None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
     no_space = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     before, charges = page.state.releases, len(page.ledger.entries())

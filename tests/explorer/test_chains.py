@@ -94,7 +94,7 @@ def test_mixing_is_near_one_for_equal_chains_and_large_for_separate_ones():
     assert scale_reduction(np.ones((8, 2))) == 1.0
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_page_shows_the_chains_and_then_the_map(tmp_path):
     page = held_page(tmp_path)
     set_state(page, mechanism="langevin_clipped", n_draws=4, epsilon=6.0, page="set")

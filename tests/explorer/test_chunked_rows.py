@@ -55,7 +55,7 @@ def held(page, tmp_path_factory):
     return explorer
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_clipped_rows_are_counted_where_they_are_clipped(page, tmp_path):
     """The encoding clips them, so that the models see none that is too long."""
     held = pages.drawn(pages.held_page(tmp_path))
@@ -104,7 +104,7 @@ def test_rows_targets_and_groups_are_encoded_as_those_that_are_held(page, held):
         assert (np.concatenate(read).dtype == np.int8) == (not labels)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_what_is_exact_is_that_of_the_table_held(page, held):
     models = page.rashomon_set
     problem = set_problem(models, held.rows, held.targets)
@@ -125,7 +125,7 @@ SUMS = {"map", "ranges"}
 """Figures of all rows."""
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_every_figure_of_rows_says_that_they_are_a_sample(page):
     page.state.group_column = "region"
     audit = page.cards["gaps"].next_call().found()
@@ -185,7 +185,7 @@ def test_a_bad_row_is_named_before_anything_is_charged(page, tmp_path):
     assert Ledger.open(tmp_path / "loans.ledger").entries() == []
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_who_changes_files_is_told(tmp_path):
     explorer, folder = pages.drawn(pages.chunked_page(tmp_path)), tmp_path / "loans"
     assert explorer.exact.problem.n == N
@@ -244,7 +244,7 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page):
             Explorer(given, **options)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_sets_and_estimators_are_shown_again_and_rows_are_recognised(page):
     home, least = page.session.home, page.rashomon_set.least
     rows = pages.chunked(home / "loans")

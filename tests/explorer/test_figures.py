@@ -151,7 +151,7 @@ def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(loans, 
     assert card.next_call().figure().to_json() == expected  # nor is the cache of the other people
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_documented_figure_is_on_page_and_report(tmp_path):
     """The measure and figure of docs/extending.md, registered by their own lines."""
     text = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")

@@ -60,7 +60,9 @@ def _press(page, name):
 
 
 CASES = [
-    pytest.param(name, YES, marks=() if name in ("Logistic regression", "SVM") else pytest.mark.law)
+    pytest.param(
+        name, YES, marks=() if name in ("Logistic regression", "SVM") else pytest.mark.slow
+    )
     for name, row in fitting.ESTIMATORS.items()
     if "classification" in row.models
 ]
@@ -98,7 +100,7 @@ def test_each_estimator_is_scored_as_scikit_learn_does_and_its_set_is_on_screen(
     assert found.inputs.model.classes == ("no", "yes") and "guessing" not in words
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_penalty_has_the_least_held_out_loss_and_guessing_is_said_so(explorer):
     logistic = fitting.ESTIMATORS["Logistic regression"]._replace(grid=(1e-4, 1.0, 1e4))
     facts, _ = fitting.fit_and_audit(logistic, _table(), lambda *fits: None)

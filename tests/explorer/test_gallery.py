@@ -58,7 +58,7 @@ def test_out_of_sight_a_figure_waits_until_somebody_looks_or_asks(page):
     assert card.view.rev == seen + 2
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_brush_measures_nothing_again(loans, monkeypatch):
     measured, cards = [], [loans.cards[name] for name in ("importance", "profile", "gaps")]
 

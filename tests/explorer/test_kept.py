@@ -80,7 +80,7 @@ def test_a_note_is_public_a_damaged_one_hides_no_other_and_other_columns_are_ref
         session.open_saved(1)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_page_that_was_made_ahead_catches_up_with_another(tmp_path, cancer):
     ahead, other = (_opened(tmp_path, cancer) for _ in range(2))
     ahead._poll_ledger(None)
@@ -117,7 +117,7 @@ def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
     assert explorer.ledger.spent() > 0 and explorer.state.alert is None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_sets_that_cannot_be_read_now_are_told_stay_and_are_shown_when_they_can(tmp_path, cancer):
     drawn = _drawn(tmp_path, cancer)
     with _unread():

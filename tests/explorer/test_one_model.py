@@ -30,7 +30,7 @@ def test_what_leaves_predicts_as_the_estimator_does(explorer, name):
     assert np.allclose(alone, own, atol=1e-9)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_newest_model_that_can_be_read_is_shown_and_its_bundle_stands_alone(
     cancer_page, monkeypatch
 ):
@@ -67,7 +67,7 @@ def test_the_newest_model_that_can_be_read_is_shown_and_its_bundle_stands_alone(
     assert reopened() == made and again.state.alert is None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_one_model_of_the_page_is_that_of_python_columns_and_all(explorer, tmp_path):
     """Two narrow columns of 1,500 people, and one model by the rule, at δ = 0."""
     rng = np.random.default_rng(5)

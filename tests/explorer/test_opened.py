@@ -98,7 +98,7 @@ NEED_DRAWS = {"decomposition", "importance_distribution", "bounds", "promise", "
 NEED_DRAWS |= {"tradeoff", "aggregates", "sets", "chains", "columns"}
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -160,7 +160,7 @@ def test_a_list_of_fitted_models_is_a_set_and_sets_are_shown_without_rows(rows, 
         assert not shown.cards["people"].view.figure["data"]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_path):
     wide = {"psi": 0.6, "radius": 4.0, "epsilon": 50.0, "random_state": 0}
     fitted = RashomonClassifier(schema=cancer.schema, mechanism="exact", **wide)
@@ -198,7 +198,7 @@ def test_an_unfitted_model_is_told_so_and_a_data_set_is_shown(rows, cancer, tmp_
             Explorer(model, data=rows, home=tmp_path)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
     table = load_dataset("monks1")
     explorer = Explorer(table, home=tmp_path)

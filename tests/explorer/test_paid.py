@@ -318,7 +318,7 @@ def test_settings_that_texts_round_make_other_offers(cancer_page):
     assert texts[0] == texts[1] and not set(offers[0]) & set(offers[1])
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @sold_by("seller", "one model", "an audit")
 def test_a_press_for_other_terms_buys_nothing_and_states_the_price_of_now(page, seller):
     button = seller.button(page)

@@ -85,7 +85,7 @@ def test_single_models_add_up_and_models_that_do_not_exist_are_left_out(cancer_p
     assert state.alert is None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_before_a_draw_the_map_says_what_it_waits_for(as_it_opens, tmp_path, caplog):
     explorer = Explorer(home=tmp_path)
     card = explorer.cards["map"]
@@ -104,7 +104,7 @@ def test_before_a_draw_the_map_says_what_it_waits_for(as_it_opens, tmp_path, cap
     assert not caplog.records
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_every_table_opens_with_a_path_or_an_ellipsoid_and_one_model_is_a_goal_of_its_own(
     as_it_opens, tmp_path, cancer
 ):

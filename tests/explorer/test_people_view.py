@@ -36,7 +36,7 @@ def test_who_flips_and_from_which_psi_on_is_what_the_library_proves(loans):
     assert row["cells"][0] == str(place) and "flips" in row["cells"][5]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
     state, table = loans.state, loans.people_table.table
     state.page = "people"
@@ -66,7 +66,7 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     assert (exact >= burden.drop("all rows").reindex(exact.index) - 1e-12).all()
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
     selected, state, rows = loans.selected, loans.state, loans.rows
     assert selected.everything and selected.words == "" and selected.models is loans.rashomon_set

@@ -97,7 +97,7 @@ def test_the_promises_follow_the_sliders(page, explorer):
     assert text.at_most(law.mean) in _words(page) != before
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_after_a_draw_promises_stand_beside_what_was_measured_and_alone_in_the_release(cancer_page):
     page = cancer_page
     page.state.ridge = 0.1

@@ -431,7 +431,7 @@ def test_what_the_curator_typed_and_clicked_does_not_stay_in_widgets(page):
     assert card.view.clicked == {} and page.models_panel.table.edit == {}
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_model_fitted_elsewhere_is_hidden_at_the_switch(tmp_path, sent):
     frame = _loans(0)
     X, y = frame[["age", "debt"]] / [90, 1], (frame["repaid"] == "yes").astype(int)

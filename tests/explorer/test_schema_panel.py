@@ -49,7 +49,7 @@ def test_a_table_is_proposed_and_every_learnt_value_is_marked(panel, explorer):
     assert "public schema" in explorer.state.message and explorer.drawing.quote().cost is not None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer, tmp_path):
     for edit in (("low", "18"), ("high", "90"), ("unit", "years")):
         panel.form.do("age", *edit)
@@ -198,7 +198,7 @@ def test_confirm_works_for_columns_that_no_model_sees(panel, explorer):
     assert explorer.state.uncharged == ""
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, tmp_path):
     declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "sensitive": ["sex"]}
     explorer = Explorer(data=load_csv(table, target="repaid", **declared), home=tmp_path)

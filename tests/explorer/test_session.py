@@ -89,7 +89,7 @@ def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(cancer_page, can
     assert fresh.budget == (1.0, 1e-6)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
 def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, table, tmp_path):
     explorer.session.choose(load_csv(table, **LOANS))
@@ -125,7 +125,7 @@ def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, tabl
     assert told.value == ""
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_several_classes_and_numbers_are_drawn_and_shown(explorer):
     explorer.session.choose(load_dataset("wine"))
     charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger", **PAGE)
@@ -166,7 +166,7 @@ def test_a_failed_draw_keeps_settings_and_earlier_figures(cancer_page, monkeypat
     assert cancer_page.state.epsilon == 1.0
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_fitted_pipeline_is_shown_and_draws_nothing_where_its_ledger_was_lost(cancer, tmp_path):
     ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
     settings = {"epsilon": 2.0, "n_draws": 7, "classes": (0, 1), "mechanism": "exact"}
@@ -214,7 +214,7 @@ def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_
     assert cancer_page.rashomon_set.n_draws == state.n_drawn == 20
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_set_brings_its_settings_and_a_table_resets_those_of_the_last(tmp_path, cancer):
     page = Explorer(data=cancer, home=tmp_path)
     opened = {name: getattr(page.state, name) for name in ("radius", "n_draws", "mechanism")}
@@ -245,7 +245,7 @@ def test_while_a_file_is_described_nothing_sells_the_old_table(cancer_page, tabl
     assert page.data is None and page.draw_panel.button.disabled
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_reopened_a_page_comes_back_to_the_last_table_and_asks_for_its_file_again(tmp_path, table):
     home = tmp_path / "home"
     home.mkdir()

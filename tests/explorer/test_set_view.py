@@ -33,7 +33,7 @@ def page(drawn):
     assert drawn.state.alert is None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     models, dial = page.rashomon_set, page.model_panel.dials["psi"]
     middle, spent = float(sorted(models.excess)[5]) * (1 + 1e-9), page.ledger.spent()

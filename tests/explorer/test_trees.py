@@ -70,7 +70,7 @@ TREES = {"trees", "rules", "witness", "tree_sizes", "tree_questions", "tree_use"
 TREES |= {"tree_parity", "tree_list"}
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_figures_are_offered_that_have_something_to_show(page, tmp_path):
     assert _offered(page) >= TREES and not _offered(page) & LINEAR
     page.state.family = "linear"  # the set on screen is of trees still
@@ -95,7 +95,7 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
     assert "RashomonTreeClassifier" in page.model_panel.lines()[1]  # a set brings its settings
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     labels, menu = page.rashomon_set.labels(page.rows.head(500)), page.models_panel.menu
     menu.chosen = "Most different"
@@ -111,7 +111,7 @@ def test_the_curators_report_of_trees_reads_the_rows(page):
     assert "no rows were given" not in text and "one of the 8 models within ψ predicts" in text
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_all_trees_of_a_small_set_are_listed_free(page):
     answers, charges = page.tree_answers, len(page.ledger.entries())
     page.state.psi = 0.0
@@ -134,7 +134,7 @@ def test_all_trees_of_a_small_set_are_listed_free(page):
     assert "not part of the release" in redrawn(card)[1]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_what_is_true_of_all_trees_is_shown_exactly(page):
     answers, psi, drawn = page.tree_answers, page.state.psi, page.rashomon_set
     sizes = answers.sizes()
@@ -240,7 +240,7 @@ def _bought(page):
     return page.state.releases[0]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     loss = _bought(page).released["mean loss of the draws"]
     exact = (page.rashomon_set.labels(page.rows) != np.asarray(page.targets)).mean()
@@ -255,7 +255,7 @@ def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     assert "ambiguity" in again.take_panel.receipt.value
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     _bought(page)
     content, models = page.take_panel.bundle.fetch().content, page.rashomon_set
@@ -313,7 +313,7 @@ def test_thresholds_are_typed_into_the_one_declaration(page):
     assert state.data.schema[first.name].thresholds == () and not editor._problem.value
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(tmp_path):
     page = Explorer(_lending(), home=tmp_path)
     set_state(page, family="trees", max_leaves=2, n_draws=3)
@@ -350,7 +350,7 @@ def _resident():
         return int(file.read().split()[1]) * 4096
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_is_given_back_after_trees_and_after_a_change_of_table(tmp_path, cancer):
     page = held_page(tmp_path)

@@ -40,7 +40,7 @@ def _title(card):
     return card.view.figure["layout"]["title"]["text"]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_features_of_a_person_are_those_of_the_table_in_its_units(page):
     table = page.exact.people(page.selected.few)
     width = (table["drawn_high"] - table["drawn_low"]).where(table["drawn_flips"] > 0)
@@ -55,7 +55,7 @@ def test_the_features_of_a_person_are_those_of_the_table_in_its_units(page):
     np.testing.assert_allclose(page.session.what_if.before, page.rows.iloc[[7]], atol=1e-12)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_change_shows_which_models_answer_otherwise_and_can_be_taken_back(page):
     page.state.people = (7,)
     card, form, models = page.cards["person"], _form(page), page.rashomon_set
@@ -83,7 +83,7 @@ def test_a_change_shows_which_models_answer_otherwise_and_can_be_taken_back(page
     assert page.state.edits == {}
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
@@ -104,7 +104,7 @@ def test_a_value_that_no_person_has_is_refused_and_the_field_shows_the_last_one(
     page.state.alert = None
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_in_a_release_the_person_is_made_up_from_the_schema_alone(page):
     page.state.people = (7,)
     card, form = page.cards["person"], _form(page)
@@ -143,7 +143,7 @@ def test_an_unconfirmed_schema_shows_no_made_up_person(tmp_path):
     assert _fields(page) == {} and not card.lines
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_trees_and_regressions_have_their_own_words(private, tmp_path):
     page = held_page(tmp_path)
     page.state.family, page.state.max_leaves = "trees", 3
@@ -160,7 +160,7 @@ def test_trees_and_regressions_have_their_own_words(private, tmp_path):
     assert len(table) == private.rashomon_set.n_draws and SCHEMA.target.name == "repaid"
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_next_conflicting_person_and_what_makes_every_good_model_say_yes(tmp_path):
     page = held_page(tmp_path)
     set_state(page, psi=0.05, n_draws=6, mechanism="hit_and_run", radius=4.0)

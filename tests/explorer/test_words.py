@@ -43,7 +43,7 @@ QUICK = ("free look", "no model within ψ")
 
 
 @pytest.fixture(
-    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.law) for name in SETS]
+    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SETS]
 )
 def page(request, tmp_path):
     name, settings = SETS[request.param]
@@ -88,7 +88,7 @@ def test_an_error_is_a_sentence_and_its_full_text_is_elsewhere(error, words):
     assert words in headline(error) and not _poor(headline(error))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_score_stands_beside_that_of_the_constant_model(loans, tmp_path):
     right = loans.rashomon_set.best_scores(loans.rows) > 0.5
     accuracy, share = (right == loans.targets).mean(), loans.targets.mean()

@@ -186,7 +186,7 @@ def test_every_function_of_a_problem_is_listed():
     assert found == OF_PROBLEMS.keys() | WITHOUT_ROWS
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_report_of_the_raw_table_is_that_of_the_encoded_rows(tmp_path):
     rows = (LINEAR.rashomon_set_, ENCODED), (LINEAR, X)
     pages = [

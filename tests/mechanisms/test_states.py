@@ -246,7 +246,8 @@ def walked(law, kernels):
 SHAPES = [(order, 4, 2, 1, 1.0) for order in BATCH_ORDERS]
 # Other rows of size 0 hide nothing by their batches: then the bound is nearly attained.
 SHAPES += [
-    pytest.param((ALLOCATED, 3, *epochs, 0.0), marks=pytest.mark.law) for epochs in [(3, 1), (2, 2)]
+    pytest.param((ALLOCATED, 3, *epochs, 0.0), marks=pytest.mark.slow)
+    for epochs in [(3, 1), (2, 2)]
 ]
 
 
@@ -368,7 +369,7 @@ def test_allocated_batches_cost_their_epochs_and_promise_no_share():
             states.plan_states(replace(request, ledger=ledger))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_rule_never_takes_allocated_batches_and_their_name_has_as_many_states():
     public = {k: v for k, v in LENDING.items() if k not in ("n_draws", "radius")}
     for n_draws in ("auto", 100):
@@ -483,8 +484,8 @@ def test_a_caller_stops_after_some_states(monkeypatch):
     ("loss", "order"),
     [
         (SoftmaxLoss(3), SAMPLED),
-        pytest.param("logistic", ALLOCATED, marks=pytest.mark.law),
-        pytest.param("smoothed_hinge", SAMPLED, marks=pytest.mark.law),
+        pytest.param("logistic", ALLOCATED, marks=pytest.mark.slow),
+        pytest.param("smoothed_hinge", SAMPLED, marks=pytest.mark.slow),
     ],
 )
 def test_chunked_rows_have_the_same_path_and_are_read_once_for_many_steps(loss, order, monkeypatch):

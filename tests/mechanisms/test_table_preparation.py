@@ -132,7 +132,7 @@ def test_the_densest_interval_is_that_of_brute_force(rng):
         assert total == pytest.approx(best) == pytest.approx(gains[start:stop].sum())
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_what_is_released_describes_the_columns(rng):
     n = 60_000
     columns = {

@@ -152,7 +152,7 @@ NAMED = {
 }
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_the_first_page_of_both_editions_says_what_of_whom_and_when(models, rows, tmp_path):
     X, y, *_ = rows
     codes = np.unique(y, return_inverse=True)[1]
@@ -181,7 +181,7 @@ def test_the_first_page_of_both_editions_says_what_of_whom_and_when(models, rows
     )
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_with_a_schema_columns_and_coefficients_are_in_units_of_the_table(tmp_path):
     rng = np.random.default_rng(1)

@@ -114,7 +114,7 @@ def test_what_users_write_is_never_markup(released, models, rows, tmp_path):
     assert "<script" not in shown and "<img" not in shown
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_equal_inputs_give_equal_bytes_and_without_scripts_there_are_tables(models, rows, tmp_path):
     options = {"interactive": False, "date": "1 May 2026"}
     one, two = (read(report(models, tmp_path / k, *rows[:2], **options)) for k in ("1", "2"))

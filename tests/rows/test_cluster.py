@@ -441,7 +441,7 @@ def test_a_pass_over_a_billion_rows_sends_little():
     assert len(pickle.dumps(light)) < 5e5 and sum(len(pickle.dumps(one)) for one in first) < 3e6
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_worker_without_the_package_is_found_before_the_charge(tmp_path):
     def forget():
         import sys

@@ -228,7 +228,7 @@ SCHEMA = rx.TableSchema(
 METHODS = ["predict", "predict_proba", "decision_function"]
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_dask_table_with_text_and_missing_values_is_fitted_and_predicted():
     own = {**FIT, "schema": SCHEMA, "classes": None}
     one = rx.RashomonClassifier(**own).fit(chunk_rows(FRAME, target="paid"))

@@ -135,7 +135,7 @@ def test_chunked_rows_give_what_all_rows_give(work, kind):
             _compare(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_one_chunk_and_any_number_of_workers_give_the_same_digits():
     (whole, _), (one, _) = (
         multiplicity("three", rows, None) for rows in (X, chunk_rows(X, labelled=False))
@@ -230,7 +230,7 @@ def test_exact_ranges_of_chunked_rows_are_those_of_all_rows():
         measures.declared_problem(model, replace(chunk_rows(X[:650], y[:650]), rows=BLOCK))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_report_of_chunked_rows_has_the_numbers_of_all_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(material, "PEOPLE", 200)
     asked = {"groups": pd.Series(GROUPS, name="region"), "interactive": False}

@@ -372,7 +372,7 @@ def test_folders_that_say_two_things_are_refused_in_words(tmp_path):
         DPClassifier(classes=[0, 1]).fit(rows)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # in Dask's own calls of pandas
 def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path):
     """Dask's optimiser joins other files for one column than for many."""

@@ -130,7 +130,7 @@ def test_other_models_have_no_trees():
         _ = from_predictions([[0.1, 0.9]], [0, 1]).linear
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_any_models_have_permutation_importance_on_their_own_table():
     """As scikit-learn's for each model, in the mean over many shuffles; a pipeline takes text."""
     rng = np.random.default_rng(0)

@@ -176,7 +176,7 @@ def test_a_frame_with_the_declared_columns_is_a_raw_table_unless_an_encoder_retu
     np.testing.assert_array_equal(clf.predict(X.to_numpy()), clf.predict(X))
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_three_classes_of_chunked_rows_carry_their_schema():
     schema, X = TableSchema([SCHEMA["age"], SCHEMA["home"]]), FRAME[["age", "home"]]
     clf = RashomonClassifier(schema=schema, classes=["none", "high", "college"], epsilon=900.0)

@@ -224,7 +224,7 @@ def test_steps_that_always_suffice_do(size):
     assert inner.solve(np.full(2, 1e-4), 1e-8).error <= 1e-8
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_an_uncertified_fit_is_refused():
     with pytest.raises(SamplerError, match="did not converge: its error is"):
         problem("logistic").solve(np.full(4, 0.1), 1e-30)

@@ -289,7 +289,7 @@ def test_one_model_by_default_says_that_no_set_is_guaranteed():
     assert "no set of 5" not in RashomonClassifier(n_draws=1).plan(3_000, 8).reason
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_ridge_s_own_cost_is_in_its_promise():
     """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
     one, rng = regularised(epsilon=30.0, ridge=2.0), np.random.default_rng(3)

@@ -39,7 +39,7 @@ def foretold(monkeypatch, **changed):
     monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_small_problems_are_likely_and_hopeless_ones_are_not():
     for loss, p in (("logistic", 11), ("squared", 2)):
         assert preflight(_plan(10_000, p, loss=loss)).likely
@@ -95,7 +95,7 @@ COLD = {"psi": 0.0, "radius": 8.0, "epsilon": 4.0, "row_norm": 2**0.5, "delta": 
 """Adult (48,842 × 92): measured to keep one proposal in 10⁹; at ε = 1 one in 10⁴."""
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():
     """COMPAS has draws, though the worst kind of simulated rows has none, as of adult's shape."""
     adult = plan(48_842, 92, **COLD)
@@ -145,7 +145,7 @@ def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
             beforehand.check_feasibility(clf.plan(*rows.shape), "exact", patience)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely():
     """Negative control: a radius that is given is kept, and then refused."""
     settings = {"mechanism": "exact", "row_norm": 2.0, "delta": 0.0}
@@ -157,7 +157,7 @@ def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely(
     assert not preflight(clf.plan(4_000, 18)).likely
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_a_named_mechanism_is_tried_with_few_positive_rows():
     """14,558 rows of which 89 % are of one class: every draw of the widest ball failed."""
     settings = {"mechanism": "unthresholded", "family": "linear", "standardize": None}

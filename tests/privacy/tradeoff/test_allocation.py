@@ -97,7 +97,7 @@ def test_cost_falls_with_noise_and_batches():
         assert np.all(np.diff(by_noise) < 0) and np.all(np.diff(by_batches) < 0)
 
 
-@pytest.mark.law
+@pytest.mark.slow
 def test_several_epochs_cost_about_what_poisson_samples_do():
     epoch = AllocatedBatches(1.0, 16)
     curves = [compose_tradeoffs([(epoch, count)]) for count in (1, 2, 10)]
