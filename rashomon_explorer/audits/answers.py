@@ -118,6 +118,7 @@ class CertifiedAnswers:
     problem: Any
     kind: ClassVar[str] = "exact"
     has_coefficients: ClassVar[bool] = True
+    any_psi: ClassVar[bool] = True
     has_gaps: ClassVar[bool] = True
     has_importance: ClassVar[bool] = True
 

@@ -18,6 +18,7 @@ from rashomon_explorer.audits import sampled
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers, usual_number
 from rashomon_explorer.audits.boards import board_models, is_board
+from rashomon_explorer.audits.counted import CountedAnswers, audited_trees
 from rashomon_explorer.audits.group_rates import group_series
 from rashomon_explorer.audits.models import AuditedModel, checked_parameters
 from rashomon_explorer.audits.result import Audit
@@ -26,6 +27,7 @@ from rashomon_explorer.audits.statsmodels_results import converted_results, is_s
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures.inputs import by_index
 from rashomon_explorer.measures.ranges.linear_models import has_problem
+from rashomon_explorer.trees import CountedTrees
 
 _MODELS = 200
 """Models drawn from an exact set for averages, unless a number is given or the table is large."""
@@ -60,9 +62,11 @@ def audit(
     model : estimator, or list, mapping or DataFrame of several
         Fitted scikit-learn model, pipeline or search (its best estimator is audited), or a result
         of statsmodels: ``OLS``, ``WLS``, ``Logit``, or a ``GLM`` that is one of them, also of a
-        formula. Of several, by name, the good ones are compared with the best; each is a fitted
-        model or its predictions (a column of a DataFrame): labels, numbers, probabilities of
-        every class, or of two classes those of the second in sorted order.
+        formula. Or counted trees (:class:`rashomon_explorer.trees.CountedTrees`): averages are
+        over uniform draws, choices are exact. Of several models, by name, the good ones are
+        compared with the best; each is a fitted model or its predictions (a column of a
+        DataFrame): labels, numbers, probabilities of every class, or of two classes those of the
+        second in sorted order.
     X : array-like or DataFrame of shape (n_rows, n_features)
         Rows of the fit as the model took them: for a pipeline the raw table. For several models
         rows that none was fitted to.
@@ -144,6 +148,14 @@ def audit(
         )
         inputs = _inputs(best, models.psi, table, **options)
         return Audit(models.tolerance, SampledAnswers(inputs, models), table)
+    if isinstance(model, CountedTrees):
+        if sample_weight is not None or threshold is not None:
+            raise ValueError(
+                "counted trees weigh rows alike and give labels: no weights, threshold"
+            )
+        audited, rule_of_trees = audited_trees(model, table, y, tolerance, wanted)
+        inputs = _inputs(audited, rule_of_trees.psi, table, **options)
+        return Audit(rule_of_trees, CountedAnswers(inputs, model), table)
     people, shares = None, sample_weight
     if is_statsmodels(model):
         converted = converted_results(model, X, y, sample_weight)

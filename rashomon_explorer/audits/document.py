@@ -19,6 +19,7 @@ from rashomon_explorer.audits.refits import CrossFittedModels
 from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures import multiplicity_by_person_group
 from rashomon_explorer.plots import marks, text, theme
+from rashomon_explorer.plots.choices import plot_price
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
@@ -147,36 +148,13 @@ def plot_tolerances(audit: Any) -> go.Figure:
     return theme.curator_band(figure)
 
 
-def plot_price(audit: Any, prefer: str | Sequence[str], **options: Any) -> go.Figure:
-    """Plot what a preference reaches against ψ, between the value of a model and its bound."""
+def _price_figure(audit: Any, prefer: str | Sequence[str], **options: Any) -> go.Figure:
     table = audit.price(prefer, **options)
-    table = table[table["value"].notna()]
-    if table.empty:
+    if table["value"].isna().all():
         raise MissingAnswerError("no good model meets the limits at any of these ψ: raise psis=")
-    name = prefer if isinstance(prefer, str) else ", then ".join(prefer)
-    at_audit = table[table.index <= audit.psi * (1 + _SAME_PSI)]
-    row = at_audit.iloc[-1] if len(at_audit) else table.iloc[0]
-    from_psi = table["excess"][table["value"] <= row["value"]].min()
-    reached = f"{text.number(row['value'])} {escape(table.attrs['unit'])}"
-    title = f"From ψ = {text.number(from_psi)} on: {reached}"
-    note = f"{escape(name)}: least value over all good models"
-    figure = theme.new_figure(title, text.join_notes(note, str(table.attrs.get("mark", ""))))
-    for column, label, dash in (("value", "chosen model", "solid"), ("bound", "bound", "dot")):
-        figure.add_scatter(
-            x=table.index,
-            y=table[column],
-            name=label,
-            mode="lines+markers",
-            line={"color": theme.BLUE, "dash": dash, "shape": "hv"},
-            hovertemplate=f"ψ = %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
-        )
-    figure.add_vline(x=float(audit.psi), line={"dash": "dash", "width": 1})
-    figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
-    figure.update_yaxes(title=escape(name), rangemode="tozero")
-    return theme.curator_band(figure)
+    return plot_price(table, audit.psi)
 
 
-_SAME_PSI = 1e-9
 _INTERVALS = (
     ("data_low", "data_high", "data: another sample of people", theme.SKY, -0.18),
     ("models_low", "models_high", "choice of model: all good models", theme.BLUE, 0.18),
@@ -237,7 +215,7 @@ _OWN_FIGURES: Mapping[str, Callable[..., go.Figure]] = {
     "coefficients": _coefficients_figure,
     "tolerances": plot_tolerances,
     "gap_intervals": plot_gap_intervals,
-    "price": plot_price,
+    "price": _price_figure,
 }
 
 

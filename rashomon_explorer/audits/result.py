@@ -190,7 +190,7 @@ class Audit(ReprMixin):
         """Audit of the same model at another threshold ψ: how answers grow with the tolerance."""
         if psi == self.psi:
             return self
-        if self.kind != "exact":
+        if not self.answers.any_psi:
             raise TypeError("a sampled set has one threshold: call audit again with a tolerance")
         text = f"good models lose at most {psi:.4g} more than the best: a number that you chose"
         answers = replace(self.answers, inputs=replace(self.inputs, psi=float(psi)))

@@ -66,6 +66,9 @@ class SampledSet(PredictorSet):
     @property
     def notes(self) -> tuple[str, ...]:
         """How many models were kept, on which rows, and why no more were tried."""
+        if "counted" in self.kinds:
+            every = f"{self.n_tried:,} trees that lose at most ψ more {self.measured}"
+            return (f"sampled, at least: {self.n_draws:,} uniform draws of the {every}",)
         if self.confidence > 0.5:
             share = f"{100 * self.confidence:.4g} %"
             verdict = f"are shown to be good {self.measured}, each with {share} confidence"

@@ -26,14 +26,14 @@ _SWITCHED_MODELS = 16  # each predicts all rows once for every feature
 _SWITCHES = 5  # of each column for the model in use, as scikit-learn's default
 
 
-@dataclass(frozen=True, eq=False)
-class SampledAnswers:
-    """Numbers over refits, fitted models or stored predictions that are shown to be good."""
+class ModelAnswers:
+    """Numbers over a sample of good models."""
 
     inputs: answers.AuditInputs
     models: SampledSet
     kind: ClassVar[str] = "sampled"
     has_coefficients: ClassVar[bool] = False
+    any_psi: ClassVar[bool] = False  # whether the models at another threshold are known
 
     @property
     def has_gaps(self) -> bool:
@@ -263,3 +263,11 @@ class SampledAnswers:
             agreed &= measures.decide_or_abstain(scores) == codes
         labels = pd.Series(model.labels(codes), row_labels(rows), dtype=object, name="label")
         return labels.where(agreed, None)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledAnswers(ModelAnswers):
+    """Numbers over refits, fitted models or stored predictions that are shown to be good."""
+
+    inputs: answers.AuditInputs
+    models: SampledSet

@@ -453,8 +453,8 @@ class CountedTrees(ReprMixin):
             each = zip(leaves, map(self.errors, trees), strict=True)
             losses = [self.loss(many, errors) for many, errors in each]
         return PredictorSet(
-            models=self._on_columns(trees),
-            reference=self._on_columns([self.best()]),
+            models=self.on_columns(trees),
+            reference=self.on_columns([self.best()]),
             losses=np.asarray(losses, dtype=float),
             least=self.least,
             psi=float(psi),
@@ -466,7 +466,7 @@ class CountedTrees(ReprMixin):
             schema=self.schema,
         )
 
-    def _on_columns(self, trees: Sequence[Node]) -> DecisionTrees:
+    def on_columns(self, trees: Sequence[Node]) -> DecisionTrees:
         """Trees on the columns of the table instead of the yes-or-no features."""
         if self.questions is None:
             return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)

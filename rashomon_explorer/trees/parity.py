@@ -25,8 +25,8 @@ from rashomon_explorer.trees.witnesses import Part, TreeBuilder
 
 _ROUNDING = 1e-12
 _AT_ONCE = 100  # trees per batch of labels
-DRAWS = 2000
-"""Number of uniform draws if the exact computation is too large."""
+DRAWS, MOST_COUNTS = 2000, 3_000_000
+"""Uniform draws if the exact computation is too large, and counts that it may store."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,10 @@ class Rates:
     counts: IntArray  # (U, G): rows of each combination and group
 
     @classmethod
-    def from_groups(cls, counted: CountedTrees, groups: ArrayLike) -> Rates:
-        """Count the rows of each combination of answers by group."""
+    def from_groups(
+        cls, counted: CountedTrees, groups: ArrayLike, among: ArrayLike | None = None
+    ) -> Rates:
+        """Count the rows of each combination of answers by group, by default all rows."""
         by_row = np.asarray(groups)
         if by_row.shape != (counted.n,):
             raise DataError(f"groups must hold one per row, {counted.n} in all: {by_row.shape}")
@@ -45,10 +47,11 @@ class Rates:
         if len(names) < 2:
             raise DataError(f"all rows are of the group {names[0]!r}: there is nothing to compare")
         size = len(counted.rows.patterns)
-        flat = np.bincount(
-            counted.rows.pattern_index * len(names) + codes, minlength=size * len(names)
-        )
-        counts = flat.reshape(size, len(names))
+        rows = slice(None) if among is None else np.asarray(among, dtype=bool)
+        cells = counted.rows.pattern_index[rows] * len(names) + codes[rows]
+        counts = np.bincount(cells, minlength=size * len(names)).reshape(size, len(names))
+        if not counts.any(axis=0).all():
+            raise DataError(f"group {names[counts.any(axis=0).argmin()]!r} has nobody to compare")
         rates = cls(counts)
         if rates.units[-1] * (int(counts.sum(axis=0)[-1]) + 1) >= 2**62:
             raise DataError(f"{len(names)} groups are too many for one comparison: use fewer")
@@ -79,6 +82,25 @@ class Rates:
             for unit, size in zip(self.units, self.sizes.tolist(), strict=True)
         ]
         return np.asarray(np.max(rates, axis=0) - np.min(rates, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedRows:
+    """Rows to which a tree gives another of two labels than some codes (n,) do."""
+
+    counted: CountedTrees
+    codes: IntArray
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """ChangedRows of each combination with label 1 less those with label 0."""
+        size = len(self.counted.rows.patterns)
+        signs = np.bincount(self.counted.rows.pattern_index, 1 - 2 * self.codes, minlength=size)
+        return signs.astype(np.int64)
+
+    def gaps(self, keys: NDArray[np.int64]) -> FloatArray:
+        """Count changed rows from sums of weights."""
+        return np.asarray(keys + self.codes.sum(), dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +138,8 @@ def parity_front(
     psi: float,
     *,
     label: int = 1,
-    most: int = 3_000_000,
+    among: ArrayLike | None = None,
+    most: int = MOST_COUNTS,
     random_state: int | None = None,
 ) -> ParityFront:
     """Pareto front of loss and difference in rates of a label, over trees within ψ.
@@ -135,6 +158,8 @@ def parity_front(
         Largest excess loss of the trees, at least 0.
     label : int, default=1
         Index of the class whose rates are compared.
+    among : array-like of bool of shape (n,), optional
+        Rows over which rates are, by default all: of those with the label, equal opportunity.
     most : int, default=3,000,000
         Largest number of stored counts for an exact result.
     random_state : int, optional
@@ -162,7 +187,19 @@ def parity_front(
     check_count(most=most)
     if not 0 <= label < len(counted.classes):
         raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
-    rates = Rates.from_groups(counted, groups)
+    rates = Rates.from_groups(counted, groups, among)
+    return loss_front(counted, rates, label, psi, most, random_state)
+
+
+def loss_front(
+    counted: CountedTrees,
+    rates: Rates | ChangedRows,
+    label: int,
+    psi: float,
+    most: int = MOST_COUNTS,
+    random_state: int | None = None,
+) -> ParityFront:
+    """Pareto front of loss and a number that the weights of the rows with a label determine."""
     try:
         return _exact(counted, rates, label, psi, most)
     except TooManyError:
@@ -170,7 +207,11 @@ def parity_front(
 
 
 def _drawn_front(
-    counted: CountedTrees, rates: Rates, label: int, psi: float, random_state: int | None
+    counted: CountedTrees,
+    rates: Rates | ChangedRows,
+    label: int,
+    psi: float,
+    random_state: int | None,
 ) -> ParityFront:
     """Front of the best tree, the constants and uniform draws within ψ."""
     drawn, _ = counted.uniform_trees(DRAWS, psi, random_state)
@@ -183,13 +224,15 @@ def _drawn_front(
         rows, sizes = np.arange(predicted.shape[1]), several.complexity(0.0).tolist()
         for at, (labels, leaves) in enumerate(zip(predicted, sizes, strict=True), start):
             losses[at] = counted.loss(leaves, int(counted.rows.wrong[rows, labels].sum()))
-            gaps[at] = np.ptp(rates.counts[labels == label].sum(axis=0) / rates.sizes)
+            gaps[at] = rates.gaps(rates.weights[labels == label].sum(keepdims=True))[0]
     within = np.flatnonzero(losses <= counted.least + psi)
     best = within[_unbeaten(losses[within], gaps[within])]
     return ParityFront(losses[best], gaps[best], False, lambda k: trees[best[k]])
 
 
-def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: int) -> ParityFront:
+def _exact(
+    counted: CountedTrees, rates: Rates | ChangedRows, label: int, psi: float, most: int
+) -> ParityFront:
     fronts = Fronts(counted, rates.weights, label, psi, most)
     by_leaves: list[tuple[FloatArray, FloatArray, NDArray[np.int64]]] = []
     for leaves in progress(range(1, counted.trees.most_leaves + 1), "leaves"):

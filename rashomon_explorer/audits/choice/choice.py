@@ -1,8 +1,8 @@
-"""A model chosen from the exact set of an audit, with what is proved of it."""
+"""A model chosen from the set of an audit, with what is proved of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,9 +22,12 @@ from rashomon_explorer.audits.answers import NOT_PRIVATE, marked
 from rashomon_explorer.audits.choice import labels, preferences
 from rashomon_explorer.audits.choice.preferences import Limits, Narrowed, Preferred
 from rashomon_explorer.audits.choice.region import Region
+from rashomon_explorer.audits.choice.trees import choose_tree, question_features
+from rashomon_explorer.audits.counted import CountedAnswers, tree_estimator
 from rashomon_explorer.audits.group_rates import accepted_code, group_names, pair_name
 from rashomon_explorer.audits.models import fitted_steps
 from rashomon_explorer.exceptions import MissingAnswerError
+from rashomon_explorer.sets.models.trees import Node, count_leaves, tree_columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,16 +40,34 @@ class Choice(ReprMixin):
     ----------
     audit : Audit
         Audit from whose good models it was chosen.
-    theta : ndarray of shape (p,)
-        Parameters in the problem of the audit.
+    theta : ndarray of shape (p,) or tree
+        Parameters in the problem of the audit; of counted trees the tree, on their questions.
     preferred : tuple of Preferred
         Value and proved bound of each preference, in order.
     code : str
         Line of Python that repeats the choice.
+
+    Attributes
+    ----------
+    model : estimator
+        Copy of the audited model with other coefficients: its ``predict`` takes the raw table.
+    excess : float
+        Loss above the least one, at most ψ.
+    certificate : DataFrame
+        Per preference: value, proved bound on the best value, whether they meet, and how that is
+        known.
+    costs : DataFrame
+        Loss, accuracy, features and gaps of the fitted and the chosen model.
+    changed : DataFrame
+        People whose label differs from that of the fitted model; of a regression everyone.
+    coefficients : DataFrame
+        Fitted and chosen coefficients in the units of the table; of trees their lines.
+    card : DataFrame
+        Points of a scorecard.
     """
 
     audit: Any = field(repr=False)
-    theta: FloatArray
+    theta: Any
     preferred: tuple[Preferred, ...]
     code: str
 
@@ -76,8 +97,26 @@ class Choice(ReprMixin):
     @property
     def excess(self) -> float:
         """Loss of the chosen model above the least one, in the unit of ψ."""
+        return float(self._excesses[1])
+
+    @property
+    def _models(self) -> FloatArray:
+        """Parameters (p, 2) of the fitted and of the chosen model."""
+        return np.stack([self.audit.inputs.model.theta, self.theta], axis=1)
+
+    @property
+    def _excesses(self) -> FloatArray:
+        """Excess losses (2,) of the fitted and of the chosen model."""
         problem = self.audit.problem
-        return float(problem.value(self.theta[:, None])[0]) - float(problem.minimum.value)
+        return np.asarray(problem.value(self._models) - problem.minimum.value)
+
+    @property
+    def _sizes(self) -> dict[str, Any]:
+        """Features of the fitted and of the chosen model."""
+        outputs = self.audit.problem.loss.outputs
+        uses = np.tile(preferences.table_features(self.audit)[1], outputs)
+        models = self._models.T
+        return {"features": [int(uses[:, theta != 0].any(axis=1).sum()) for theta in models]}
 
     @property
     def psi(self) -> float:
@@ -129,28 +168,26 @@ class Choice(ReprMixin):
     @cached_property
     def costs(self) -> pd.DataFrame:
         """Per measure: number of the fitted and of the chosen model on the rows of the fit."""
-        audited, problem = self.audit.inputs.model, self.audit.problem
-        models = np.stack([audited.theta, self.theta], axis=1)
-        rows = {"excess loss": problem.value(models) - problem.minimum.value}
+        audited = self.audit.inputs.model
+        rows: dict[str, Any] = {"excess loss": self._excesses}
         score, measure = ("accuracy", accuracy_score) if audited.classes else ("R²", r2_score)
         rows[score] = [
             measure(audited.targets, values, sample_weight=audited.row_weights)
             for values in self._predictions
         ]
-        uses = np.tile(preferences.table_features(self.audit)[1], problem.loss.outputs)
-        rows["features"] = [int(uses[:, theta != 0].any(axis=1).sum()) for theta in models.T]
+        rows |= self._sizes
         if self.audit.inputs.groups is not None:
-            rows |= self._gaps(models)
+            rows |= self._gaps()
         table = pd.DataFrame.from_dict(rows, orient="index", columns=["fitted", "chosen"])
         return marked(table.rename_axis("measure"), "exact")
 
-    def _gaps(self, models: FloatArray) -> dict[str, Any]:
+    def _gaps(self) -> dict[str, Any]:
         groups, audited = self.audit.inputs.groups, self.audit.inputs.model
         names = group_names(groups)
         pairs = [pair_name(groups.name, *pair) for pair in combinations(names, 2)]
         gaps: dict[str, Any] = {}
-        if self.audit.problem.loss.outputs == 1:
-            values = preferences.gap_normals(self.audit) @ models
+        if self.audit.problem is not None and self.audit.problem.loss.outputs == 1:
+            values = preferences.gap_normals(self.audit) @ self._models
             gaps |= {f"score gap · {pair}": gap for pair, gap in zip(pairs, values, strict=True)}
         code = accepted_code(audited) if audited.classes else None
         if code is None:
@@ -208,6 +245,47 @@ class Choice(ReprMixin):
         return facts
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeChoice(Choice):
+    """A good tree that was chosen by a preference among all counted ones: not private."""
+
+    theta: Node
+
+    @cached_property
+    def model(self) -> Any:
+        """Fitted classifier of the table."""
+        return tree_estimator(self.audit.answers.counted, self.theta)
+
+    @property
+    def excess(self) -> float:
+        """Loss of the chosen tree above the least one, in the unit of ψ."""
+        return float(self._excesses[1])
+
+    @property
+    def _excesses(self) -> Any:
+        counted = self.audit.answers.counted
+        losses = [counted.loss(count_leaves(tree), counted.errors(tree)) for tree in self._trees]
+        return np.array(losses) - counted.least
+
+    @property
+    def _trees(self) -> tuple[Node, Node]:
+        return self.audit.answers.counted.best(), self.theta
+
+    @property
+    def _sizes(self) -> dict[str, Any]:
+        features = question_features(self.audit.answers.counted).values()
+        asked = [tree_columns(tree) for tree in self._trees]
+        used = [sum(bool(columns & set(each)) for each in features) for columns in asked]
+        return {"features": used, "leaves": [count_leaves(tree) for tree in self._trees]}
+
+    @property
+    def coefficients(self) -> pd.DataFrame:
+        """Questions of the best and the chosen tree, line by line."""
+        texts = self.audit.answers.counted.as_set(self._trees)
+        lines = [pd.Series(texts.text(index).splitlines()) for index in range(2)]
+        return pd.concat(lines, axis=1, keys=["fitted", "chosen"]).fillna("")
+
+
 PREFERENCES: dict[str, Callable[[Any, Region, Limits], Narrowed]] = {
     "sparse": preferences.sparse,
     "monotone": preferences.monotone,
@@ -226,32 +304,50 @@ def price(
     audit: Any, prefer: str | Sequence[str], limits: Limits, psis: Sequence[float] | None
 ) -> pd.DataFrame:
     """Value of the last preference, and what it costs, at several thresholds ψ."""
-    measure = "accuracy" if audit.task == "classification" else "R²"
-    rows, unit = [], ""
-    for psi in [audit.psi * each for each in _MULTIPLES] if psis is None else psis:
-        try:
-            choice = choose(audit.at(float(psi)), prefer, limits)
-        except MissingAnswerError:
-            rows.append((psi, np.nan, np.nan, False, np.nan, np.nan, np.nan))
+    psis = [audit.psi * each for each in _MULTIPLES] if psis is None else psis
+    return price_table({psi: choice_at(audit, float(psi), prefer, limits) for psi in psis}, prefer)
+
+
+def choice_at(audit: Any, psi: float, prefer: str | Sequence[str], limits: Limits) -> Choice | None:
+    """Choice at another threshold; None if no good model meets the limits."""
+    try:
+        return choose(audit.at(psi), prefer, limits)
+    except MissingAnswerError:
+        return None
+
+
+def price_table(
+    choices: Mapping[float, Choice | None], prefer: str | Sequence[str]
+) -> pd.DataFrame:
+    """Price curve of choices by ψ."""
+    rows, score, unit = {}, "accuracy", ""
+    for psi, choice in choices.items():
+        if choice is None:
+            rows[psi] = [np.nan, np.nan, False, np.nan, np.nan, np.nan]
+            continue
+        last, changed = choice.preferred[-1], np.nan
+        unit = last.unit
+        if choice.audit.task == "classification":
+            changed = len(choice.changed) / len(choice.audit.inputs.index)
         else:
-            last, changed = choice.preferred[-1], np.nan
-            unit = last.unit
-            if audit.task == "classification":
-                changed = len(choice.changed) / len(audit.inputs.index)
-            score = float(choice.costs["chosen"][measure])
-            rows.append((psi, last.value, last.bound, last.optimal, choice.excess, score, changed))
-    names = ["psi", "value", "bound", "optimal", "excess", measure, "changed"]
-    table = pd.DataFrame(rows, columns=names).set_index("psi")
-    table.attrs.update(unit=unit)
-    return marked(table.astype({"optimal": bool}), "exact")
+            score = "R²"
+        quality = float(choice.costs["chosen"][score])
+        rows[psi] = [last.value, last.bound, last.optimal, choice.excess, quality, changed]
+    names = ["value", "bound", "optimal", "excess", score, "changed"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("psi")
+    table.attrs.update(
+        unit=unit, name=prefer if isinstance(prefer, str) else ", then ".join(prefer)
+    )
+    return marked(table.sort_index().astype({"optimal": bool}), "exact")
 
 
 def choose(audit: Any, prefer: str | Sequence[str], limits: Limits) -> Choice:
-    """Choose a model of an exact audit by preferences in order, within limits."""
-    if audit.kind != "exact":
+    """Choose a model of an exact audit, or a counted tree, by preferences in order."""
+    is_counted = isinstance(audit.answers, CountedAnswers)
+    if audit.kind != "exact" and not is_counted:
         raise MissingAnswerError(
             "a choice needs the whole set of good models, and this audit has a sample of refits: "
-            f"audit a linear model with a convex objective ({audit.reason})"
+            f"audit a linear model with a convex objective, or counted trees ({audit.reason})"
         )
     for name, value, kinds in (("gap", limits.gap, _GAP_KINDS), ("to", limits.to, _NEAR_KINDS)):
         if value not in kinds:
@@ -263,8 +359,10 @@ def choose(audit: Any, prefer: str | Sequence[str], limits: Limits) -> Choice:
         raise ValueError(
             f"prefer must name one of {', '.join(PREFERENCES)}, or several in order, got {prefer!r}"
         )
-    region = preferences.limited(audit, limits)
-    values: list[Preferred] = []
+    if is_counted:
+        tree, values = choose_tree(audit, names, limits)
+        return TreeChoice(audit, tree, tuple(values), _code(prefer, limits))
+    region, values = preferences.limited(audit, limits), []
     on_labels = {"fair": limits.gap != "scores", "near": limits.to == "labels"}
     for name in names:
         if region.only is not None:

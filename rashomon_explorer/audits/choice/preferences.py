@@ -288,7 +288,8 @@ def near(audit: Any, region: Region, limits: Limits) -> Narrowed:
     theta, bound = region.nearest(centre, spread**2)
     distance = float(np.linalg.norm(spread * (theta - centre)))
     unit = "change of coefficients per deviation"
-    preferred = Preferred("near", distance, math.sqrt(2 * max(bound, 0.0)), unit, proof=CONVEX)
+    bound = math.sqrt(2 * max(bound, 0.0))
+    preferred = Preferred("near", distance, bound, unit, proof=CONVEX)
     return region.only_at(theta), preferred
 
 
