@@ -33,6 +33,7 @@ from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.paid import SingleModel
 from rashomon_explorer.explorer.panels import budget, draw, fitting, people, release, settings
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
+from rashomon_explorer.explorer.panels.choose import ChoicePanel
 from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
@@ -101,7 +102,7 @@ class Shell:
             for plan in (state.plan, getattr(models, "plan", state.plan))
         )
         there = {"models": has_models, "drawn": has_models, "chains": bool(state.chains)}
-        there["path"] = state.path is not None
+        there |= {"path": state.path is not None, "choices": state.audit is not None}
         answered = family.answered_families(state)
         planned = {"path_width": is_path, "promise": not is_path, "bounds": not was_path}
 
@@ -163,6 +164,7 @@ class SessionView:
         "session.picked",
         "Selected ``models``, ``rows`` and ``targets``; all of them without a selection.",
     )
+    choice = _read("state.choice", "The good model of the audit that was chosen, or None.")
     exact = _read("session.exact", "Exact results for the whole set on screen (curator).")
     tree_answers = _read(
         "session.tree_answers",
@@ -313,6 +315,7 @@ class Explorer(SessionView):
         )
         self.people_headline = people.PeopleHeadline(self.session)
         self.people_table = people.PeopleTable(self.session)
+        self.choice_panel = ChoicePanel(self.session)
         self.basket_panel = release.BasketPanel(self.aggregates)
         self.take_panel = release.TakePanel(self.aggregates)
         self.take_panel.draws = self.basket_panel.checked_draws

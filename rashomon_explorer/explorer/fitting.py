@@ -90,6 +90,8 @@ def fit_and_audit(
         measured = ["accuracy"] + ["neg_log_loss"] * hasattr(model, "predict_proba")
         options = {"wanted": names[1]} if len(names) == 2 else {}
     options["tolerance"] = "cv"
+    if len(data.sensitive.columns):
+        options["groups"] = data.sensitive.iloc[:, 0].to_numpy()
     if is_sampled := isinstance(model, SampleFit):
         options |= {"tolerance": "paired standard error", "n_models": REFITS}
     # Five folds a penalty, two fits of all, and two refits more, each without four folds.

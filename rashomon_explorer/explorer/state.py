@@ -57,7 +57,7 @@ PHASES = ("empty", "planning", SIMULATING, "reserved", "drawing", "done", "stopp
 """No data; settings can change; test on simulated rows; draw charged; sampler running; and the
 three outcomes of a draw."""
 
-PAGES = ("set", "features", "people", "data", "plan", "release")
+PAGES = ("set", "features", "people", "choose", "data", "plan", "release")
 """Names of the views in the page's address."""
 
 SPENT = ("reserved", "drawing")
@@ -135,6 +135,10 @@ class ExplorerState(traitlets.HasTraits):
     audit = traitlets.Any(None, allow_none=True)  # audit on screen, exact or sampled
     audit_psi = traitlets.Float(0.02)
     """ψ of the audit on screen: data-dependent, so that no plan and no release uses it."""
+
+    choice = traitlets.Any(None, allow_none=True)  # good model of the audit that was chosen
+    choices = traitlets.Any({})  # by ψ: what the same preference chooses there
+    prices = traitlets.Any(None, allow_none=True)
 
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)

@@ -155,6 +155,9 @@ VIEWS: tuple[ViewPlan, ...] = (
         ),
         strips=("people headline",),
     ),
+    ViewPlan(
+        "choose", "Choose", "Which good model can you defend?", (("choice panel",), ("price",))
+    ),
     ViewPlan("data", "Data", "What is known about the table?", (("data panel", "columns"),)),
     ViewPlan(
         "plan",

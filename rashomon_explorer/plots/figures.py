@@ -2,6 +2,7 @@
 
 from rashomon_explorer.plots import (
     budget,
+    choices,
     coefficients,
     comparison,
     decomposition,
@@ -23,7 +24,19 @@ from rashomon_explorer.plots import (
 from rashomon_explorer.plots import map as model_map
 from rashomon_explorer.plots.registry import FigureSpec
 
-_SETS = (losses, model_map, path, coefficients, dots, people, guarantees, prices, budget, ranges)
+_SETS = (
+    losses,
+    model_map,
+    path,
+    coefficients,
+    dots,
+    people,
+    guarantees,
+    prices,
+    budget,
+    ranges,
+    choices,
+)
 _MEASURES = (importance, profile, person, fairness, decomposition, comparison)
 _MODULES = (*_SETS, *_MEASURES, trees, rules, tree_answers)
 FIGURES: dict[str, FigureSpec] = {spec.name: spec for module in _MODULES for spec in module.FIGURES}

@@ -33,6 +33,7 @@ INPUTS: Mapping[str, Inputs] = {
     "tradeoff": inputs.tradeoff,
     "aggregates": inputs.aggregates,
     "bounds": inputs.bounds,
+    "price": inputs.price,
     "promise": inputs.bounds,
     "plan": inputs.plan,
     "people": people.people,
@@ -104,6 +105,8 @@ def figure_card(session: Session, spec: FigureSpec) -> FigureCard:
     card = FigureCard(session, spec, INPUTS.get(name), CONTROLS.get(name, {}), PREPARE.get(name))
     if name == "plan":
         inputs.follow_handle(card)
+    if name == "price":
+        inputs.follow_price(card)
     return card
 
 

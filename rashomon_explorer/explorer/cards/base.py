@@ -64,6 +64,9 @@ NEEDS: Mapping[str, Need] = {
     "models": Need(_OF_MODELS),
     "drawn": Need(_OF_MODELS),
     "fitted": Need(("audit", "audit_psi", "view")),
+    "choices": Need(
+        ("choice", "prices"), _unless(lambda session: session.state.prices is not None, "Choosing…")
+    ),
     "settings": Need(("loss", "radius", "ridge", "psi")),
     "selection": Need(("selection",)),
     "inside only": Need(("inside_only",)),

@@ -455,3 +455,26 @@ def follow_handle(card: FigureCard) -> None:
 
     for name, follow in (("clicked", clicked), ("dragged", dragged)):
         view.observe(messages.error_boundary(state, "Setting the plan", follow), name)
+
+
+def price(card: FigureCard) -> FigureCall | str:
+    """Price curve of the preference of the page."""
+    table, state = card.state.prices, card.state
+    choices = [choice for choice in (state.choice, *state.choices.values()) if choice is not None]
+    if not choices:
+        return "No such model was found at any ψ."
+    line = f"explorer.state.audit.price({choices[0].code.partition('(')[2]}"
+    psi = state.audit_psi if state.choice is None else state.choice.psi
+    return card.build({"prices": Argument.known(table, line), "psi": psi})
+
+
+def follow_price(card: FigureCard) -> None:
+    """Take the model at the point that is clicked."""
+    state = card.state
+
+    def clicked(change: dict[str, Any]) -> None:
+        psi = change["new"].get("x")
+        if isinstance(psi, int | float) and psi > 0 and state.choices:
+            state.choice = state.choices[min(state.choices, key=lambda at: abs(at - psi))]
+
+    card.view.observe(messages.error_boundary(state, "Choosing", clicked), "clicked")

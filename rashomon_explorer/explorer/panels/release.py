@@ -302,6 +302,7 @@ class TakePanel(Panel):
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")
         audit, psi = state.audit, float(state.audit_psi)
+        choices = [] if state.choice is None else [state.choice]
         is_readable = isinstance(models, RashomonSet) or family.trees_in(models) is not None
         has_rows = rows is not None and is_readable
         data, author = state.data, self.aggregates.author
@@ -323,7 +324,8 @@ class TakePanel(Panel):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "report.html"
                 if audit is not None:
-                    (audit.at(psi) if audit.kind == "exact" else audit).report(path)
+                    at_psi = audit.at(psi) if audit.answers.any_psi else audit
+                    at_psi.report(path, choices=choices)
                     return FileInTransit(f"{table}-audit.html", path.read_bytes(), _HTML)
                 rows, targets, groups = inputs()
                 curator_report(
