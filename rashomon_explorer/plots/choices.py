@@ -50,9 +50,9 @@ def plot_price(prices: pd.DataFrame, psi: float) -> go.Figure:
             line={"color": theme.BLUE, "dash": dash, "shape": "hv"},
             hovertemplate=f"ψ = %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
         )
-    figure.add_vline(x=float(psi), line={"dash": "dash", "width": 1})
+    figure.add_vline(x=float(psi), line={"color": theme.GREY, "dash": "dot"})
     figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
-    figure.update_yaxes(title=name, rangemode="tozero")
+    figure.update_yaxes(title=f"{name} {escape(prices.attrs['unit'])}", rangemode="tozero")
     return theme.curator_band(figure)
 
 

@@ -1,5 +1,7 @@
 """Sets of states: measures, selections, files and the curator's report."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,17 @@ def test_shares_of_states_have_bounds_that_grow_with_psi(models):
     assert wide == (1.0, 1.0, 1.0)
     with pytest.raises(ValueError, match="level"):
         models.released_share(level=1.0)
+
+
+def test_bounds_of_the_share_cover_the_true_one(models):
+    plan, rng = models.plan, np.random.default_rng(1)
+    unit, covered = plan.loss_deviation, []
+    for _ in range(200):
+        losses = np.full(models.n_draws, np.nan)
+        losses[plan.measured] = unit * (np.array([0.0, 1.0, 3.0]) + rng.standard_normal(3))
+        share = replace(models, released_losses=losses).released_share(2 * unit)
+        covered.append(share.low <= 2 / 3 <= share.high)
+    assert np.mean(covered) >= 0.95
 
 
 def test_measures_and_the_report_take_the_set(models, tmp_path):
