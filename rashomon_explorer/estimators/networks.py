@@ -119,13 +119,16 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
         if self._warns:
             warn_if_delta_is_large(self._delta, planned.n)
 
+    def _guarantee(self, planned: NetworkPlan) -> Guarantee:
+        return planned.guarantee
+
     def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         n_classes = self._n_classes(table)
         loss, planned = self._row_loss(n_classes), self._planned(*table.shape, n_classes)
         self._warn(planned)
         names = "n p psi epsilon delta n_draws n_steps rate clip noise loss_mu".split()
         return base.PlannedFit(
-            planned.guarantee,
+            self._guarantee(planned),
             note=f"{type(self).__name__}, {planned.n_draws} states, ψ={planned.psi:g}",
             parameters={name: getattr(planned, name) for name in names},
             draw=lambda guarantee: self._sample(table, loss, planned, guarantee),
@@ -181,7 +184,8 @@ def usual_time(n: int, epsilon: float, delta: float) -> float:
 
     A longer path gets further, and with the noise of the same budget it is warmer: 1/β ∝ T/(nμ)².
     """
-    return min(max(n * gdp_mu(epsilon, delta) / 7, 10.0), 300.0)
+    mu = gdp_mu(epsilon, delta) if delta > 0 else 0.0  # then no path is planned
+    return min(max(n * mu / 7, 10.0), 300.0)
 
 
 @base.with_parameters

@@ -82,6 +82,8 @@ class NetworkPlan(ReprMixin):
     guarantee: Guarantee
     mechanism: ClassVar[str] = "langevin"
     hit_rate: ClassVar[None] = None
+    excess_bound: ClassVar[float] = math.inf
+    weakness: ClassVar[str] = ""
 
     @property
     def batch_size(self) -> float:

@@ -3,9 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonNetworkClassifier, RashomonNetworkRegressor
+from rashomon_explorer import (
+    PrivateSearch,
+    PrivateTable,
+    RashomonNetworkClassifier,
+    RashomonNetworkRegressor,
+)
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity_table, permutation_importance
@@ -73,8 +79,6 @@ def test_measures_and_the_report_take_the_set(models, tmp_path):
 
 
 def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():
-    import pandas as pd
-
     schema = TableSchema([Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])])
     ages, homes = RNG.uniform(0, 100, 300), RNG.choice(["own", "rent"], 300)
     frame = pd.DataFrame({"age": ages, "home": homes})
@@ -87,3 +91,13 @@ def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():
     assert (counts.predict(frame) > 0).all()
     with pytest.raises(TypeError, match="use Additive"):
         counts.rashomon_set_.shape_functions()
+
+
+def test_searches_and_private_tables_take_networks():
+    networks = RashomonNetworkClassifier(classes=[0, 1], n_draws=3, n_losses=3, n_steps=20)
+    search = PrivateSearch(networks, {"step_size": [0.01, 0.1]}, epsilon=8.0, random_state=0)
+    found = search.fit(X, Y)
+    assert found.guarantee_.epsilon(1e-6) <= 8.0 and found.predict(X).shape == Y.shape
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    table = PrivateTable(networks, epsilon=8.0, random_state=0).fit(frame, Y)
+    assert table.estimator_.rashomon_set_.release().guarantee.epsilon(1e-6) <= 8.0
