@@ -31,6 +31,7 @@ from rashomon_explorer.networks.losses import RowLoss
 from rashomon_explorer.networks.models import DifferentiableModel
 from rashomon_explorer.privacy import Guarantee, compose, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.privacy.guarantee import summary_text
 
 _LOSS_SHARE = 0.1  # of μ² in a Gaussian budget, for the losses of the states
 _FIRST = 0.5  # share of the steps before the first state that is kept
@@ -126,7 +127,7 @@ class NetworkPlan(ReprMixin):
     def _facts(self) -> list[Fact]:
         rows = f"about {self.batch_size:,.0f} of {self.n:,} rows" if self.rate < 1 else "all rows"
         return [
-            ("privacy", f"ε = {self.epsilon:g} at δ = {self.delta:g}, for any model"),
+            ("privacy", f"{summary_text(self.guarantee)}, for any model"),
             ("steps", f"{self.n_steps:,}, each on {rows}; every {self.thin}th is kept"),
             ("noise", f"σ = {self.noise:.3g} times the norm {self.clip:g} of a row's gradient"),
             ("losses", f"of {self.n_losses} states released, with noise of "
