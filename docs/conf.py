@@ -36,6 +36,7 @@ ROOMS = {
     "mechanisms": "Plans and mechanisms",
     "sets": "Sets of models",
     "trees": "Counted sparse trees",
+    "networks": "Differentiable models",
     "audits": "Audits of fitted models",
     "measures": "Measures of a set",
     "measures.multiplicity": "Multiplicity",
