@@ -29,7 +29,7 @@ def objective(coef, intercept):
     "model",
     [
         LogisticRegression(),
-        pytest.param(LogisticRegression(max_iter=1000), marks=pytest.mark.law),
+        pytest.param(LogisticRegression(max_iter=200), marks=pytest.mark.law),
         pytest.param(
             LogisticRegression(solver="saga", max_iter=300, random_state=0), marks=pytest.mark.law
         ),
