@@ -253,8 +253,8 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
 
     def _assumptions(self) -> list[str]:
-        found = classes_found(self.classes, self._declared)
-        return [*([LABELS_ARE_PUBLIC] if found else []), *super()._assumptions()]
+        from_labels = classes_found(self.classes, self._declared)
+        return [*([LABELS_ARE_PUBLIC] if from_labels else []), *super()._assumptions()]
 
 
 @with_parameters

@@ -158,12 +158,12 @@ class Network(DifferentiableModel):
             lengths = np.einsum("ij,ij->i", entries, entries)
             squares += lengths * np.einsum("ij,ij->i", by_unit, by_unit)
         factors = clip_factors(squares, clip)[:, None]
-        kept = factors > 0  # what is not finite is left out, not multiplied by 0
+        finite = factors > 0  # what is not finite is left out, not multiplied by 0
         sums = [
-            np.where(kept, entries, 0.0).T @ np.where(kept, by_unit * factors, 0.0)
+            np.where(finite, entries, 0.0).T @ np.where(finite, by_unit * factors, 0.0)
             for entries, by_unit in zip(inputs, unit_slopes, strict=True)
         ]
-        of_loss_sum = np.where(kept, of_loss * factors, 0.0).sum(axis=0)
+        of_loss_sum = np.where(finite, of_loss * factors, 0.0).sum(axis=0)
         return np.concatenate([*(layer.ravel() for layer in sums), of_loss_sum])
 
     def canonical(self, theta: FloatArray, n_features: int, n_outputs: int) -> FloatArray:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
@@ -106,6 +107,10 @@ class NetworkPlan(ReprMixin):
         """Standard deviation of the noise of each mean loss: √k times its sensitivity, over μ."""
         return self.loss_bound * math.sqrt(self.n_losses) / (self.n * self.loss_mu)
 
+    def loss_margin(self, level: float = 0.95) -> float:
+        """Bound, at this level, on the noise of the difference of any two released losses."""
+        return float(-2 * ndtri((1 - level) / (2 * self.n_losses)) * self.loss_deviation)
+
     @property
     def measured(self) -> NDArray[np.intp]:
         """Indices of the states whose losses are released: evenly spaced."""
@@ -121,6 +126,13 @@ class NetworkPlan(ReprMixin):
         """Inverse of :meth:`to_values`."""
         return cls(**{**values, "guarantee": Guarantee.from_dict(values["guarantee"])})
 
+    @property
+    def _closeness(self) -> str:
+        if self.loss_margin() <= self.psi:
+            return "measured by the released losses, not promised"
+        margin = f"{self.loss_margin():.2g} is more than ψ = {self.psi:g}"
+        return f"not promised, and hardly measured: the noise of two losses, up to {margin}"
+
     def _title(self) -> str:
         return f"NetworkPlan: {self.n_draws:,} states of one path, {self.p:,} parameters"
 
@@ -132,7 +144,7 @@ class NetworkPlan(ReprMixin):
             ("noise", f"σ = {self.noise:.3g} times the norm {self.clip:g} of a row's gradient"),
             ("losses", f"of {self.n_losses} states released, with noise of "
              f"{self.loss_deviation:.2g} (a row's are clipped to {self.loss_bound:.3g})"),
-            ("closeness", "measured by the released losses, not promised"),
+            ("closeness", self._closeness),
         ]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
 from rashomon_explorer._utils.formatting import Fact
@@ -200,8 +199,7 @@ class _Networks(PredictorModels):
         if not len(measured):
             return ShareWithin(math.nan, math.nan, math.nan)
         excess = measured - measured.min()
-        z = float(-ndtri((1 - level) / (2 * self.network_plan.n_losses)))
-        width = 2 * z * self.network_plan.loss_deviation
+        width = self.network_plan.loss_margin(level)
         share, low, high = (float(np.mean(excess <= psi + more)) for more in (0.0, -width, width))
         return ShareWithin(share, low, high)
 
@@ -228,8 +226,8 @@ class _Networks(PredictorModels):
 
     def _facts(self) -> list[Fact]:
         share = self.released_share()
-        text = f"{share.share:.0%} (95 %: {share.low:.0%} to {share.high:.0%}), by released losses"
-        return [*super()._facts(), ("within ψ of the best", text)]
+        between = f"{share.low:.0%} to {share.high:.0%} (95 %, over the noise of released losses)"
+        return [*super()._facts(), ("within ψ of the best", between)]
 
 
 @written_as("released networks")

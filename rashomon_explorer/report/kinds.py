@@ -274,12 +274,12 @@ class NetworkStates(ModelKind):
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         planned, share = models.plan, models.released_share()
-        bounds = f"95 %: {percent(share.low)} to {percent(share.high)}, over the noise"
+        bounds = f"{percent(share.low)} to {percent(share.high)}"
         return [
             ("Form", repr(models.models.model), f"{planned.p:,} parameters"),
             ("Loss", models.loss, f"{planned.n:,} rows"),
             ("Steps", f"{planned.n_steps:,}", f"about {planned.batch_size:,.0f} rows each"),
-            ("Within ψ of the best state, by released losses", percent(share.share), bounds),
+            ("Within ψ of the best state", bounds, "95 %, over the noise of the released losses"),
         ]
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
@@ -288,10 +288,10 @@ class NetworkStates(ModelKind):
         settings |= {"row_norm": models.row_norm}
         form = f"    model={models.models.model!r},  # from rashomon_explorer.networks"
         name = "RashomonNetworkRegressor" if regression else "RashomonNetworkClassifier"
-        others = (
+        declaration = (
             ["    # and target_bounds="] if regression else [f"    classes={[*models.classes]!r},"]
         )
-        return _python(name, settings, form, *others)
+        return _python(name, settings, form, *declaration)
 
 
 def _plan_rows(models: Any) -> tuple[str, str, str]:

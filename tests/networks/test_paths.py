@@ -69,6 +69,8 @@ def test_plans_refuse_what_has_no_guarantee_and_survive_json():
     plan = plan_path(**SETTINGS)
     again = NetworkPlan.from_values(json.loads(json.dumps(plan.to_values())))
     assert again == plan and again.guarantee.epsilon(1e-5) == plan.guarantee.epsilon(1e-5)
+    assert "more than ψ = 0.02" in repr(plan) and plan.loss_margin() > 0.02
+    assert "measured by the released losses" in repr(replace(plan, psi=9.0))
     assert plan.burn_in + plan.thin * plan.n_draws == plan.n_steps
     assert len(plan.measured) == 10 and plan.measured[-1] == 19
     # β, by the Langevin step: η g + √(2h) ξ with h = η/β, so that 2η/β = (ησC/(qn))².
