@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import ks_2samp
 
 from rashomon_explorer.mechanisms import ExactSampler
@@ -228,6 +229,11 @@ def test_logistic_losses_do_not_overflow_however_large_the_ball(reach):
     expected = np.logaddexp(0, z @ theta).mean(axis=0)
     np.testing.assert_allclose(risk.value(theta), expected, rtol=1e-13)
     np.testing.assert_allclose(risk.within(reach).value(theta), expected, rtol=1e-13)
+    z[-1] *= 1000.0  # one long row among many short ones, and enough models for a bound by norms
+    risk, theta = get_loss("logistic").empirical(z, -np.ones(500)), np.hstack([theta, theta, theta])
+    values, gradients = risk.value_and_gradient(theta)
+    np.testing.assert_allclose(values, np.logaddexp(0, z @ theta).mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(gradients, z.T @ expit(z @ theta) / 500, rtol=1e-11, atol=1e-13)
 
 
 def test_sums_over_blocks_do_not_depend_on_the_number_of_threads():

@@ -86,10 +86,7 @@ class SharedBrackets:
         value, gradient = among.objective.value_and_gradient(centre)
         outer = np.empty(count)
         for part in progress(_parts(count), "exact ranges"):
-            some = directions[:, part]
-            gradients = np.repeat(gradient, some.shape[1], axis=1)
-            thetas = np.repeat(centre, some.shape[1], axis=1)
-            outer[part] = among.outer(some, thetas, value, gradients)
+            outer[part] = among.outer(directions[:, part], centre, value, gradient)
         outer[~directions.any(axis=0)] = 0.0
         points = np.repeat(centre, count, axis=1)
         return cls(among, directions, np.zeros(count), outer, points)

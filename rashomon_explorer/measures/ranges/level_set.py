@@ -13,6 +13,7 @@ from scipy.special import expit
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses.base import TableRows
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HingeLoss
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 
@@ -280,9 +281,29 @@ _ROUNDS = 60
 _FLAT_MATRIX = 1e-12
 
 
+_BATCH = 512  # rows whose products stay in a cache
+
+
 def lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
     """√(zᵀM⁻¹z) (n,): the largest |z·h| subject to hᵀMh ≤ 1."""
-    return np.asarray(np.linalg.norm(rows @ np.linalg.inv(np.linalg.cholesky(matrix)).T, axis=1))
+    return row_norms(rows, np.linalg.inv(np.linalg.cholesky(matrix)).T)
+
+
+def row_norms(rows: FloatArray, whiten: FloatArray) -> FloatArray:
+    """Norm (n,) of each row of the product of ``rows`` and ``whiten``."""
+    squares = np.empty(len(rows))
+    for low in range(0, len(rows), _BATCH):
+        part = rows[low : low + _BATCH] @ whiten
+        np.einsum("ij,ij->i", part, part, out=squares[low : low + _BATCH])
+    return np.sqrt(squares)
+
+
+def row_curvature(rows: FloatArray, curvatures: FloatArray) -> FloatArray:
+    """Hessian (p, p) of a mean loss with the curvature ≥ 0 (n,) of each row."""
+    mean: FloatArray = TableRows(rows).mean_outer(
+        lambda _, part: curvatures[part, None], np.empty(rows.shape[1])
+    )
+    return mean
 
 
 def curvature(scores: FloatArray) -> FloatArray:
@@ -334,7 +355,7 @@ def refined_ellipsoid(
     away: FloatArray = np.asarray(np.minimum(distance, bound), dtype=float)
     for _ in range(rounds):
         curvatures = weights * least_curvature(scores, away)
-        matrix = (rows.T * (2 * curvatures / len(rows))) @ rows + penalty
+        matrix = row_curvature(rows, 2 * curvatures) + penalty
         if np.linalg.eigvalsh(matrix)[0] <= _FLAT_MATRIX * np.linalg.norm(matrix):
             break
         closer = np.sqrt(room) * lengths(rows, matrix)

@@ -322,10 +322,10 @@ class PenalisedProblem:
         best = self.minimum.theta
         if isinstance(self._objective.loss, SquaredRisk):
             return self.hessian(best)
-        away = reach.extent * np.linalg.norm(self.rows @ reach.whiten, axis=1)
-        bend = bound(self.rows @ best, away) * (factor / self.n)
+        away = reach.extent * level_set.row_norms(self.rows, reach.whiten)
+        bend = bound(self.rows @ best, away) * factor
         bend = bend if self.weights is None else bend * self.weights
-        return np.asarray((self.rows.T * bend) @ self.rows + np.diag(self.ridges))
+        return level_set.row_curvature(self.rows, bend) + np.diag(self.ridges)
 
     def _shrunk(self, reach: level_set.EllipsoidReach, psi: float) -> level_set.EllipsoidReach:
         best, whiten = self.minimum, reach.whiten

@@ -120,7 +120,9 @@ class LogisticRisk(ScoreRisk):
         if self.function.group is not None or models.shape[-1] <= _FEW:
             return self.function
         longest = (models**2).sum(axis=-2).max(initial=0.0)
-        return self.function.within(self.table.longest * float(np.sqrt(longest)))
+        function = self.function.within(self.table.longest * float(np.sqrt(longest)))
+        # One long row, as of a rare level, must not slow all batches down: they look themselves.
+        return function if function.group == _LARGEST_GROUP else self.function
 
     def value_and_gradient(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
         if models.shape[-1] <= _FEW:
