@@ -8,13 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import (
-    DPClassifier,
-    Ledger,
-    RashomonClassifier,
-    RashomonTreeClassifier,
-    propose_schema,
-)
+import rashomon_explorer as rx
 from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.rows import chunk_rows
@@ -73,7 +67,7 @@ Container = Callable[[pd.DataFrame], Any]
 
 def _model(**settings):
     given = {"epsilon": 20.0, "classes": [0, 1], "random_state": 0}
-    return DPClassifier(**{**given, **settings})
+    return rx.DPClassifier(**{**given, **settings})
 
 
 def _chances(model, X):
@@ -118,7 +112,9 @@ def test_without_a_schema_names_are_remembered_targets_read_and_a_schema_propose
     named = _model(schema=NUMBERS, classes=None).fit(TWO, y)
     assert named.classes_.tolist() == [0, 1]
     numbers = FRAME[["income", "good", "age"]].astype(float)
-    assert propose_schema(made(numbers), target="good") == propose_schema(numbers, target="good")
+    assert rx.propose_schema(made(numbers), target="good") == rx.propose_schema(
+        numbers, target="good"
+    )
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
@@ -174,12 +170,12 @@ UNREADABLE = {
 def test_what_cannot_be_read_is_refused_before_a_charge(name, tmp_path):
     make, said = UNREADABLE[name]
     X = make()
-    ledger = Ledger.create(tmp_path / "table.ledger", epsilon=100.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "table.ledger", epsilon=100.0, delta=1e-6)
     models = [
         _model(ledger=ledger),
         _model(ledger=ledger, schema=NUMBERS, classes=None),
-        RashomonClassifier(ledger=ledger, classes=[0, 1], n_draws=1),
-        RashomonTreeClassifier(ledger=ledger, classes=[0, 1], thresholds=50.0),
+        rx.RashomonClassifier(ledger=ledger, classes=[0, 1], n_draws=1),
+        rx.RashomonTreeClassifier(ledger=ledger, classes=[0, 1], thresholds=50.0),
     ]
     for model in models:
         with pytest.raises(TypeError, match=f"X is an? .*cannot be read.*{said}"):

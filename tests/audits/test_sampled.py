@@ -20,14 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from rashomon_explorer.audits import audit
-from rashomon_explorer.audits.refits import (
-    FixedColumns,
-    available_refits,
-    fold_numbers,
-    neighbours,
-    recipe,
-)
+from rashomon_explorer.audits import audit, refits
 from rashomon_explorer.audits.sampled import collect_models, good_models, sample_models
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
 from rashomon_explorer.sets import PredictorSet
@@ -61,9 +54,9 @@ def test_refits_of_boosted_trees_are_those_of_exhaustive_retraining():
         "subsample": (0.4, 1.0),
     }
     each = [{}] + [{name: value} for name, values in settings.items() for value in values]
-    assert len(neighbours(model)) == len(each) - 1
+    assert len(refits.neighbours(model)) == len(each) - 1
     seed = np.random.RandomState(3).randint(2**31)
-    folds = fold_numbers(y, 4, seed, stratify=True)
+    folds = refits.fold_numbers(y, 4, seed, stratify=True)
     labels, chances = np.empty((len(each), len(y)), int), np.empty((len(each), len(y)))
     for fold, (place, one) in itertools.product(range(4), enumerate(each)):
         train, test = folds != fold, folds == fold
@@ -248,10 +241,10 @@ def test_auto_stops_when_the_disagreement_is_known():
 def test_a_search_is_replaced_by_its_best_estimator():
     X, y = cancer(120)
     search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 3]}).fit(X, y)
-    assert isinstance(recipe(search), DecisionTreeClassifier)
+    assert isinstance(refits.recipe(search), DecisionTreeClassifier)
     pipe = make_pipeline(StandardScaler(), search).fit(X, y)
-    assert recipe(pipe).steps[-1][1].max_depth == pipe[-1].best_params_["max_depth"]
-    assert "decisiontreeclassifier__max_depth" not in dict(neighbours(recipe(pipe)))
+    assert refits.recipe(pipe).steps[-1][1].max_depth == pipe[-1].best_params_["max_depth"]
+    assert "decisiontreeclassifier__max_depth" not in dict(refits.neighbours(refits.recipe(pipe)))
     found = sample_models(search, X, y, n_models=5, tolerance=1.0, random_state=0)
     assert (found.reference.scores(X)[0] == search.predict_proba(X)[:, 1]).all()
 
@@ -259,12 +252,12 @@ def test_a_search_is_replaced_by_its_best_estimator():
 def test_neighbours_are_values_that_the_estimator_accepts():
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    names = dict(neighbours(GradientBoostingClassifier()))
+    names = dict(refits.neighbours(GradientBoostingClassifier()))
     assert "alpha" not in names
-    assert dict(neighbours(make_pipeline(StandardScaler(), SVC(C=2.0))))["svc__C"] == 4.0
-    assert ("max_iter", 50) in neighbours(HistGradientBoostingRegressor())
-    assert "max_iter" not in dict(neighbours(LogisticRegression()))
-    for one in available_refits(boosted(max_depth=1), np.zeros((5, 2)))["neighbour"]:
+    assert dict(refits.neighbours(make_pipeline(StandardScaler(), SVC(C=2.0))))["svc__C"] == 4.0
+    assert ("max_iter", 50) in refits.neighbours(HistGradientBoostingRegressor())
+    assert "max_iter" not in dict(refits.neighbours(LogisticRegression()))
+    for one in refits.available_refits(boosted(max_depth=1), np.zeros((5, 2)))["neighbour"]:
         clone(boosted()).set_params(**dict([one.setting])).fit(*cancer(60))
 
 
@@ -327,13 +320,13 @@ def test_of_collected_models_the_good_ones_are_kept():
 
 def test_constant_columns_have_one_value_in_fits_and_predictions():
     frame, y = mixed_table()
-    fixed = FixedColumns(make_pipeline(OneHotEncoder(), DecisionTreeClassifier()), ["home"])
+    fixed = refits.FixedColumns(make_pipeline(OneHotEncoder(), DecisionTreeClassifier()), ["home"])
     fitted = clone(fixed).fit(frame[["home"]].assign(other=1), y)
     assert len(np.unique(fitted.predict_proba(frame[["home"]].assign(other=1)), axis=0)) == 1
     assert fitted.classes_.tolist() == ["no", "yes"]
     assert frame["home"].nunique() == 3
     with pytest.raises(ValueError, match="unknown column 'x'"):
-        FixedColumns(LogisticRegression(), ["x"]).fit(frame, y)
+        refits.FixedColumns(LogisticRegression(), ["x"]).fit(frame, y)
 
 
 @pytest.mark.parametrize(

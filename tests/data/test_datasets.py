@@ -10,24 +10,18 @@ import pytest
 from sklearn import datasets as sklearn_datasets
 from sklearn.linear_model import LogisticRegression
 
-from rashomon_explorer.data.catalog import (
-    LENDING_COEFFICIENTS,
-    LOADERS,
-    list_datasets,
-    load_dataset,
-    read_catalog,
-)
+from rashomon_explorer.data import catalog
 from rashomon_explorer.exceptions import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "your-table.md"
-ENTRIES = read_catalog()
+ENTRIES = catalog.read_catalog()
 FETCHED = {"adult", "compas", "bank_marketing", "acs_income"}
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
 def test_every_entry_is_complete_has_a_loader_and_stands_on_the_page(entry):
-    assert entry.loader in LOADERS
+    assert entry.loader in catalog.LOADERS
     assert entry.task in ("classification", "regression")
     assert (entry.schema.target_bounds is None) == (entry.task == "classification")
     assert all((entry.description, entry.source, entry.licence, entry.details))
@@ -39,7 +33,7 @@ def test_every_entry_is_complete_has_a_loader_and_stands_on_the_page(entry):
 
 
 def test_the_list_has_every_name(offline):
-    found = list_datasets()
+    found = catalog.list_datasets()
     assert list(found.columns) == ["name", "task", "rows", "features", "source", "description"]
     assert set(found["name"]) == set(ENTRIES) and offline.name in set(ENTRIES) - FETCHED
     entry = ENTRIES[offline.name]
@@ -48,7 +42,7 @@ def test_the_list_has_every_name(offline):
 
 @pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "wine", "digits"])
 def test_rows_are_scikit_learns_and_bounds_are_usual_ranges_and_not_read_off_them(name):
-    data = load_dataset(name)
+    data = catalog.load_dataset(name)
     arguments = {"scaled": False} if name == "diabetes" else {}
     raw = getattr(sklearn_datasets, f"load_{name}")(as_frame=True, **arguments)
     np.testing.assert_array_equal(data.X.to_numpy(), raw.data)
@@ -69,7 +63,7 @@ def test_rows_are_scikit_learns_and_bounds_are_usual_ranges_and_not_read_off_the
 
 def test_the_shipped_table_is_its_source_with_codes_as_labels():
     """Shares of the code table by Groemping (2019), and groups that say what they are."""
-    entry, data = ENTRIES["south_german_credit"], load_dataset("south_german_credit")
+    entry, data = ENTRIES["south_german_credit"], catalog.load_dataset("south_german_credit")
     path = ROOT / "datasets" / entry.options["file"]
     assert hashlib.sha256(path.read_bytes()).hexdigest() == SOUTH_GERMAN
     codes = pd.read_csv(path)
@@ -110,8 +104,8 @@ species = { kind = "categorical", levels = ["setosa", "versicolor", "virginica"]
 def test_adding_a_data_set_is_one_entry_and_a_broken_one_is_named(tmp_path):
     path = tmp_path / "catalog.toml"
     path.write_text(IRIS)
-    entry = read_catalog(path)["iris"]
-    frame = LOADERS[entry.loader](entry)
+    entry = catalog.read_catalog(path)["iris"]
+    frame = catalog.LOADERS[entry.loader](entry)
     assert isinstance(frame, pd.DataFrame)
     assert [column.name for column in entry.schema.features] == ["petal width (cm)"]
     assert np.unique(frame["species"]).tolist() == ["setosa", "versicolor", "virginica"]
@@ -123,15 +117,15 @@ def test_adding_a_data_set_is_one_entry_and_a_broken_one_is_named(tmp_path):
     ):
         (tmp_path / f"{number}.toml").write_text(broken)
         with pytest.raises(DataError, match=message):
-            read_catalog(tmp_path / f"{number}.toml")
+            catalog.read_catalog(tmp_path / f"{number}.toml")
 
 
 def test_loads_are_independent_copies():
-    first, second = load_dataset("lending"), load_dataset("lending")
+    first, second = catalog.load_dataset("lending"), catalog.load_dataset("lending")
     first.X.iloc[0, 0] = 99.0
     first.bounds["income_index"] = (0.0, 1.0)
     first.classes.append("x")
-    for other in (second, load_dataset("lending")):
+    for other in (second, catalog.load_dataset("lending")):
         assert other.X.iloc[0, 0] != 99.0
         assert other.bounds["income_index"] == (-0.5, 0.5)
         assert other.classes == ["no", "yes"]
@@ -147,9 +141,9 @@ def test_loads_are_independent_copies():
 )
 def test_a_name_or_class_that_is_not_there_is_refused(name, positive, message):
     with pytest.raises(DataError, match=message):
-        load_dataset(name, positive=positive)
+        catalog.load_dataset(name, positive=positive)
     with pytest.raises(DataError, match="state='TX' is for 'acs_income', got 'wine'"):
-        load_dataset("wine", state="TX")
+        catalog.load_dataset("wine", state="TX")
 
 
 # The published definitions, over tuples (a1, ..., a6), written apart from the package.
@@ -163,7 +157,7 @@ ROBOTS = list(itertools.product((1, 2, 3), (1, 2, 3), (1, 2), (1, 2, 3), (1, 2, 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_robot_occurs_once_with_its_published_label(name):
-    data, (positives, rule) = load_dataset(name), PUBLISHED[name]
+    data, (positives, rule) = catalog.load_dataset(name), PUBLISHED[name]
     robots = [
         tuple(int(column.split("=")[1]) for column, value in row.items() if value == 1)
         for row in data.X.to_dict("records")
@@ -175,7 +169,7 @@ def test_every_robot_occurs_once_with_its_published_label(name):
 
 
 CHECKSUM = "b3b7630cf14fed127a54344f8777b0c510021dd62f8fb666f75f6e4b381efc96"
-TRUE = np.array(list(LENDING_COEFFICIENTS.values()))
+TRUE = np.array(list(catalog.LENDING_COEFFICIENTS.values()))
 
 
 def with_intercept(X):
@@ -198,15 +192,15 @@ def digest(data):
 
 
 def test_the_checksum_is_that_of_these_rows_and_notices_one_label():
-    assert digest(load_dataset("lending")) == CHECKSUM
-    changed = load_dataset("lending")
+    assert digest(catalog.load_dataset("lending")) == CHECKSUM
+    changed = catalog.load_dataset("lending")
     changed.y.iloc[123] = 1 - changed.y.iloc[123]
     assert digest(changed) != CHECKSUM
 
 
 def test_the_true_coefficients_and_no_others_are_recovered():
     """Also with the group as a feature, which adds nothing once the features are known."""
-    lending = load_dataset("lending")
+    lending = catalog.load_dataset("lending")
     group = (lending.sensitive["group"] == "B").to_numpy(float)
     design = np.column_stack([with_intercept(lending.X), group])
     assert np.abs(z_scores(design, lending.y, np.append(TRUE, 0.0))).max() < 4

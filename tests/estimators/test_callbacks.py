@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from rashomon_explorer import (
-    DPClassifier,
-    DPRegressor,
-    Ledger,
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-)
+import rashomon_explorer as rx
 from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.exact import Exact
@@ -61,7 +54,7 @@ def make(X, labels):
 
     def fit(watcher=None, **settings):
         known = {"epsilon": 20.0, "n_draws": 4, "random_state": 0, "classes": (0, 1)}
-        model = RashomonClassifier(**{**known, **settings})
+        model = rx.RashomonClassifier(**{**known, **settings})
         return (model if watcher is None else model.set_callbacks(watcher)).fit(X, labels)
 
     return fit
@@ -69,7 +62,7 @@ def make(X, labels):
 
 @pytest.fixture
 def ledger(tmp_path):
-    return Ledger.create(tmp_path / "data.ledger")
+    return rx.Ledger.create(tmp_path / "data.ledger")
 
 
 def test_every_draw_is_reported_with_a_usable_estimator(make, X):
@@ -91,7 +84,7 @@ def test_every_draw_is_reported_with_a_usable_estimator(make, X):
 
 def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(make, ledger, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    other = Ledger.create(tmp_path / "elsewhere" / "other.ledger")
+    other = rx.Ledger.create(tmp_path / "elsewhere" / "other.ledger")
     settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0}
     whole = make(**settings, ledger=other)
     model = make(Watcher(stop_at=3), **settings, ledger=ledger)
@@ -152,7 +145,7 @@ def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded():
     for labels in ([1, 1, 1, 0], [1, 1, 0, 0]):
         for seed in range(10):
             asked = {"n_draws": 20, "epsilon": 0.2, "psi": 0.0, "mechanism": "exact"}
-            model = RashomonClassifier(**asked, radius=4.0, ridge=0.0, random_state=seed)
+            model = rx.RashomonClassifier(**asked, radius=4.0, ridge=0.0, random_state=seed)
             found = model.set_callbacks(ByLoss()).fit(rows, labels).rashomon_set_
             stopped.append(found.n_draws < 20)
             assert found.guarantee.pure_epsilon < 0.5
@@ -180,13 +173,13 @@ class Tree(Watcher):
 
 
 ESTIMATORS = [
-    RashomonClassifier(epsilon=20.0, n_draws=3, classes=[0, 1]),
-    RashomonClassifier(mechanism="hit_and_run", n_draws=40, classes=[0, 1]),
-    RashomonRegressor(epsilon=20.0, n_draws=3, target_bounds=(0, 1)),
-    RashomonTreeClassifier(epsilon=20.0, n_draws=3, classes=[0, 1], thresholds=0.0),
-    DPClassifier(classes=[0, 1]),
-    DPClassifier(classes=[0, 1], family="trees"),
-    DPRegressor(target_bounds=(0, 1)),
+    rx.RashomonClassifier(epsilon=20.0, n_draws=3, classes=[0, 1]),
+    rx.RashomonClassifier(mechanism="hit_and_run", n_draws=40, classes=[0, 1]),
+    rx.RashomonRegressor(epsilon=20.0, n_draws=3, target_bounds=(0, 1)),
+    rx.RashomonTreeClassifier(epsilon=20.0, n_draws=3, classes=[0, 1], thresholds=0.0),
+    rx.DPClassifier(classes=[0, 1]),
+    rx.DPClassifier(classes=[0, 1], family="trees"),
+    rx.DPRegressor(target_bounds=(0, 1)),
 ]
 
 

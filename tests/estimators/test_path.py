@@ -11,15 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import RashomonClassifier, exceptions
 from rashomon_explorer.estimators import path as path_module
 from rashomon_explorer.estimators.path import STOPPED
-from rashomon_explorer.exceptions import (
-    BudgetExceededError,
-    CuratorOnlyError,
-    FitError,
-    LedgerError,
-)
 from rashomon_explorer.mechanisms.langevin import states
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon
 from rashomon_explorer.sets import ReleasedSet
@@ -142,14 +136,14 @@ def test_a_killed_process_has_spent_the_whole_path(tmp_path):
 
 def test_nothing_runs_beyond_the_budget_or_before_a_charge_is_written(tmp_path, monkeypatch):
     small = ledger_of(tmp_path, epsilon=0.5)
-    with pytest.raises(BudgetExceededError):
+    with pytest.raises(exceptions.BudgetExceededError):
         classifier(ledger=small).draw_path(X, Y)
     assert small.spent() == 0 and set(states_of(small)) == {"voided"}
     ledger = Ledger.create(tmp_path / "other.ledger", epsilon=3.0, delta=1e-6)
     path = classifier(ledger=ledger).draw_path(X, Y, n_parts=4)
     first = next(path)
     monkeypatch.setattr(type(path._charges[0]), "start", refuse_to_write)
-    with pytest.raises(LedgerError, match="disk"):
+    with pytest.raises(exceptions.LedgerError, match="disk"):
         next(path)
     path.stop()
     assert len(path._estimator.rashomon_set_.coef) == len(first)
@@ -157,14 +151,14 @@ def test_nothing_runs_beyond_the_budget_or_before_a_charge_is_written(tmp_path, 
 
 
 def refuse_to_write(charge):
-    raise LedgerError("the disk is full")
+    raise exceptions.LedgerError("the disk is full")
 
 
 def test_a_step_that_fails_says_nothing_of_the_rows(tmp_path):
     ledger = ledger_of(tmp_path)
     broken = X.copy()
     broken[3, 0] = np.nan
-    with pytest.raises(FitError) as caught:
+    with pytest.raises(exceptions.FitError) as caught:
         next(classifier(ledger=ledger).draw_path(broken, Y, n_parts=3))
     assert "Only the curator may read the reason" in str(caught.value)
     assert states_of(ledger) == ["started", "voided", "voided"]
@@ -178,7 +172,7 @@ def test_a_forked_copy_has_no_second_path_for_one_charge(tmp_path):
     if child == 0:
         try:
             next(path)
-        except LedgerError:
+        except exceptions.LedgerError:
             os._exit(7)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
@@ -315,7 +309,7 @@ def test_rows_whose_bounds_were_learnt_show_no_state(tmp_path):
     from rashomon_explorer import PublicBoundsScaler
 
     learnt = PublicBoundsScaler("learn").fit_transform(X)
-    with pytest.raises(CuratorOnlyError, match="no state of a path of these rows"):
+    with pytest.raises(exceptions.CuratorOnlyError, match="no state of a path of these rows"):
         classifier().draw_path(learnt, Y)
 
 

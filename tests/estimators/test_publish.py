@@ -6,14 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import (
-    DPClassifier,
-    DPRegressor,
-    Ledger,
-    RashomonClassifier,
-    TableSchema,
-    propose_schema,
-)
+import rashomon_explorer as rx
 from rashomon_explorer.data import Numeric
 from rashomon_explorer.exceptions import CuratorOnlyError, PrivacyLeakWarning
 from rashomon_explorer.measures.inputs import fitted_set
@@ -39,7 +32,7 @@ def loans():
 
 @pytest.fixture(scope="module")
 def schema(loans):
-    proposed = propose_schema(loans, target="paid", sensitive=["sex"])
+    proposed = rx.propose_schema(loans, target="paid", sensitive=["sex"])
     return proposed.confirm(*proposed.unconfirmed)
 
 
@@ -50,9 +43,9 @@ def schema(loans):
 def test_a_newcomer_publishes_one_model(loans, schema, family, kind, tmp_path):
     loans.to_csv(tmp_path / "loans.csv", index=False)
     schema.save(tmp_path / "loans.toml")
-    ledger = Ledger.create(tmp_path / "loans.ledger", epsilon=2.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "loans.ledger", epsilon=2.0, delta=1e-6)
     table = pd.read_csv(tmp_path / "loans.csv")
-    model = DPClassifier(family=family, schema=tmp_path / "loans.toml", ledger=ledger)
+    model = rx.DPClassifier(family=family, schema=tmp_path / "loans.toml", ledger=ledger)
     released = model.fit(table, table["paid"]).release()
     assert type(released) is kind and released.n_draws == 1
     assert released.guarantee == model.guarantee_ and released.schema is not None
@@ -68,8 +61,8 @@ def test_a_newcomer_publishes_one_model(loans, schema, family, kind, tmp_path):
 
 def test_the_release_is_that_of_a_set_of_one_model(loans, schema):
     settings = {"schema": schema, "random_state": 0, "mechanism": "objective_perturbation"}
-    one = DPClassifier(**settings).fit(loans, loans["paid"]).release()
-    many = RashomonClassifier(n_draws=1, psi=0.0, **settings).fit(loans, loans["paid"])
+    one = rx.DPClassifier(**settings).fit(loans, loans["paid"]).release()
+    many = rx.RashomonClassifier(n_draws=1, psi=0.0, **settings).fit(loans, loans["paid"])
     other = many.rashomon_set_.release()
     assert np.array_equal(one.coef, other.coef) and one.schema == other.schema
     assert np.array_equal(one.predict(loans), other.predict(loans))
@@ -80,19 +73,19 @@ def test_a_regression_is_released_in_the_units_of_its_target(loans):
     rng = np.random.default_rng(1)
     table = loans[["age"]].assign(x=rng.uniform(size=N))
     table["y"] = table["age"] / 3 + 10 * table["x"]
-    model = DPRegressor(epsilon=5.0, schema=TableSchema(columns)).fit(table, table["y"])
+    model = rx.DPRegressor(epsilon=5.0, schema=rx.TableSchema(columns)).fit(table, table["y"])
     released = model.release()
     assert np.allclose(released.predict(table), model.predict(table))
     assert np.corrcoef(released.predict(table), table["y"])[0, 1] > 0.9
 
 
 def test_what_has_no_guarantee_is_not_released_and_what_a_fitted_model_holds(loans, schema):
-    leaky = propose_schema(loans, target="paid", sensitive=["sex"])
+    leaky = rx.propose_schema(loans, target="paid", sensitive=["sex"])
     with pytest.warns(PrivacyLeakWarning):
-        model = DPClassifier(schema=leaky).fit(loans, loans["paid"])
+        model = rx.DPClassifier(schema=leaky).fit(loans, loans["paid"])
     with pytest.raises(CuratorOnlyError, match="this model cannot be released"):
         model.release()
-    model = DPClassifier(schema=schema, random_state=7).fit(loans, loans["paid"])
+    model = rx.DPClassifier(schema=schema, random_state=7).fit(loans, loans["paid"])
     arrays = [value for value in vars(model).values() if isinstance(value, np.ndarray)]
     assert max(map(len, arrays)) < 20  # no row
     assert not {"minimum", "losses", "rashomon_set_"} & set(vars(model))

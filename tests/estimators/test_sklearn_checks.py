@@ -3,15 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from sklearn.utils.estimator_checks import (
-    check_dataframe_column_names_consistency,
-    check_param_validation,
-    check_set_output_transform,
-    check_set_output_transform_pandas,
-    check_transformer_get_feature_names_out,
-    check_transformer_get_feature_names_out_pandas,
-    parametrize_with_checks,
-)
+from sklearn.utils import estimator_checks
 
 import rashomon_explorer as rx
 
@@ -59,20 +51,24 @@ METHODS_OF_ONE_MODEL = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+@estimator_checks.parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
 @pytest.mark.law
-@parametrize_with_checks([*OTHER_SETTINGS, *METHODS_OF_ONE_MODEL])
+@estimator_checks.parametrize_with_checks([*OTHER_SETTINGS, *METHODS_OF_ONE_MODEL])
 def test_scikit_learn_accepts_other_settings(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, *OTHER_CLASSES], ids=str)
 @pytest.mark.parametrize(
-    "check", [check_param_validation, check_dataframe_column_names_consistency]
+    "check",
+    [
+        estimator_checks.check_param_validation,
+        estimator_checks.check_dataframe_column_names_consistency,
+    ],
 )
 def test_further_checks(estimator, check):
     check(type(estimator).__name__, estimator)
@@ -82,10 +78,10 @@ def test_further_checks(estimator, check):
 @pytest.mark.parametrize(
     "check",
     [
-        check_set_output_transform,
-        check_set_output_transform_pandas,
-        check_transformer_get_feature_names_out,
-        check_transformer_get_feature_names_out_pandas,
+        estimator_checks.check_set_output_transform,
+        estimator_checks.check_set_output_transform_pandas,
+        estimator_checks.check_transformer_get_feature_names_out,
+        estimator_checks.check_transformer_get_feature_names_out_pandas,
     ],
 )
 def test_further_checks_of_the_scaler(check):

@@ -12,26 +12,18 @@ import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from rashomon_explorer import (
-    DPClassifier,
-    DPRegressor,
-    PublicBoundsScaler,
-    RashomonClassifier,
-    RashomonRegressor,
-    TableSchema,
-    plan_table,
-)
+import rashomon_explorer as rx
 from rashomon_explorer.data import YesNo
 from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.simulation.expected_gain import spread
 
 STRONG: dict[str, Any] = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
-NARROW = PublicBoundsScaler([(-0.01, 0.01)] * 3)
+NARROW = rx.PublicBoundsScaler([(-0.01, 0.01)] * 3)
 
 
 @pytest.mark.parametrize(
-    "kind", [RashomonClassifier, partial(RashomonRegressor, target_bounds=(-1, 1))]
+    "kind", [rx.RashomonClassifier, partial(rx.RashomonRegressor, target_bounds=(-1, 1))]
 )
 @pytest.mark.parametrize(("long", "count"), [(2, 0), (3, 1)])
 def test_more_than_a_hundredth_of_clipped_rows_is_reported(kind, X, labels, long, count):
@@ -45,7 +37,7 @@ def test_more_than_a_hundredth_of_clipped_rows_is_reported(kind, X, labels, long
 
 @pytest.mark.parametrize(
     "model",
-    [RashomonClassifier(**STRONG), make_pipeline(NARROW, RashomonClassifier(**STRONG))],
+    [rx.RashomonClassifier(**STRONG), make_pipeline(NARROW, rx.RashomonClassifier(**STRONG))],
     ids=["alone", "behind a scaler"],
 )
 def test_a_warning_points_to_the_line_that_fits(model, X, labels):
@@ -55,8 +47,8 @@ def test_a_warning_points_to_the_line_that_fits(model, X, labels):
 
 
 def test_a_cached_plan_warns_again():
-    weak = RashomonClassifier(epsilon=0.01)
-    planned = quiet(RashomonClassifier(epsilon=0.01)).plan(200, 8)
+    weak = rx.RashomonClassifier(epsilon=0.01)
+    planned = quiet(rx.RashomonClassifier(epsilon=0.01)).plan(200, 8)
     for _ in range(2):
         with pytest.warns(WeakGuaranteeWarning, match="this plan is weak: the model is expected"):
             assert weak.plan(200, 8) == planned
@@ -64,7 +56,7 @@ def test_a_cached_plan_warns_again():
 
 @pytest.mark.parametrize("heard", [False, True])
 def test_nothing_is_simulated_for_a_warning_that_is_ignored(heard):
-    weak = DPClassifier(epsilon=0.01)
+    weak = rx.DPClassifier(epsilon=0.01)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("ignore", WeakGuaranteeWarning)
         warnings.filterwarnings("ignore", "only this text")
@@ -75,7 +67,7 @@ def test_nothing_is_simulated_for_a_warning_that_is_ignored(heard):
 
 @pytest.mark.slow
 def test_a_search_warns_once_and_each_search_does(X, labels):
-    weak = DPClassifier(epsilon=0.01, classes=(0, 1), delta=0.02)
+    weak = rx.DPClassifier(epsilon=0.01, classes=(0, 1), delta=0.02)
     for search in (
         lambda: cross_val_score(weak, X, labels, cv=2),
         lambda: GridSearchCV(weak, {"epsilon": [0.01, 0.02]}, cv=2).fit(X, labels),
@@ -91,7 +83,7 @@ def test_a_search_warns_once_and_each_search_does(X, labels):
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 @pytest.mark.parametrize(("rows", "weak"), [(200, True), (60_000, False)])
 def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows, weak):
-    planned = DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5)
+    planned = rx.DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5)
     assert (planned.expected.share < 0.5) == weak
     assert planned.expected.low <= planned.expected.share <= planned.expected.high <= 1.1
     assert "simulated tables of this shape; no guarantee" in repr(planned)
@@ -100,7 +92,9 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
         judged = replace(planned, simulation=planned.expected._replace(share=share))
         assert (judged.weakness == "") == (share == 0.5)
     assert planned.expected.least == 0.5
-    assert planned.expected == DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected
+    assert (
+        planned.expected == rx.DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected
+    )
 
 
 def test_eight_in_ten_tables_lie_between_what_a_plan_shows():
@@ -113,8 +107,8 @@ def test_eight_in_ten_tables_lie_between_what_a_plan_shows():
 )
 def test_one_tree_warns_below_half_of_the_possible_gain(rows, base_rate, weak):
     """With few positive rows a tree predicts "no" for everybody, however many rows there are."""
-    schema = TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(8)])
-    tree = DPClassifier(family="trees", base_rate=base_rate, schema=schema)
+    schema = rx.TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(8)])
+    tree = rx.DPClassifier(family="trees", base_rate=base_rate, schema=schema)
     planned = tree.plan(rows)
     assert planned.expected.least == 0.5 and planned.expected.is_weak == weak
     assert tree.set_params(base_rate=1 - base_rate).plan(rows).expected == planned.expected
@@ -125,24 +119,24 @@ def test_one_tree_warns_below_half_of_the_possible_gain(rows, base_rate, weak):
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 @pytest.mark.parametrize(("base_rate", "trees"), [(0.03, False), (0.4, True), (0.96, False)])
 def test_the_base_rate_decides_between_tree_and_linear_model(base_rate, trees):
-    schema = TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(9)])
-    assert DPClassifier(schema=schema).plan(60).of_trees
-    planned = DPClassifier(base_rate=base_rate, schema=schema).plan(100)
+    schema = rx.TableSchema([YesNo(f"x{k}", (0, 1)) for k in range(9)])
+    assert rx.DPClassifier(schema=schema).plan(60).of_trees
+    planned = rx.DPClassifier(base_rate=base_rate, schema=schema).plan(100)
     assert planned.of_trees == trees
-    assert not DPClassifier(schema=schema).plan(100).of_trees
+    assert not rx.DPClassifier(schema=schema).plan(100).of_trees
 
 
 def test_a_base_rate_is_public_and_of_two_classes(X, labels):
-    fitted = DPClassifier(base_rate=0.5, epsilon=20.0, classes=[0, 1]).fit(X, labels)
+    fitted = rx.DPClassifier(base_rate=0.5, epsilon=20.0, classes=[0, 1]).fit(X, labels)
     assert "base_rate was not computed from private rows" in fitted.guarantee_.assumptions
     with pytest.raises(ValueError, match="share of one of two classes"):
-        DPClassifier(base_rate=0.5, classes=[0, 1, 2]).plan(1000, 4)
+        rx.DPClassifier(base_rate=0.5, classes=[0, 1, 2]).plan(1000, 4)
     with pytest.raises(ValueError, match="base_rate"):
-        DPClassifier(base_rate=1.5).plan(1000, 4)
+        rx.DPClassifier(base_rate=1.5).plan(1000, 4)
 
 
 def test_a_table_of_plans_is_simulated_seeded_and_says_so():
-    table = plan_table(1_000, 6, [3.0, 0.1], base_rate=0.9)
+    table = rx.plan_table(1_000, 6, [3.0, 0.1], base_rate=0.9)
     assert table.index.tolist() == [0.1, 3.0, math.inf] and table.attrs["simulated"]
     assert "no guarantee" in table.attrs["caption"] and "10 % of the rows" in table.attrs["caption"]
     for score in ("accuracy", "auc"):
@@ -150,6 +144,6 @@ def test_a_table_of_plans_is_simulated_seeded_and_says_so():
         assert (table[score] <= table[f"{score}_high"]).all()
     assert table["auc"].is_monotonic_increasing and table.loc[0.1, "auc"] < 0.75
     assert table.loc[math.inf, "accuracy_low"] > 0.85  # the most frequent class has .9
-    pd.testing.assert_frame_equal(table, plan_table(1_000, 6, [0.1, 3.0], base_rate=0.1))
+    pd.testing.assert_frame_equal(table, rx.plan_table(1_000, 6, [0.1, 3.0], base_rate=0.1))
     with pytest.raises(ValueError, match="base_rate"):
-        plan_table(1_000, 6, base_rate=0.0)
+        rx.plan_table(1_000, 6, base_rate=0.0)

@@ -16,13 +16,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from rashomon_explorer.exceptions import (
-    CuratorOnlyError,
-    DataError,
-    FitError,
-    LedgerError,
-    SamplerError,
-)
+from rashomon_explorer import exceptions
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.messages import report
@@ -360,11 +354,11 @@ def test_the_status_of_an_upload_keeps_how_the_file_is_written_from_the_release(
 @pytest.mark.parametrize(
     ("error", "is_told"),
     [
-        (CuratorOnlyError("x-rare"), True),
-        (FitError("x-rare"), False),  # what it tells the curator is a detail
-        (LedgerError("x-rare"), True),
-        (DataError("x-rare"), False),
-        (SamplerError("x-rare"), False),
+        (exceptions.CuratorOnlyError("x-rare"), True),
+        (exceptions.FitError("x-rare"), False),  # what it tells the curator is a detail
+        (exceptions.LedgerError("x-rare"), True),
+        (exceptions.DataError("x-rare"), False),
+        (exceptions.SamplerError("x-rare"), False),
         (ValueError("x-rare"), False),
         (None, False),
     ],

@@ -11,17 +11,9 @@ from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import model_class_reliance, model_reliance
 from rashomon_explorer.measures.ranges import declared_problem, penalised_problem
 from rashomon_explorer.measures.ranges.level_set import curvature
-from rashomon_explorer.measures.reliance import level_set, pair_losses
+from rashomon_explorer.measures.reliance import level_set, logistic, pair_losses
 from rashomon_explorer.measures.reliance.class_reliance import SquareClass
 from rashomon_explorer.measures.reliance.level_set import Quadratic, project_to_level_set
-from rashomon_explorer.measures.reliance.logistic import (
-    LogisticClass,
-    SwitchedLogistic,
-    _Lagrangian,
-    _Slabs,
-    largest_weights,
-    outer_ellipsoid,
-)
 from rashomon_explorer.measures.reliance.pair_losses import majorant, softplus
 from rashomon_explorer.measures.reliance.set_reliance import bounded_problem
 from rashomon_explorer.mechanisms.base import collect
@@ -151,9 +143,9 @@ def test_a_slope_that_is_no_subgradient_of_the_penalty_is_caught():
     y = X @ [1.0, 0.5] + 0.3 * np.sin(9 * np.arange(40)) > 0
     model = LogisticRegression(C=1.0, l1_ratio=1.0, fit_intercept=False, **SPARSE).fit(X, y)
     problem = bounded_problem(penalised_problem(model, X, y), 0.02)
-    models = LogisticClass.from_problem(problem, 0.02, np.array([0]), ratio=False)
+    models = logistic.LogisticClass.from_problem(problem, 0.02, np.array([0]), ratio=False)
     found = models.extreme(1)
-    own = _Lagrangian.at(models, 1, 1.0, found.theta)
+    own = logistic._Lagrangian.at(models, 1, 1.0, found.theta)
     assert found.attained <= own.greatest(found.theta, -np.inf)
     wrong = replace(own, l1_slope=own.l1_slope + 2 * problem.l1 * np.sign(found.theta))
     assert wrong.greatest(found.theta, -np.inf) < found.attained
@@ -163,7 +155,9 @@ def test_a_slope_that_is_no_subgradient_of_the_penalty_is_caught():
 def test_brackets_close_where_theory_says_so_and_at_models_of_the_set(ratio):
     """Attained and bound come by different ways and meet; the model found is in the set."""
     active = a_problem("logistic", radius=20.0)
-    least = LogisticClass.from_problem(active, 0.01, np.array([0]), ratio=ratio).extreme(-1)
+    least = logistic.LogisticClass.from_problem(active, 0.01, np.array([0]), ratio=ratio).extreme(
+        -1
+    )
     assert least.bound - least.attained < 1e-7
     rng = np.random.default_rng(1)
     rows = 0.2 * rng.normal(size=(60, 7)) + 0.2 * rng.normal(size=(60, 1))
@@ -198,7 +192,7 @@ def test_no_draw_is_outside_and_ranges_grow_with_psi(loss):
 
 
 def bound_by_slabs(models, theta, best):
-    return _Slabs(_Lagrangian.at(models, 1, 1.0, theta), theta).greatest(-np.inf)
+    return logistic._Slabs(logistic._Lagrangian.at(models, 1, 1.0, theta), theta).greatest(-np.inf)
 
 
 @pytest.mark.parametrize("bound", [lambda m, theta, best: m._bound(1, theta, best), bound_by_slabs])
@@ -206,7 +200,7 @@ def test_a_smaller_ellipsoid_is_caught(bound):
     """Negative control: half the certified radius no longer holds the grid."""
     problem = a_problem("logistic", radius=20.0, intercept=False)
     best = reliance_by_pairs(problem, grid_of(problem, 0.01, 181), 0).max()
-    models = LogisticClass.from_problem(problem, 0.01, np.array([0]), ratio=False)
+    models = logistic.LogisticClass.from_problem(problem, 0.01, np.array([0]), ratio=False)
     theta = models.extreme(1).theta
     assert best <= bound(models, theta, best) <= best + 2e-3
     centre = problem.minimum.theta[:, None]
@@ -239,13 +233,13 @@ def test_second_derivatives_are_bounded_on_intervals(sign, kappa):
     x, low = rng.normal(size=25), rng.normal(scale=3, size=25)
     high = low + rng.uniform(0, 4, 25)
     kappas = kappa * rng.uniform(0.0, 20.0, 25)  # by the weights of the rows
-    found = largest_weights(x, 0.7, (low, high), sign, kappas)
+    found = logistic.largest_weights(x, 0.7, (low, high), sign, kappas)
     b = low + (high - low) * np.linspace(0, 1, 401)[:, None]
     each = curvature(b[:, :, None] + 0.7 * x)
     own = each[:, np.arange(25), np.arange(25)]
     exact = (sign * (each.sum(axis=2) - own) / 24 - kappas * own).max(axis=0)
     assert (found >= exact).all() and (found - exact).max() < 0.04 * (1 + np.ptp(kappas))
-    narrow = largest_weights(x, 0.7, ((low + high) / 2, high), sign, kappas)
+    narrow = logistic.largest_weights(x, 0.7, ((low + high) / 2, high), sign, kappas)
     assert (narrow < exact).any()  # negative control: half the interval misses the largest
 
 
@@ -253,7 +247,7 @@ def test_second_derivatives_are_bounded_on_intervals(sign, kappa):
 def test_switched_logistic_against_pairs_and_differences(columns):
     rng = np.random.default_rng(3)
     rows, codes = rng.normal(size=(30, 4)), rng.integers(0, 2, 30).astype(float)
-    one, theta = SwitchedLogistic(rows, codes, np.array(columns)), rng.normal(size=4)
+    one, theta = logistic.SwitchedLogistic(rows, codes, np.array(columns)), rng.normal(size=4)
     own, other = np.nonzero(~np.eye(30, dtype=bool))
     mixed = rows[own]
     mixed[:, columns] = rows[np.ix_(other, columns)]
@@ -317,7 +311,7 @@ def test_quadratics_on_ellipses_against_their_rims():
 @pytest.mark.parametrize("options", [{"radius": 20.0}, {"radius": 0.7}, {"ridge": 0.02}])
 def test_the_outer_ellipsoid_holds_the_set_and_is_not_idle(options):
     problem = a_problem("logistic", intercept=False, **options)
-    outer, rim = outer_ellipsoid(problem, 0.02), grid_of(problem, 0.02, 361)
+    outer, rim = logistic.outer_ellipsoid(problem, 0.02), grid_of(problem, 0.02, 361)
     assert outer(rim).max() <= 1e-9
     centre = float(outer(problem.minimum.theta[:, None])[0])
     assert outer(rim).max() > 0.15 * centre  # of −1 at the centre: the rim is close

@@ -23,15 +23,8 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin import batch_accounting
+from rashomon_explorer.mechanisms.langevin import batch_accounting, gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
-from rashomon_explorer.mechanisms.langevin.gradients import (
-    BatchDrift,
-    ClippedDrift,
-    FullDrift,
-    GaussianDrift,
-    SampledDrift,
-)
 from rashomon_explorer.mechanisms.langevin.mechanism import Langevin, LangevinClipped, path_schedule
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -162,7 +155,7 @@ def test_linear_chains_keep_their_certificate_and_half_of_it_is_caught(n_steps):
     for seed in range(12):
         ends = []
         for target in targets:
-            gradient = BatchDrift(target, 2).run(np.random.default_rng(seed))
+            gradient = gradients.BatchDrift(target, 2).run(np.random.default_rng(seed))
             mean, spread = np.zeros((1, 1)), 0.0
             for _ in range(n_steps):
                 stretched = gradient(np.hstack([mean, mean + 1]))
@@ -172,7 +165,7 @@ def test_linear_chains_keep_their_certificate_and_half_of_it_is_caught(n_steps):
             ends.append((float(mean[0, 0]), spread))
         found = max(found, abs(ends[0][0] - ends[1][0]) / math.sqrt(ends[0][1]))
     # Two targets are 2 apart; Δ counts on any two in the whole ball, which are farther.
-    reach = claimed.mu * 2 / (BatchDrift(targets[0], 2).sensitivity(1) * 2)
+    reach = claimed.mu * 2 / (gradients.BatchDrift(targets[0], 2).sensitivity(1) * 2)
     assert found <= reach * (1 + 1e-9)
     assert found > (0.7 if n_steps < 10 else 0.3) * reach  # these contract, and c = 1 is claimed
     if n_steps < 10:  # the control: half of the price would be broken
@@ -194,7 +187,7 @@ def sampled_law(problem, beta, sampler):
     """Law of the last state on an interval: a step is the mean of those of all batches."""
     end, deviation = problem.domain.radius, math.sqrt(2 * sampler.step_size)
     places, size = np.linspace(-end, end, 301), sampler.batch_size
-    drift = SampledDrift(GibbsTarget(problem, beta, 0.0), size)
+    drift = gradients.SampledDrift(GibbsTarget(problem, beta, 0.0), size)
     kernels = []
     for rows in itertools.combinations(range(problem.n), size):
         means = places - sampler.step_size * drift.run(Batch(rows))(places[None])[0]
@@ -221,7 +214,7 @@ def test_sampled_chains_keep_their_certificate_and_half_of_the_noise_is_caught(
     claimed = sampler.certificate(target)
     epsilons = (0.0, 0.2, 0.5, 1.0)
     assert all(chains.delta(*laws, e) <= claimed.delta(e) + 1e-9 for e in epsilons)
-    known = SampledDrift(target, size)._in_noise(step_size, 1)
+    known = gradients.SampledDrift(target, size)._in_noise(step_size, 1)
     # At 0 the two gradients are L₀ apart, and 2L₀ is claimed: a quarter is half of what is true.
     half = {**known, "shift": known["shift"] / 4, "diameter": known["diameter"] / 4}
     less = batch_accounting.last_sampled_state_guarantee(rate=size / 5, n_steps=n_steps, **half)
@@ -230,7 +223,7 @@ def test_sampled_chains_keep_their_certificate_and_half_of_the_noise_is_caught(
 
 def test_batches_are_drawn_anew_without_replacement_and_all_chains_share_them():
     target = GibbsTarget(rows(1.0), 40.0, 0.0)
-    gradient = SampledDrift(target, 2).run(np.random.default_rng(0))
+    gradient = gradients.SampledDrift(target, 2).run(np.random.default_rng(0))
     seen = np.array([gradient(np.zeros((1, 3)))[0] for _ in range(3_000)])
     assert (seen == seen[:, :1]).all()
     pairs = [-40.0 * np.mean(pair) for pair in itertools.combinations(rows(1.0).targets, 2)]
@@ -518,7 +511,9 @@ def test_the_gradient_is_that_of_the_loss_with_each_rows_own_clipped(loss):
     pull = -y / (1 + np.exp(y * scores)) if loss == "logistic" else scores - y
     assert (np.abs(pull) > 0.5).any()
     by_hand = rows.T @ np.clip(pull, -0.5, 0.5) / 2_000 + 0.1 * theta
-    found = ClippedDrift(target, plan.details.slope_bound).run(np.random.default_rng(0))(theta)
+    found = gradients.ClippedDrift(target, plan.details.slope_bound).run(np.random.default_rng(0))(
+        theta
+    )
     np.testing.assert_allclose(found, plan.beta * by_hand, rtol=1e-10)
     assert plan.details.sensitivity == pytest.approx(2 * 0.5 / 2_000, rel=1e-6)
 
@@ -565,11 +560,11 @@ def path(target, *, seed=3, **settings):
 
 RIDGED = {"radius": 0.3, "ridge": 20.0}
 KINDS = {
-    "full": FullDrift,
-    "batches": lambda target: BatchDrift(target, max(1, target.problem.n // 3)),
-    "sampled": lambda target: SampledDrift(target, max(1, target.problem.n // 3)),
-    "gaussian": GaussianDrift,
-    "clipped": lambda target: ClippedDrift(target, 0.5),
+    "full": gradients.FullDrift,
+    "batches": lambda target: gradients.BatchDrift(target, max(1, target.problem.n // 3)),
+    "sampled": lambda target: gradients.SampledDrift(target, max(1, target.problem.n // 3)),
+    "gaussian": gradients.GaussianDrift,
+    "clipped": lambda target: gradients.ClippedDrift(target, 0.5),
 }
 
 
@@ -645,7 +640,7 @@ def test_a_part_of_the_sensitivity_would_be_caught(kind, psi, width, posed, shar
 def test_a_threshold_priced_without_the_ridge_is_caught():
     """The control: two neighbours at the edge, one beyond it, differ by the ridge's pull."""
     one, other, _ = neighbours(0, 12, **RIDGED)
-    drifts = [FullDrift(GibbsTarget(q, 1.0, 0.05, "hard")) for q in (one, other)]
+    drifts = [gradients.FullDrift(GibbsTarget(q, 1.0, 0.05, "hard")) for q in (one, other)]
     line = np.linspace(0, 1, 20_001)
     theta = one.minimum.theta[:, None] * (1 - line) + np.array([[0.3], [0.0], [0.0]]) * line
     apart = np.subtract(*(drift.run(np.random.default_rng(0))(theta) for drift in drifts))
@@ -659,10 +654,10 @@ def test_a_threshold_priced_without_the_ridge_is_caught():
 def test_a_pass_of_batches_has_the_mean_of_the_full_gradient(size, psi, threshold):
     target = GibbsTarget(lending_like(n=60), 1.0, psi, threshold)
     theta = np.random.default_rng(0).standard_normal((5, 7))
-    run = BatchDrift(target, size).run(np.random.default_rng(0))
+    run = gradients.BatchDrift(target, size).run(np.random.default_rng(0))
     mean = np.mean([run(theta) for _ in range(60 // size)], axis=0)
     np.testing.assert_allclose(mean, target.gradient(theta), rtol=1e-9)
-    assert BatchDrift(target, 13).n_batches == 4  # of at least so many rows
+    assert gradients.BatchDrift(target, 13).n_batches == 4  # of at least so many rows
 
 
 def smoothed_energy(problem, psi, scale, places):
@@ -677,10 +672,10 @@ def test_its_gradient_is_that_of_the_smoothed_threshold():
     problem = small_problem(1, radius=4.0)
     target = GibbsTarget(problem, 1.0, 0.05, GaussianThreshold(scale=0.3, n_samples=20_000))
     places = np.linspace(-3, 3, 7)
-    gradient = GaussianDrift(target).run(np.random.default_rng(0))(places[None, :])[0]
+    gradient = gradients.GaussianDrift(target).run(np.random.default_rng(0))(places[None, :])[0]
     low, high = (smoothed_energy(problem, 0.05, 0.3, places + h) for h in (-1e-3, 1e-3))
     np.testing.assert_allclose(gradient, (high - low) / 2e-3, atol=0.01)
-    scale = GaussianDrift(GibbsTarget(problem, 1.0, 0.05, "gaussian")).scale
+    scale = gradients.GaussianDrift(GibbsTarget(problem, 1.0, 0.05, "gaussian")).scale
     assert scale == pytest.approx(np.sqrt(0.05 / problem.M))
     places = np.linspace(-4, 4, 200)
     hard = np.maximum(problem.value(places[None, :]) - problem.minimum.value - 0.05, 0)

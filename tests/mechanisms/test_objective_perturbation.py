@@ -21,10 +21,6 @@ from rashomon_explorer.mechanisms.objective_perturbation.plan import (
     _mean_projection_distance,
     plan_objective_perturbation,
 )
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
-    ObjectivePerturbation,
-    SurrogateProblem,
-)
 from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import tradeoff
@@ -548,10 +544,10 @@ def test_excess_is_within_the_promise(most, gaussian):
     problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
     planned = planned.with_numbers(row_norm=problem.row_bound)
     target = GibbsTarget.of(problem, planned)
-    batches = ObjectivePerturbation().batches(target, planned, np.random.default_rng(0))
+    batches = sampler.ObjectivePerturbation().batches(target, planned, np.random.default_rng(0))
     models = np.hstack([next(batches).theta for _ in range(60)])
     loss = ClippedLogisticLoss(0.5) if most == 0.5 else problem.loss
-    followed = SurrogateProblem(problem, loss, 0.0)
+    followed = sampler.SurrogateProblem(problem, loss, 0.0)
     assert np.mean(followed.value(models)) - followed.minimum.value <= planned.comparison_excess
 
 
@@ -579,7 +575,7 @@ def on_zeros(gaussian, radius):
     planned = plan_of(**{**ROWS, "radius": radius}, **asked)
     problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=radius, intercept=False)
     target, rng = GibbsTarget.of(problem, planned), np.random.default_rng(0)
-    return planned, ObjectivePerturbation().batches(target, planned, rng)
+    return planned, sampler.ObjectivePerturbation().batches(target, planned, rng)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])

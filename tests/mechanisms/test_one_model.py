@@ -14,16 +14,10 @@ from rashomon_explorer.mechanisms import (
     MECHANISMS,
     LangevinSampler,
     bounds,
+    centres,
     moments,
     one_model,
     request,
-)
-from rashomon_explorer.mechanisms.centres import (
-    Centre,
-    average_weights,
-    by_gradients,
-    plan_noisy_minimiser,
-    plan_weighted_path,
 )
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.langevin import batches, sampled_plan
@@ -107,10 +101,10 @@ def test_the_promise_holds_of_quadratic_losses_exactly(share, bend):
     known, noise = constants_of(p=P, radius=RADIUS, ridge=0.1), 0.3
     pace, bend = share / known.M, getattr(known, bend)
     for n_steps in (20, 300):
-        path = Centre("gradients", 1.0, noise, 0.0, step_size=pace, n_steps=n_steps)
+        path = centres.Centre("gradients", 1.0, noise, 0.0, step_size=pace, n_steps=n_steps)
         left = (1 - pace * bend) ** (2 * np.arange(n_steps + 1))
         square = left[1:] + P * (pace * noise) ** 2 * np.cumsum(left[:-1])
-        found = float(average_weights(path, known) @ square) * bend / 2
+        found = float(centres.average_weights(path, known) @ square) * bend / 2
         total = ((1 - pace * known.m) ** -np.arange(1.0, n_steps + 1)).sum()
         added = pace * P * noise**2 / (2 * (1 - share))
         assert found <= 1 / (2 * pace * total) + added
@@ -120,7 +114,7 @@ def test_the_promise_holds_of_quadratic_losses_exactly(share, bend):
 
 def test_the_plan_is_the_promise_of_its_path():
     known, mu = constants_of(p=P, radius=RADIUS, ridge=0.1), 0.3
-    path = plan_weighted_path(known, RADIUS, mu, 0.7)
+    path = centres.plan_weighted_path(known, RADIUS, mu, 0.7)
     total = ((1 - path.step_size * known.m) ** -np.arange(1.0, path.n_steps + 1)).sum()
     share = path.step_size * known.M
     by_hand = min(RADIUS**2, 2 * 0.7 / 0.1) / (2 * path.step_size * total)
@@ -128,11 +122,11 @@ def test_the_plan_is_the_promise_of_its_path():
     assert path.excess == pytest.approx(by_hand)
     moved = data_slope(known, Ball(RADIUS))
     assert math.sqrt(path.n_steps) * moved / path.noise == pytest.approx(mu)  # Gaussian DP
-    assert path.excess < 0.6 * by_gradients(known, RADIUS, mu, 0.7).excess
+    assert path.excess < 0.6 * centres.by_gradients(known, RADIUS, mu, 0.7).excess
     under = request_of(p=P, radius=RADIUS, row_norm=1.0, ridge=0.1)
     offer = MECHANISMS["noisy_descent"].plan(under)
     paid = one_model.affordable_mu(under)
-    assert offer.excess_bound < by_gradients(known, RADIUS, paid, math.log(2)).excess
+    assert offer.excess_bound < centres.by_gradients(known, RADIUS, paid, math.log(2)).excess
     assert offer.guarantee.mu == offer.details.settings.mu and offer.ridge >= 0.1
 
 
@@ -277,10 +271,10 @@ MANY, RIDGE, LOSS, SMALL = 200, 1.0, SmoothedHingeLoss(smoothing=0.5), 0.5
 KNOWN = constants_of(LOSS, n=MANY, p=1, radius=SMALL, ridge=RIDGE)
 EPSILON, MU = 2.0, 1.0
 NOISES = {
-    "pure": plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON),
-    "Gaussian": plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON, mu=MU),
+    "pure": centres.plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON),
+    "Gaussian": centres.plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON, mu=MU),
 }
-PATH = plan_weighted_path(KNOWN, SMALL, MU, 1.0)
+PATH = centres.plan_weighted_path(KNOWN, SMALL, MU, 1.0)
 SHORT = replace(PATH, n_steps=20)
 BOTH = sampled_plan.plan_localised_descent(KNOWN, SMALL, MU, 1.0)
 KINDS = pytest.mark.parametrize("kind", NOISES)
@@ -307,7 +301,7 @@ def noise_law(planned, pull, off=0.0):
 
 def descent_law(path, pull, start_noise=None):
     """Law of the weighted mean of the states, which are linear in start, pull and noise."""
-    weights, forget = average_weights(path, KNOWN), 1 - path.step_size * RIDGE
+    weights, forget = centres.average_weights(path, KNOWN), 1 - path.step_size * RIDGE
     after = [path.step_size * forget ** np.arange(path.n_steps - k) for k in range(path.n_steps)]
     steps = np.array([weights[k:] @ part for k, part in enumerate(after)])
     start = 0.0 if start_noise is None else weights @ forget ** np.arange(1, path.n_steps + 1)

@@ -11,12 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import gamma
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler
-from rashomon_explorer.mechanisms.bounds import (
-    batch_gap,
-    generalisation_gap,
-    unthresholded_hit_rate,
-)
+from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler, bounds
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.rejection import envelope
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -169,7 +164,7 @@ def test_what_cannot_be_planned_is_refused_in_words(kind, settings, ridge, messa
 def test_a_hit_rate_allows_for_a_lost_minimiser():
     planned = localisation.plan_perturbed(*public(n=10**6), epsilon=1.0, failure=0.1)
     psi = planned.tolerance + planned.p / planned.beta
-    alone = unthresholded_hit_rate(planned.p, planned.beta, psi - planned.tolerance)
+    alone = bounds.unthresholded_hit_rate(planned.p, planned.beta, psi - planned.tolerance)
     assert planned.hit_rate(psi) == pytest.approx(alone - 0.1) and 0.2 < alone < 0.9
 
 
@@ -368,7 +363,7 @@ def test_new_rows_are_promised_more_than_by_draws_from_all_rows():
         assert bound < MECHANISMS[other].plan(request).population_bound / 5
     assert offer.excess_bound > bound  # of the rows less is known than of new ones
     assert "see unthresholded" in kind.plan(request_of(**{**numbers, "n": 2_000})).reason
-    assert batch_gap(request, 100_000, 4.0) == generalisation_gap(request)
+    assert bounds.batch_gap(request, 100_000, 4.0) == bounds.generalisation_gap(request)
 
 
 @pytest.mark.parametrize(("epsilon", "by_n", "by_p"), [(1e-3, -1.9, 1.5), (1.0, -1.5, 1.0)])

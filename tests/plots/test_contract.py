@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import plots
-from rashomon_explorer.measures import (
-    disagreement_decomposition,
-    exact_coefficient_ranges,
-    fairness_audit,
-    importance_cloud,
-)
+from rashomon_explorer import measures, plots
 from rashomon_explorer.plots.coefficients import spread_table
 from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.plots.people import multiplicity, people_table
@@ -26,14 +20,18 @@ from tests.plots.conftest import band_of, title_of
 def _ranges(models, rows):
     problem = Problem(rows.X, np.where(rows.y == 1, 1.0, -1.0))
     names = models.feature_names[:-1]
-    return plots.plot_ranges(models, exact_coefficient_ranges(problem, 0.05, feature_names=names))
+    return plots.plot_ranges(
+        models, measures.exact_coefficient_ranges(problem, 0.05, feature_names=names)
+    )
 
 
 OF_A_SET = {
     "people": lambda m, rows: plots.plot_people(m, rows.X, rows.groups),
     "importance": lambda m, rows: plots.plot_importance(m, rows.X, rows.y, highlight=[1]),
     "spread": lambda m, rows: plots.plot_coefficient_spread(m, highlight=[1]),
-    "pair": lambda m, rows: plots.plot_importance_pair(m, importance_cloud(m, rows.X, rows.y)),
+    "pair": lambda m, rows: plots.plot_importance_pair(
+        m, measures.importance_cloud(m, rows.X, rows.y)
+    ),
 }
 """Figures of the draws inside ψ alone."""
 CURATOR = {
@@ -47,7 +45,7 @@ CURATOR = {
     "frontier": lambda m, rows: plots.plot_frontier(_audit(m, rows)),
     "gaps": lambda m, rows: plots.plot_fairness_range(_audit(m, rows)),
     "decomposition": lambda m, rows: plots.plot_decomposition(
-        disagreement_decomposition(m, rows.X)
+        measures.disagreement_decomposition(m, rows.X)
     ),
 }
 RELEASED = {"coefficients": plots.plot_map, "spread": plots.plot_coefficient_spread}
@@ -59,7 +57,7 @@ TABLES = {
 
 
 def _audit(models, rows):
-    return fairness_audit(models, rows.X, rows.y, rows.groups)
+    return measures.fairness_audit(models, rows.X, rows.y, rows.groups)
 
 
 def _json(figure):

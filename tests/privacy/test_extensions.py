@@ -4,16 +4,7 @@ import math
 
 import pytest
 
-from rashomon_explorer.privacy import (
-    Ledger,
-    LedgerError,
-    adaptive_epsilon,
-    approximate,
-    bounded_range,
-    compose,
-    gdp,
-    zcdp,
-)
+from rashomon_explorer import privacy
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry, incremental_charge
 
 DELTA = 1e-6
@@ -21,11 +12,11 @@ DELTA = 1e-6
 
 @pytest.fixture
 def ledger(tmp_path):
-    return Ledger.create(tmp_path / "chains.ledger", epsilon=5.0, delta=DELTA)
+    return privacy.Ledger.create(tmp_path / "chains.ledger", epsilon=5.0, delta=DELTA)
 
 
 def price(*guarantees):
-    return adaptive_epsilon(guarantees, DELTA)
+    return privacy.adaptive_epsilon(guarantees, DELTA)
 
 
 def test_the_cost_of_the_last_state_does_not_cover_the_path():
@@ -35,12 +26,12 @@ def test_the_cost_of_the_last_state_does_not_cover_the_path():
     gain = sum(contraction**k for k in range(steps))
     noise = math.sqrt(sum(contraction ** (2 * k) for k in range(steps)))
     last = shift * gain / noise
-    rest = incremental_charge(gdp(path), entry(gdp(last)))
+    rest = incremental_charge(privacy.gdp(path), entry(privacy.gdp(last)))
     assert last < 0.3 * path
-    assert compose([gdp(last), rest]).mu == pytest.approx(path, rel=1e-12)
-    assert price(gdp(last), rest) >= price(gdp(path)) > price(gdp(last))
+    assert privacy.compose([privacy.gdp(last), rest]).mu == pytest.approx(path, rel=1e-12)
+    assert price(privacy.gdp(last), rest) >= price(privacy.gdp(path)) > price(privacy.gdp(last))
     # The difference of the μ themselves would be too little.
-    assert compose([gdp(last), gdp(path - last)]).mu < 0.9 * path
+    assert privacy.compose([privacy.gdp(last), privacy.gdp(path - last)]).mu < 0.9 * path
 
 
 def entry(guarantee, state="started"):
@@ -49,33 +40,33 @@ def entry(guarantee, state="started"):
 
 def test_an_extension_counts_once_and_cannot_be_taken_back_after_looking(ledger):
     """Two wholes of ρ = 3 after one charge of 1 cost 6, and 1 + 2 + 2 would be 5."""
-    charge = ledger.reserve(zcdp(0.01))
-    with pytest.raises(LedgerError, match="void it and reserve the full cost"):
-        ledger.reserve(zcdp(0.03), extends=charge)
+    charge = ledger.reserve(privacy.zcdp(0.01))
+    with pytest.raises(privacy.LedgerError, match="void it and reserve the full cost"):
+        ledger.reserve(privacy.zcdp(0.03), extends=charge)
     charge.start()
     with pytest.raises(ValueError, match="with its own δ cannot be extended"):
-        ledger.reserve(approximate(1.0, 1e-8), extends=charge)
-    ledger.reserve(zcdp(0.03), extends=charge).void("never shown")
-    rest = ledger.reserve(zcdp(0.03), extends=charge)
-    with pytest.raises(LedgerError, match=r"charge 1 was extended by charge \d"):
-        ledger.reserve(zcdp(0.03), extends=charge)
+        ledger.reserve(privacy.approximate(1.0, 1e-8), extends=charge)
+    ledger.reserve(privacy.zcdp(0.03), extends=charge).void("never shown")
+    rest = ledger.reserve(privacy.zcdp(0.03), extends=charge)
+    with pytest.raises(privacy.LedgerError, match=r"charge 1 was extended by charge \d"):
+        ledger.reserve(privacy.zcdp(0.03), extends=charge)
     charge.commit()
-    with pytest.raises(LedgerError, match=r"charge \d cannot be voided, because charge 1"):
+    with pytest.raises(privacy.LedgerError, match=r"charge \d cannot be voided, because charge 1"):
         rest.void("on second thoughts")
     rest.start()  # it was settled before
-    with pytest.raises(LedgerError, match=r"charge \d itself extends charge 1"):
-        ledger.reserve(zcdp(0.05), extends=rest)
+    with pytest.raises(privacy.LedgerError, match=r"charge \d itself extends charge 1"):
+        ledger.reserve(privacy.zcdp(0.05), extends=rest)
     assert float(ledger.totals.sums["rho"]) == pytest.approx(0.03)
     for finish, message in (("commit", "charge 4 was committed"), ("void", "was voided")):
-        other = ledger.reserve(zcdp(0.01))
+        other = ledger.reserve(privacy.zcdp(0.01))
         if finish == "commit":
             other.start()
         getattr(other, finish)()
-        with pytest.raises(LedgerError, match=message):
-            ledger.reserve(zcdp(0.03), extends=other)
+        with pytest.raises(privacy.LedgerError, match=message):
+            ledger.reserve(privacy.zcdp(0.03), extends=other)
     with pytest.raises(ValueError, match="'extends' is reserved for the ledger"):
-        ledger.reserve(zcdp(0.03), parameters={"extends": 1})
+        ledger.reserve(privacy.zcdp(0.03), parameters={"extends": 1})
     ledger.check()
-    rest = incremental_charge(gdp(1.0), entry(bounded_range(0.5)))
+    rest = incremental_charge(privacy.gdp(1.0), entry(privacy.bounded_range(0.5)))
     assert rest.pure_epsilon == math.inf  # no cost in a notion is gained by extension
-    assert compose([bounded_range(0.5), rest]).epsilon(0.0) == math.inf
+    assert privacy.compose([privacy.bounded_range(0.5), rest]).epsilon(0.0) == math.inf

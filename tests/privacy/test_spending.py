@@ -13,15 +13,9 @@ from rashomon_explorer.explorer.account import read_account
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
 from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.plots.budget import charges_table
-from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
+from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, tradeoff, zcdp
 from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.ledger.totals import Spending, Totals, running_epsilon
-from rashomon_explorer.privacy.tradeoff import (
-    Approximate,
-    Gaussian,
-    GaussianObjectivePerturbation,
-    compose_tradeoffs,
-)
 
 DELTA = 1e-6
 BINARY = {"classes": [0, 1], "delta": DELTA}
@@ -119,13 +113,13 @@ def test_every_fit_is_shown_at_most_at_its_epsilon(tmp_path, rule):
 def tilted(epsilon):
     """Objective perturbation planned for a ledger, with a jump that has no zCDP."""
     order, most = cost_at_order(epsilon, DELTA, True)
-    shape = GaussianObjectivePerturbation(0.0, 0.02 * epsilon, True)
+    shape = tradeoff.GaussianObjectivePerturbation(0.0, 0.02 * epsilon, True)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        fits = GaussianObjectivePerturbation(middle, shape.jump, True).renyi(order) <= most
+        fits = tradeoff.GaussianObjectivePerturbation(middle, shape.jump, True).renyi(order) <= most
         low, high = (middle, high) if fits else (low, middle)
-    curve = GaussianObjectivePerturbation(low, shape.jump, True)
+    curve = tradeoff.GaussianObjectivePerturbation(low, shape.jump, True)
     return Guarantee("tradeoff", "tilted", curve=curve, requested=(epsilon, DELTA))
 
 
@@ -173,10 +167,12 @@ def test_the_total_is_at_least_what_composition_costs_exactly(parts):
     pytest.importorskip("dp_accounting")
     shown = running_epsilon(parts, DELTA, totals=Totals(order=4.0))[-1]
     curves = [
-        Gaussian(part.mu) if math.isfinite(part.mu) else Approximate(part.pure_epsilon)
+        tradeoff.Gaussian(part.mu)
+        if math.isfinite(part.mu)
+        else tradeoff.Approximate(part.pure_epsilon)
         for part in parts
     ]
-    exact = compose_tradeoffs(curves).epsilon(DELTA)
+    exact = tradeoff.compose_tradeoffs(curves).epsilon(DELTA)
     assert exact <= shown <= 1.25 * exact
 
 

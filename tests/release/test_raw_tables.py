@@ -15,13 +15,7 @@ from rashomon_explorer import (
     RashomonClassifier,
     RashomonTreeClassifier,
     data,
-)
-from rashomon_explorer.exceptions import (
-    CuratorOnlyError,
-    DataError,
-    FitError,
-    PrivacyLeakWarning,
-    WeakGuaranteeWarning,
+    exceptions,
 )
 from rashomon_explorer.release import plan_release, release
 from rashomon_explorer.release.catalogue import get_queries
@@ -96,9 +90,11 @@ def test_steps_of_a_pipeline_must_be_public():
     rows = pipe[:-1].transform(X)
     assert numbers(pipe, X, y, **settings) == numbers(pipe[-1], rows, y, **settings)
     scaled = make_pipeline(StandardScaler(), RashomonClassifier(row_norm=9.0, epsilon=300.0))
-    with pytest.warns(PrivacyLeakWarning, match="earlier steps standardscaler"):
+    with pytest.warns(exceptions.PrivacyLeakWarning, match="earlier steps standardscaler"):
         scaled.fit(X, y)
-    with pytest.raises(CuratorOnlyError, match="not known to transform each row independently"):
+    with pytest.raises(
+        exceptions.CuratorOnlyError, match="not known to transform each row independently"
+    ):
         numbers(scaled, X, y, **settings)
     with pytest.raises(ValueError, match=r"shape \(n_rows, 1\)"):
         numbers(pipe, np.hstack([X, X]), y, **settings)
@@ -150,7 +146,9 @@ def test_what_rows_hold_warns_of_nothing_and_stops_nothing(tmp_path):
         other.loc[place] = STRANGE[place % len(STRANGE)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", WeakGuaranteeWarning)  # of the plan, which is public
+        warnings.simplefilter(
+            "ignore", exceptions.WeakGuaranteeWarning
+        )  # of the plan, which is public
         numbers(MODELS, other, Y, ledger=ledger, random_state=None)
 
 
@@ -166,9 +164,9 @@ def test_columns_are_decided_before_the_charge(tmp_path):
         (replace(two, schema=None), FRAME[["income", "age"]], r"columns \['a', 'b'\], got"),
     ]
     for models, X, words in wrong:
-        with pytest.raises(DataError, match=words):
+        with pytest.raises(exceptions.DataError, match=words):
             numbers(models, X, Y, ledger=ledger)
     assert not ledger.entries()
-    with pytest.raises(FitError):  # a strange label is read after the charge
+    with pytest.raises(exceptions.FitError):  # a strange label is read after the charge
         numbers(MODELS, FRAME, np.where(Y == "no", "maybe", Y), ledger=ledger)
     assert len(ledger.entries()) == 1

@@ -10,17 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, exceptions
 from rashomon_explorer._utils.taint import mark
 from rashomon_explorer.data import Numeric, TableSchema
-from rashomon_explorer.exceptions import (
-    CuratorOnlyError,
-    DataError,
-    FitError,
-    HiddenAnswerWarning,
-    LargeDeltaWarning,
-    PrivacyLeakWarning,
-)
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
 from rashomon_explorer.privacy.guarantee import ONE_BY_ONE
@@ -99,10 +91,10 @@ def test_what_fails_after_the_start_is_spent(tmp_path):
     ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
     broken = X.copy()
     broken[7, 0] = np.nan
-    with pytest.raises(FitError) as caught:
+    with pytest.raises(exceptions.FitError) as caught:
         _released(X=broken, ledger=ledger)
     assert "NaN" in caught.value.detail and caught.value.__context__ is None
-    assert str(caught.value) == str(FitError())
+    assert str(caught.value) == str(exceptions.FitError())
     assert ledger.spent() == pytest.approx(1.0)
     assert [entry.state for entry in ledger.entries()] == ["started"]
     released = _released(ledger=str(ledger.path), epsilon=0.5)
@@ -119,7 +111,7 @@ def test_a_cell_that_no_encoded_row_has_is_clipped_and_stops_nothing():
     models = clf.fit(X, Y).rashomon_set_
     rows = clf.encoder_.transform(pd.DataFrame(X, columns=["x0", "x1"]))
     rows.iloc[0] = 1e3
-    with pytest.raises(DataError, match="above row_norm"):
+    with pytest.raises(exceptions.DataError, match="above row_norm"):
         models.scores(rows)
     for query in ("ambiguity", "losses"):
         assert np.isfinite(_released([query], models, X=rows).table()["estimate"]).all()
@@ -173,7 +165,7 @@ def test_models_without_a_guarantee_are_refused():
     fit = RashomonClassifier(n_draws=3, row_norm=1.5, random_state=0).fit(X, Y)
     assert _released(["ambiguity"], models=fit.rashomon_set_).n_draws == 3
     fit = RashomonClassifier(mechanism="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
-    with pytest.raises(CuratorOnlyError, match="cannot be released"):
+    with pytest.raises(exceptions.CuratorOnlyError, match="cannot be released"):
         _released(models=fit.fit(X, Y).rashomon_set_)
     theirs = from_predictions(np.tile(Y, (2, 1)), Y)
     with pytest.raises(TypeError, match="needs private draws"):
@@ -228,9 +220,9 @@ def test_public_errors_read_nothing_and_cost_nothing(settings, words, tmp_path):
 
 def test_a_delta_of_one_in_n_warns():
     settings = {"queries": ["ambiguity"], "epsilon": 1.0, "delta": 1 / N}
-    with pytest.warns(LargeDeltaWarning, match="the record of one person in 4,000"):
+    with pytest.warns(exceptions.LargeDeltaWarning, match="the record of one person in 4,000"):
         _released(**settings)
-    with pytest.warns(LargeDeltaWarning, match="the record of one person in 4,000"):
+    with pytest.warns(exceptions.LargeDeltaWarning, match="the record of one person in 4,000"):
         plan_release(MODELS, N, **settings)
 
 
@@ -276,7 +268,7 @@ def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
 def test_rows_that_carry_learnt_bounds_are_refused_before_the_charge(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
-    with pytest.warns(PrivacyLeakWarning):
+    with pytest.warns(exceptions.PrivacyLeakWarning):
         learnt = PublicBoundsScaler(bounds="learn").fit_transform(X)
     models = RashomonClassifier(n_draws=2, epsilon=50.0, classes=[0, 1]).fit(X / 9, y)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
@@ -284,7 +276,7 @@ def test_rows_that_carry_learnt_bounds_are_refused_before_the_charge(tmp_path):
     public = models.rashomon_set_.release()
     marked = mark(X.copy(), "computed from the rows")
     for rows, book in ((marked, ledger), (learnt, ledger), (learnt, None)):
-        with pytest.raises(CuratorOnlyError, match="computed from the rows"):
+        with pytest.raises(exceptions.CuratorOnlyError, match="computed from the rows"):
             release(public, rows, y, ledger=book, **asked)
     assert ledger.entries() == []
     assert ONE_BY_ONE in release(public, X / 9, ledger=None, **asked).guarantee.assumptions
@@ -389,8 +381,10 @@ def test_a_hopeless_answer_is_told_before_a_charge(name, tmp_path):
     delta = 0.0 if query.noise_kind == GUMBEL else 1e-7
     settings = {"queries": [query], "delta": delta, "categories": ("a", "b")}
     with warnings.catch_warnings():
-        warnings.simplefilter("error", HiddenAnswerWarning)
-        with pytest.raises((HiddenAnswerWarning, ValueError), match=r"noise|score_threshold"):
+        warnings.simplefilter("error", exceptions.HiddenAnswerWarning)
+        with pytest.raises(
+            (exceptions.HiddenAnswerWarning, ValueError), match=r"noise|score_threshold"
+        ):
             release(models, Unreadable(X.shape), Y, GROUPS, epsilon=1e-4, ledger=ledger, **settings)
     assert ledger.entries() == []
     # Negative control: with a large budget nothing is hidden.

@@ -9,15 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.data import (
-    Categorical,
-    Numeric,
-    TableEncoder,
-    TableSchema,
-    YesNo,
-    propose_schema,
-)
+from rashomon_explorer import RashomonClassifier, data
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.multiplicity import MEASURES
@@ -187,12 +179,12 @@ def test_with_a_schema_columns_and_coefficients_are_in_units_of_the_table(tmp_pa
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"wage": rng.uniform(1_000, 3_000, 200), "home": ["own", "rent"] * 100})
     y = np.where(table["wage"] + 300 * rng.normal(size=200) > 2_000, "yes", "no")
-    wage = Numeric("wage", (0, 9_000), typical=(1_000, 3_000), unit="€")
-    target = YesNo("paid", ["no", "yes"], role="target")
-    schema = TableSchema([wage, Categorical("home", ["own", "rent"]), target])
+    wage = data.Numeric("wage", (0, 9_000), typical=(1_000, 3_000), unit="€")
+    target = data.YesNo("paid", ["no", "yes"], role="target")
+    schema = data.TableSchema([wage, data.Categorical("home", ["own", "rent"]), target])
     settings = {"psi": 0.2, "epsilon": 120.0, "n_draws": 5, "random_state": 1, "ridge": 0.1}
     settings |= {"mechanism": "exact", "radius": 4.0}
-    rows = TableEncoder(TableSchema(schema.columns[:2])).fit_transform(table)
+    rows = data.TableEncoder(data.TableSchema(schema.columns[:2])).fit_transform(table)
     models = RashomonClassifier(**settings, classes=["no", "yes"]).fit(rows, y).rashomon_set_
     size = 1_000 * np.sqrt(2 / 3)  # half of the typical range, of one of two features of size 1
     medians = np.median(models.coef, axis=0) / [size, 1, 1, 1]
@@ -205,7 +197,7 @@ def test_with_a_schema_columns_and_coefficients_are_in_units_of_the_table(tmp_pa
         assert found == number(float(medians[0]), 4)
     assert models.hit_rate == 1 and "Ada" in private
     with pytest.raises(CuratorOnlyError, match="confirm"):
-        proposed = propose_schema(table.assign(paid=y), target="paid")
+        proposed = data.propose_schema(table.assign(paid=y), target="paid")
         report(models.release(), tmp_path / "c.html", schema=proposed)
     mean = float(np.clip(table["wage"], 0, 9_000).mean())
     pattern = r"in units of the table.*?typically 1,000 to 3,000\s+\S+\s+(\S+)\s+\S+\s+€"

@@ -7,14 +7,8 @@ import pandas as pd
 import pytest
 
 import rashomon_explorer as rx
+from rashomon_explorer import exceptions
 from rashomon_explorer.data import Categorical, Numeric
-from rashomon_explorer.exceptions import (
-    DataError,
-    FitError,
-    RowsClippedWarning,
-    SameTableWarning,
-    SamplerError,
-)
 from rashomon_explorer.mechanisms.registry import MECHANISMS, get_mechanism
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.losses import get_loss
@@ -108,7 +102,7 @@ def test_a_problem_in_chunks_holds_no_rows_and_refuses_what_needs_them():
         with pytest.raises(TypeError, match="never in memory together"):
             work()
     assert problem.data.sampled(problem.loss, 200).n == 200
-    with pytest.raises(DataError, match="row 1: labels must be"):
+    with pytest.raises(exceptions.DataError, match="row 1: labels must be"):
         Problem(chunk_rows(np.eye(2), np.array([1.0, 0.0])))
 
 
@@ -180,7 +174,7 @@ def test_sets_private_columns_and_bounded_targets_of_chunks_are_those_of_the_tab
     other.fit(chunked(X, LABELS))
     np.testing.assert_array_equal(other.scale_.spread, one.scale_.spread)
     np.testing.assert_allclose(other.encoded_coef_, one.encoded_coef_, rtol=1e-12, atol=1e-12)
-    with pytest.warns(RowsClippedWarning, match="target_bounds"):
+    with pytest.warns(exceptions.RowsClippedWarning, match="target_bounds"):
         rx.DPRegressor(**BUDGET, target_bounds=(-0.1, 0.1)).fit(chunk_rows(0.3 * X, TARGETS))
 
 
@@ -204,7 +198,9 @@ def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused():
     )
     assert fitted.plan_.details.settings.rate == 1.0
     batches = rx.DPClassifier(**settings, mechanism="iterated_batches", ridge=10.0)
-    with pytest.raises(SamplerError, match=r"chunked rows are summed.*Nothing was charged"):
+    with pytest.raises(
+        exceptions.SamplerError, match=r"chunked rows are summed.*Nothing was charged"
+    ):
         batches.fit(chunked(X, LABELS))
 
 
@@ -293,19 +289,21 @@ def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path):
         (model, chunked(0.3 * X, labels), "row 300: y holds 2"),
         (trees, chunked(odd, PAID), "row 500: column 'x1' has values other than 0 and 1"),
     ):
-        with pytest.raises(FitError) as caught:
+        with pytest.raises(exceptions.FitError) as caught:
             one.fit(table)
         assert said in caught.value.detail and said not in str(caught.value)
     trees.fit(chunked(NUMBERS, PAID))
     assert [entry.state for entry in ledger.entries()] == ["started"] * 3 + ["committed"]
-    with pytest.raises(DataError, match="row 300: y holds 2"):  # for who may look, before a charge
+    with pytest.raises(
+        exceptions.DataError, match="row 300: y holds 2"
+    ):  # for who may look, before a charge
         rx.RashomonClassifier(classes=[0, 1]).check_rows(chunk_rows(0.3 * X, labels))
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(0.3 * X, columns=list("abc"))
     model = rx.RashomonClassifier(**FIT).fit(frame, LABELS)
     frame.loc[571, "b"] = np.nan
     frame.to_parquet(tmp_path / "part.parquet", row_group_size=200)
-    with pytest.raises(DataError, match="row group 2, row 171 of it"):
+    with pytest.raises(exceptions.DataError, match="row group 2, row 171 of it"):
         model.predict(chunk_rows(tmp_path / "part.parquet", labelled=False))
 
 
@@ -322,7 +320,7 @@ def test_a_bad_label_in_a_late_row_group_is_named(model, tmp_path):
         rows.to_parquet(path, row_group_size=4, index=False)
     ledger = _ledger(tmp_path)
     table = chunk_rows(tmp_path / "rows", target="paid")
-    with pytest.raises(FitError) as caught:
+    with pytest.raises(exceptions.FitError) as caught:
         model(schema=SCHEMA, ledger=ledger, epsilon=1.0, random_state=0).fit(table)
     assert "part-1.parquet, row group 4450, row 2 of it (row 36002 of all)" in caught.value.detail
     assert "perhaps" not in str(caught.value)
@@ -332,7 +330,7 @@ def test_a_bad_label_in_a_late_row_group_is_named(model, tmp_path):
 def test_a_table_in_chunks_is_known_again_under_another_ledger(tmp_path):
     one, two = (rx.RashomonClassifier(**FIT, ledger=_ledger(tmp_path, name)) for name in "ab")
     one.fit(0.3 * X, LABELS)
-    with pytest.warns(SameTableWarning):
+    with pytest.warns(exceptions.SameTableWarning):
         two.fit(chunked(0.3 * X, LABELS))
 
 

@@ -11,14 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from rashomon_explorer.measures import (
-    coefficient_spread,
-    linear_shap,
-    model_reliance,
-    permutation_importance,
-    shap_importance,
-    tree_shap,
-)
+from rashomon_explorer import measures
 from rashomon_explorer.plots import plot_coefficient_spread, plot_trees
 from rashomon_explorer.sets import RashomonSet, from_estimators, from_predictions
 
@@ -52,11 +45,11 @@ def test_fitted_linear_classifiers_have_coefficients_and_their_measures(classes,
     assert (linear.losses == models.losses).all()
     assert linear.best_scores(X) == pytest.approx(models.best_scores(X))
     assert linear.feature_names[:-1] == (tuple(X.columns) if named else ("x0", "x1", "x2", "x3"))
-    assert len(coefficient_spread(models)) == 5 * (classes - 1)
-    values, margins = linear_shap(models, X), linear.margins(X)
+    assert len(measures.coefficient_spread(models)) == 5 * (classes - 1)
+    values, margins = measures.linear_shap(models, X), linear.margins(X)
     assert values.sum(axis=2) == pytest.approx(margins - margins.mean(axis=1, keepdims=True))
-    for measure in (shap_importance, model_reliance):
-        rest = () if measure is shap_importance else (y,)
+    for measure in (measures.shap_importance, measures.model_reliance):
+        rest = () if measure is measures.shap_importance else (y,)
         pd.testing.assert_frame_equal(measure(models, X, *rest), measure(linear, X, *rest))
     assert not linear.guarantee.holds
     assert len(plot_coefficient_spread(models).data) > 0
@@ -67,7 +60,7 @@ def test_fitted_regressions_and_labels_have_the_same_predictions(kind):
     X, y = load_diabetes(return_X_y=True) if kind is Ridge else iris(2, False)
     models = several(kind, X, y)
     assert models.linear.scores(X) == pytest.approx(models.scores(X))
-    assert model_reliance(models, X, y).shape == (2, X.shape[1])
+    assert measures.model_reliance(models, X, y).shape == (2, X.shape[1])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +70,7 @@ def test_fitted_regressions_and_labels_have_the_same_predictions(kind):
 def test_models_that_are_not_linear_in_the_rows_are_refused(model):
     X, y = load_diabetes(return_X_y=True)
     models = from_estimators([model.fit(X, y)], X, y)
-    for call in (lambda: models.linear, lambda: linear_shap(models, X)):
+    for call in (lambda: models.linear, lambda: measures.linear_shap(models, X)):
         with pytest.raises(TypeError, match=r"linear|coefficients"):
             call()
 
@@ -93,9 +86,9 @@ def test_fitted_trees_have_text_shap_and_reliance(classes, named):
     assert name in models.text(0)
     labels = models.labels(X)[..., None] == np.arange(classes)
     own = labels[..., 1] if classes == 2 else labels
-    values = tree_shap(models, X)
+    values = measures.tree_shap(models, X)
     assert values.sum(axis=2) == pytest.approx(own - own.mean(axis=1, keepdims=True))
-    assert model_reliance(models, X, y).shape == (3, 4)
+    assert measures.model_reliance(models, X, y).shape == (3, 4)
     assert len(plot_trees(models).data) > 0
 
 
@@ -123,9 +116,9 @@ def test_other_models_have_no_trees():
     with pytest.raises(TypeError, match="no decision trees"):
         boosted.text(0)
     with pytest.raises(TypeError, match="tree_shap needs"):
-        tree_shap(boosted, X)
+        measures.tree_shap(boosted, X)
     with pytest.raises(TypeError, match="permutation_importance is for any models"):
-        model_reliance(boosted, X, y)
+        measures.model_reliance(boosted, X, y)
     with pytest.raises(TypeError, match="no coefficients"):
         _ = from_predictions([[0.1, 0.9]], [0, 1]).linear
 
@@ -139,11 +132,15 @@ def test_any_models_have_permutation_importance_on_their_own_table():
     encode = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     each = [encode.fit(table, y), DecisionTreeClassifier(max_depth=1).fit(table[["noise"]], y)]
     models = from_estimators(each[:1], table, y)
-    found = permutation_importance(models, table, y, n_repeats=40, random_state=0).to_numpy()[0]
+    found = measures.permutation_importance(
+        models, table, y, n_repeats=40, random_state=0
+    ).to_numpy()[0]
     theirs = of_one(each[0], table, y, scoring="neg_log_loss", n_repeats=30, random_state=1)
     assert found == pytest.approx(theirs.importances_mean, abs=0.02)
     assert found[0] > 10 * abs(found[1])
     arrays = table.to_numpy(dtype=object)
     plain = from_estimators([encode.fit(arrays, y)], arrays, y)
-    again = permutation_importance(plain, arrays, y, n_repeats=40, random_state=0).to_numpy()[0]
+    again = measures.permutation_importance(
+        plain, arrays, y, n_repeats=40, random_state=0
+    ).to_numpy()[0]
     assert again == pytest.approx(found)

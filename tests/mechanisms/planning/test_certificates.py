@@ -12,13 +12,6 @@ from scipy.special import logsumexp
 
 from rashomon_explorer.mechanisms import plan
 from rashomon_explorer.mechanisms.certificates import catalogue, gibbs_laws
-from rashomon_explorer.mechanisms.certificates.catalogue import (
-    GIBBS,
-    PATH,
-    gibbs_certificates,
-    largest_beta,
-    path_certificates,
-)
 from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.privacy import adaptive_epsilon
@@ -86,11 +79,11 @@ def test_no_neighbours_differ_by_more_than_any_certificate_says(loss, n, radius,
         exact = exactly(neighbours(loss, law))
         for delta in (1e-2, 1e-6):
             settings = {"psi": psi, "beta": law.beta, "delta": delta, "width": width}
-            for one in gibbs_certificates(constants, law.domain, **settings):
+            for one in catalogue.gibbs_certificates(constants, law.domain, **settings):
                 if one.usable:
                     applied.add(one.name)
                     assert not beaten(one, exact, [*EPSILONS, one.epsilon(delta)]), (one, delta)
-    assert applied == {theorem.__name__ for theorem in GIBBS}
+    assert applied == {theorem.__name__ for theorem in catalogue.GIBBS}
 
 
 def line(psi=0.1, beta=1.0):
@@ -115,7 +108,7 @@ def exact_beta(psi, epsilon=1.0, delta=1e-6):
 @pytest.mark.parametrize(("psi", "share"), [(0.0, 0.99), (1e-4, 0.5), (1e-3, 0.75), (1e-2, 0.9)])
 def test_the_best_certificate_is_near_what_is_true(psi, share):
     law = line()
-    beta, by = largest_beta(law.constants, law.domain, psi=psi, epsilon=1.0, delta=1e-6)
+    beta, by = catalogue.largest_beta(law.constants, law.domain, psi=psi, epsilon=1.0, delta=1e-6)
     assert share * exact_beta(psi) < beta < exact_beta(psi)
     assert by.epsilon(1e-6) == pytest.approx(1.0, abs=1e-6)
 
@@ -128,7 +121,7 @@ def test_two_draws(psi, beta, span):
     law = line(psi=psi, beta=beta)
     exact = exactly([tuple(np.outer(p, p).ravel() for p in shifted(law, 801, span))])
     settings = {"psi": psi, "beta": beta, "delta": 1e-5, "n_draws": 2}
-    for one in gibbs_certificates(law.constants, law.domain, **settings):
+    for one in catalogue.gibbs_certificates(law.constants, law.domain, **settings):
         assert not one.usable or not beaten(one, exact, [0.1, 0.5, 1.0, one.epsilon(1e-5)])
 
 
@@ -141,7 +134,9 @@ def test_two_dimensions(psi, beta):
     x, y = (part.ravel() for part in np.meshgrid(axis, axis))
     disc = np.hypot(x, y) <= 1
     exact = exactly([[masses(((x - a) ** 2 + y**2)[disc] / 2, law) for a in (-0.025, 0.025)]])
-    for one in gibbs_certificates(law.constants, law.domain, psi=psi, beta=beta, delta=1e-4):
+    for one in catalogue.gibbs_certificates(
+        law.constants, law.domain, psi=psi, beta=beta, delta=1e-4
+    ):
         assert not one.usable or not beaten(one, exact, [0.1, 1.0, one.epsilon(1e-4)])
 
 
@@ -226,7 +221,9 @@ def test_half_the_slope_would_be_entered_for_less_than_the_law_tells(monkeypatch
 def test_a_ledger_leaves_certificates_that_lose_some_delta():
     law = line(psi=0.1, beta=2e3)
     settings = {"psi": 0.1, "beta": 2e3, "delta": 1e-6, "ledger": True}
-    every = {one.name: one for one in gibbs_certificates(law.constants, law.domain, **settings)}
+    every = {
+        one.name: one for one in catalogue.gibbs_certificates(law.constants, law.domain, **settings)
+    }
     assert not every["localised"].applies
     for one in every.values():
         if one.usable:
@@ -248,7 +245,7 @@ def certificates(constants=RIDGED, **changed):
 @pytest.mark.parametrize(("constants", "delta"), [(RIDGED, 1e-6), (PLAIN, 1e-6), (RIDGED, 0.0)])
 def test_all_are_listed_with_reasons_and_the_best_is_first(constants, delta):
     found = certificates(constants, delta=delta)
-    assert {one.name for one in found} == {theorem.__name__ for theorem in GIBBS}
+    assert {one.name for one in found} == {theorem.__name__ for theorem in catalogue.GIBBS}
     costs = [one.epsilon(delta) for one in found]
     assert costs == sorted(costs)
     assert catalogue.best_certificate(found, delta) == found[0]
@@ -285,8 +282,8 @@ DATA_SLOPE = 2 * 0.5 / 4  # the gradients of neighbours are this far apart, and 
 
 def certified(psi, beta, constants=CONSTANTS, **settings):
     public = {"step_size": 1e-3, "n_steps": 50, "delta": 1e-6, **settings}
-    found = path_certificates(constants, BALL, psi=psi, beta=beta, **public)
-    assert {one.name for one in found} == {theorem.__name__ for theorem in PATH}
+    found = catalogue.path_certificates(constants, BALL, psi=psi, beta=beta, **public)
+    assert {one.name for one in found} == {theorem.__name__ for theorem in catalogue.PATH}
     return {one.name: one for one in found}
 
 

@@ -22,11 +22,6 @@ from rashomon_explorer.mechanisms.rejection.candidates import (
     RadialProposal,
     UniformProposal,
 )
-from rashomon_explorer.mechanisms.rejection.ellipsoid_minorant import (
-    EllipsoidProposal,
-    RowBlocks,
-    ellipsoid_proposal,
-)
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Neighbourhood, Shifted
 from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import BowlProposal, CutNormal, Rest
@@ -211,7 +206,9 @@ def test_a_loss_that_may_fall_beyond_the_ellipsoid_of_a_bowl_has_no_bound_there(
     centre = np.zeros(2)
     height = float(target.excess(centre[:, None])[0]) / 2
     where = Where(centre, 0.05, centre, np.eye(2) * 1e-3, np.eye(2))
-    proposal = EllipsoidProposal(target, Bowl(height, centre, np.zeros((2, 2))), where)
+    proposal = ellipsoid_minorant.EllipsoidProposal(
+        target, Bowl(height, centre, np.zeros((2, 2))), where
+    )
     theta = problem.domain.uniform(2, 500, np.random.default_rng(0))
     theta = np.column_stack([theta, problem.minimum.theta, centre])
     floor = proposal.floor(theta)
@@ -255,7 +252,7 @@ def test_bowls_on_an_ellipsoid_lie_below_the_loss_and_blocks_of_rows_too(
         problem = LocalProblem(problem, domain)
     target = GibbsTarget(problem, beta, psi)
     with patch.object(ellipsoid_minorant, "_BLOCK_ROWS", 6):
-        near, blocks = ellipsoid_proposal(target)
+        near, blocks = ellipsoid_minorant.ellipsoid_proposal(target)
     spread = rng.standard_normal((p, 200)) * size * rng.random(200) ** 4
     theta = domain.project(problem.minimum.theta[:, None] + spread)
     theta = theta[:, domain.contains(theta)]
@@ -281,7 +278,7 @@ def test_bowls_on_an_ellipsoid_lie_below_the_loss_and_blocks_of_rows_too(
 def test_an_ellipsoid_proposal_has_the_mass_that_it_states(settings):
     """Its accepted share times its mass is the integral of the target over the disc."""
     target = GibbsTarget(small_problem(**settings), 60.0, 0.02)
-    near, _ = ellipsoid_proposal(target)
+    near, _ = ellipsoid_minorant.ellipsoid_proposal(target)
     theta, energy = near.draw(200_000, np.random.default_rng(0))
     weights = np.exp(energy - target.energy(np.maximum(target.excess(theta), 0.0)))
     radius = target.problem.domain.radius
@@ -292,7 +289,7 @@ def test_an_ellipsoid_proposal_has_the_mass_that_it_states(settings):
 
 def test_bowls_of_later_rows_that_are_bent_too_much_change_the_law():
     """The control: early rejection is only as exact as its bowls."""
-    target, honest = GibbsTarget(small_problem(**DISC), 60.0, 0.0), RowBlocks.of
+    target, honest = GibbsTarget(small_problem(**DISC), 60.0, 0.0), ellipsoid_minorant.RowBlocks.of
 
     def bent(problem, where):
         blocks = honest(problem, where)
@@ -300,7 +297,7 @@ def test_bowls_of_later_rows_that_are_bent_too_much_change_the_law():
         return replace(blocks, rest=[blocks.rest[0], *later])
 
     assert agreement(draws.under_an_ellipsoid(target), target) > LEVEL
-    with patch.object(RowBlocks, "of", bent):
+    with patch.object(ellipsoid_minorant.RowBlocks, "of", bent):
         assert agreement(draws.under_an_ellipsoid(target), target) < LEVEL
 
 
@@ -397,9 +394,9 @@ SPOILED = {  # what is spoiled and how, the problem, the draws that meet it, and
     "plane": (Plane, "at", lambda x: replace(x, height=x.height + 0.05), DISC,
               draws.under_a_plane, LOW),
     "bowl": (bowls, "above_minimum", lambda x: x.plus(0.05, 0.0), DISC, draws.under_a_bowl, LOW),
-    "ellipsoid": (EllipsoidProposal, "floor", lambda x: x + 0.05, BALL,
+    "ellipsoid": (ellipsoid_minorant.EllipsoidProposal, "floor", lambda x: x + 0.05, BALL,
                   draws.under_an_ellipsoid, LOW),
-    "its energy": (EllipsoidProposal, "draw", lambda x: (x[0], x[1] + 0.5), BALL,
+    "its energy": (ellipsoid_minorant.EllipsoidProposal, "draw", lambda x: (x[0], x[1] + 0.5), BALL,
                    draws.under_an_ellipsoid, HIGH),
     "bowl's energy": (BowlProposal, "_energy", lambda x: x + 0.5, DISC, draws.under_a_bowl, HIGH),
     "convex weight": (Rest, "log_weight", lambda x: -3 * x, DISC, draws.under_a_bowl,

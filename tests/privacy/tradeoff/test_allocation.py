@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rashomon_explorer.privacy.tradeoff import (
-    AllocatedBatches,
-    Gaussian,
-    PoissonSampled,
-    compose_tradeoffs,
-)
+from rashomon_explorer.privacy import tradeoff
 from rashomon_explorer.privacy.tradeoff.allocation import epoch_delta
 
 
@@ -26,12 +21,14 @@ def normal_grid(shift, size):
 def test_one_batch_is_gaussian(shift):
     for multiple in (0.0, 0.5, 2.0, 6.0):
         epsilon = multiple * shift
-        exact = float(Gaussian(2 * shift).delta(epsilon))
+        exact = float(tradeoff.Gaussian(2 * shift).delta(epsilon))
         assert 1 <= epoch_delta(shift, 1, epsilon) / exact <= 1 + 1e-3
         assert epoch_delta(shift / 2, 1, epsilon) < exact  # the control: twice the noise
-    curve = AllocatedBatches(1 / shift, 1)
-    assert curve.epsilon(1e-6) == pytest.approx(Gaussian(2 * shift).epsilon(1e-6))
-    assert AllocatedBatches(0.1, 8).epsilon(1e-6) == pytest.approx(Gaussian(20.0).epsilon(1e-6))
+    curve = tradeoff.AllocatedBatches(1 / shift, 1)
+    assert curve.epsilon(1e-6) == pytest.approx(tradeoff.Gaussian(2 * shift).epsilon(1e-6))
+    assert tradeoff.AllocatedBatches(0.1, 8).epsilon(1e-6) == pytest.approx(
+        tradeoff.Gaussian(20.0).epsilon(1e-6)
+    )
 
 
 @pytest.mark.parametrize("shift", [0.1, 1.0, 2.0])
@@ -45,7 +42,7 @@ def test_two_batches_are_a_double_integral(shift):
         assert 1 - 2e-5 <= bound / exact <= 1 + 3e-3
         assert epoch_delta(shift / 2, 2, epsilon) < 0.9 * exact  # the control
     if shift == 1.0:
-        chord = AllocatedBatches(1 / shift, 2).delta(epsilon)
+        chord = tradeoff.AllocatedBatches(1 / shift, 2).delta(epsilon)
         assert bound * (1 - 1e-12) <= chord <= bound * (1 + 2e-3)
 
 
@@ -99,10 +96,10 @@ def test_cost_falls_with_noise_and_batches():
 
 @pytest.mark.slow
 def test_several_epochs_cost_about_what_poisson_samples_do():
-    epoch = AllocatedBatches(1.0, 16)
-    curves = [compose_tradeoffs([(epoch, count)]) for count in (1, 2, 10)]
+    epoch = tradeoff.AllocatedBatches(1.0, 16)
+    curves = [tradeoff.compose_tradeoffs([(epoch, count)]) for count in (1, 2, 10)]
     costs = [curve.epsilon(1e-5) for curve in curves]
     assert np.all(np.diff(costs) > 0)
-    assert 0.9 < costs[2] / PoissonSampled(1.0, 1 / 16, 160).epsilon(1e-5) < 1.01
-    assert costs[2] < 0.5 * Gaussian(2 * math.sqrt(10)).epsilon(1e-5)
+    assert 0.9 < costs[2] / tradeoff.PoissonSampled(1.0, 1 / 16, 160).epsilon(1e-5) < 1.01
+    assert costs[2] < 0.5 * tradeoff.Gaussian(2 * math.sqrt(10)).epsilon(1e-5)
     assert curves[2].rho == pytest.approx(20.0)
