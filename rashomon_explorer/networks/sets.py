@@ -20,7 +20,8 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import ModelIndices
 from rashomon_explorer.sets.files import stored_models, written_as
-from rashomon_explorer.sets.predictor import PredictorModels, PredictorSet
+from rashomon_explorer.sets.linear import ReleasedSet
+from rashomon_explorer.sets.predictor import PredictorModels, PredictorSet, ReleasedTrees
 
 _LOSSES: dict[str, Any] = {
     kind.name: kind for kind in (losses.Logistic, losses.Ordinal, losses.Squared, losses.Poisson)
@@ -160,6 +161,11 @@ class _Networks(PredictorModels):
         return self.models.row_norm
 
     @property
+    def target_bounds(self) -> tuple[float, float]:
+        """Declared bounds of the targets of a regression; (−1, 1) for classes."""
+        return getattr(self.models.loss, "bounds", (-1.0, 1.0))
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded columns, and the intercept."""
         return (*self.models.feature_names, "intercept")
@@ -283,6 +289,10 @@ class ReleasedNetworks(_Networks):
     def predict(self, X: Any) -> NDArray[Any]:
         """Prediction of the mean of the models for each row of a raw table."""
         return scoring.mean_prediction(self, self.scores(X))
+
+
+AnyRelease = ReleasedSet | ReleasedTrees | ReleasedNetworks
+"""Private models of any kind, as :meth:`release` of a set returns them."""
 
 
 @written_as("networks")

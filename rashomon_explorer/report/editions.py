@@ -21,6 +21,7 @@ from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.measures.inputs import fitted_set
+from rashomon_explorer.networks.sets import AnyRelease
 from rashomon_explorer.plots.theme import templates
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
@@ -31,7 +32,7 @@ from rashomon_explorer.report import blocks
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.sections import CURATOR, RELEASE
 from rashomon_explorer.report.sections.document import Section, Skip
-from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 BADGES = {
     "curator": "Curator: computed from private rows, not private",
@@ -147,7 +148,7 @@ def _title(table: str) -> str:
 
 
 def report(
-    models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees,
+    models: RashomonSet | PredictorSet | AnyRelease,
     path: str | PathLike[str],
     *rows: Any,
     **options: Any,
@@ -156,7 +157,7 @@ def report(
 
     Parameters
     ----------
-    models : RashomonSet, PredictorSet, ReleasedSet, ReleasedTrees or fitted Rashomon estimator
+    models : RashomonSet, PredictorSet, a release of one, or fitted Rashomon estimator
     path : path-like
         Usually ``"card.html"``.
     *rows, **options
@@ -186,7 +187,7 @@ def report(
     ('card.html', 'release.html')
     """
     released = fitted_set(models)
-    if isinstance(released, ReleasedSet | ReleasedTrees):
+    if isinstance(released, AnyRelease):
         return release_report(released, path, *rows, **options)
     return curator_report(models, path, *rows, **options)  # type: ignore[arg-type]
 
@@ -291,7 +292,7 @@ def curator_report(
 
 
 def release_report(
-    models: ReleasedSet | ReleasedTrees,
+    models: AnyRelease,
     path: str | PathLike[str],
     *,
     aggregates: Sequence[ReleasedAggregates] = (),
@@ -313,15 +314,16 @@ def release_report(
 
     The file depends only on the arguments of this function: released draws with their guarantee
     and public plan, aggregates with guarantees of their own, and public settings. None of them
-    holds a loss or a row, so the file is post-processing of private releases (Dwork and Roth
+    holds an exact loss or a row, so the file is post-processing of private releases (Dwork and Roth
     2014, Proposition 2.1). Two sets that differ only in their losses, best model, clipped share
     or acceptance rate give the same bytes. The caller must ensure that the title, the names
     and ``bounds`` are public.
 
     Parameters
     ----------
-    models : ReleasedSet or ReleasedTrees
-        For trees, the file shows their rules and how many trees ask each question.
+    models : ReleasedSet, ReleasedTrees or ReleasedNetworks
+        For trees, the file shows their rules and how many trees ask each question; for networks,
+        the released losses.
     path : path-like
     aggregates : sequence of Released, optional
         Results of :func:`rashomon_explorer.release.release`.

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.networks.sets import NetworkSet
+from rashomon_explorer.networks.models import SHIPPED
+from rashomon_explorer.networks.sets import NetworkModels
 from rashomon_explorer.plots.guarantees import GTU, list_guarantees
-from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots.text import guaranteed, guaranteed_hits, number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Table, figure
 from rashomon_explorer.report.material import Bounds, Curator, PublicMaterial, Release
@@ -33,6 +34,24 @@ class ModelKind:
 
     arithmetic = "Proved for real numbers."
     """Note on rounding in the guarantee."""
+
+    subject = "models that explain {table} almost equally well"
+    """What a report is about."""
+
+    inside = "In expectation it is at least the guaranteed share below."
+    """What a release says of the unknown share within ψ."""
+
+    def closeness(self, models: Any) -> str:
+        """State the guarantee of a draw, which is known before a row is read."""
+        planned = getattr(models, "plan", None)
+        if planned is None or not models.as_drawn:
+            return "Nothing is proved of how good these models are."
+        if planned.hit_rate is not None:
+            return (
+                f"Each was within ψ = {number(planned.psi)} of the least loss with probability "
+                f"{guaranteed_hits(planned)}, whatever the rows are."
+            )
+        return f"Of their excess loss it is proved: {guaranteed(planned)}."
 
     def columns(self, material: Release) -> list[Block]:
         return []
@@ -70,10 +89,9 @@ _ESTIMATORS = {
 }
 
 
-class Linear(ModelKind):
-    """Draws with coefficients."""
+class EncodedModels(ModelKind):
+    """Models of encoded and clipped rows."""
 
-    terms = ("Rashomon set", "Draw", "(ε, δ)-DP", "Bounded range", "Trade-off")
     arithmetic = (
         "Proved for real numbers. Draws are rounded to a public grid; docs/floating-point.md "
         "lists what floating point and timing leave unprotected."
@@ -96,6 +114,12 @@ class Linear(ModelKind):
             facts.append(("Targets are clipped to", bounds, "declared"))
         table = Table(declared(names, material.bounds), "Features and their declared bounds")
         return [Facts(facts), table]
+
+
+class Linear(EncodedModels):
+    """Draws with coefficients."""
+
+    terms = ("Rashomon set", "Draw", "(ε, δ)-DP", "Bounded range", "Trade-off")
 
     def rows(self, material: Curator) -> Rows:
         models: Any = material.models
@@ -266,8 +290,31 @@ class PlannedTrees(Trees):
         return _python("RashomonTreeClassifier", settings, *others)
 
 
-class NetworkStates(ModelKind):
+class NetworkStates(EncodedModels):
     """States of one private path of a differentiable model."""
+
+    terms = ("Rashomon set", "(ε, δ)-DP", "Trade-off")
+    subject = (
+        "states of one private path, models of {table} that are about as good as the best state"
+    )
+    inside = "No share is guaranteed; the released losses bound it."
+    caveats: Mapping[str, str] = {
+        "Draws may lie outside the set": (
+            "The guarantee is privacy alone, for any model: no closeness to the least loss is "
+            "promised. “Good” is relative to the best state, and better models may exist."
+        )
+    }
+
+    def closeness(self, models: Any) -> str:
+        """State that nothing is promised, and the measured share with its bounds."""
+        share = models.released_share()
+        n_losses = int(np.isfinite(models.released_losses).sum())
+        return (
+            f"No closeness is promised. Of {plural(n_losses, 'state')} with a released loss, "
+            f"{percent(share.low)} to {percent(share.high)} lie within ψ = {number(models.psi)} of "
+            f"the best of them ({_OVER_NOISE}; each row's loss is clipped to "
+            f"{number(models.plan.loss_bound)})."
+        )
 
     def rows(self, material: Curator) -> Rows:
         return [_plan_rows(material.models)]
@@ -276,22 +323,34 @@ class NetworkStates(ModelKind):
         planned, share = models.plan, models.released_share()
         bounds = f"{percent(share.low)} to {percent(share.high)}"
         return [
-            ("Form", repr(models.models.model), f"{planned.p:,} parameters"),
+            ("Form", _form_text(models.models.model), f"{planned.p:,} parameters"),
             ("Loss", models.loss, f"{planned.n:,} rows"),
             ("Steps", f"{planned.n_steps:,}", f"about {planned.batch_size:,.0f} rows each"),
-            ("Within ψ of the best state", bounds, "95 %, over the noise of the released losses"),
+            ("Threshold ψ", number(models.psi), "above the best state; public"),
+            ("Within ψ of the best state", bounds, _OVER_NOISE),
         ]
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
-        regression = models.task == "regression"
-        settings = {**_budget(models.plan), "n_steps": models.plan.n_steps, "loss": models.loss}
-        settings |= {"row_norm": models.row_norm}
-        form = f"    model={models.models.model!r},  # from rashomon_explorer.networks"
-        name = "RashomonNetworkRegressor" if regression else "RashomonNetworkClassifier"
-        declaration = (
-            ["    # and target_bounds="] if regression else [f"    classes={[*models.classes]!r},"]
-        )
-        return _python(name, settings, form, *declaration)
+        planned = models.plan
+        settings = {**_budget(planned), "loss": models.loss, "row_norm": models.row_norm}
+        for name in ("n_losses", "n_steps", "step_size", "clip"):
+            settings[name] = getattr(planned, name)
+        settings["batch_size"] = round(planned.batch_size) if planned.rate < 1 else None
+        form = f"    model={_form_text(models.models.model)},  # from rashomon_explorer.networks"
+        if models.task == "regression":
+            settings["target_bounds"] = tuple(map(float, models.target_bounds))
+            return _python("RashomonNetworkRegressor", settings, form)
+        settings["classes"] = list(models.classes)
+        return _python("RashomonNetworkClassifier", settings, form)
+
+
+_OVER_NOISE = "95 %, over the noise of the released losses"
+
+
+def _form_text(model: Any) -> str:
+    """Python expression of a shipped model, and the name of another one."""
+    shipped = type(model) in SHIPPED.values()
+    return repr(model) if shipped else f"{type(model).__name__}(...)"
 
 
 def _plan_rows(models: Any) -> tuple[str, str, str]:
@@ -322,11 +381,16 @@ def _size(planned: Plan) -> str:
     return f"{size:,}" if size < _LONG else f"{float(size):.4g}"
 
 
+def are_networks(models: Any) -> bool:
+    """Whether a set, the curator's or a release, is of differentiable models."""
+    return isinstance(getattr(models, "models", None), NetworkModels)
+
+
 def model_kind(models: Any) -> ModelKind:
     """Return the kind of a set, the curator's or a release."""
     if isinstance(models, RashomonSet | ReleasedSet):
         return Linear()
-    if isinstance(models, NetworkSet):
+    if are_networks(models):
         return NetworkStates()
     if isinstance(getattr(models, "models", None), DecisionTrees):
         return PlannedTrees() if isinstance(getattr(models, "plan", None), Plan) else Trees()

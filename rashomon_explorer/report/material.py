@@ -16,6 +16,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
+from rashomon_explorer.networks.sets import AnyRelease
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
@@ -25,7 +26,7 @@ from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import read_column, read_targets
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.source import RowSubset
-from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 PEOPLE = 5_000
@@ -36,7 +37,6 @@ EVERYONE = "all rows"
 
 Bounds = Mapping[str, tuple[float, float] | str]
 AnySet = RashomonSet | PredictorSet
-Paid = ReleasedSet | ReleasedTrees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +141,7 @@ class Curator(PublicMaterial):
 class Release(PublicMaterial):
     """Material of a release: private draws and released aggregates."""
 
-    models: Paid
+    models: AnyRelease
     aggregates: tuple[ReleasedAggregates, ...] = ()
 
 
@@ -158,7 +158,7 @@ def curator_material(
     if not isinstance(models, AnySet):
         raise TypeError(
             f"the curator's report needs a RashomonSet or a PredictorSet, got "
-            f"{type(models).__name__}; a ReleasedSet or ReleasedTrees goes to release_report"
+            f"{type(models).__name__}; a release goes to release_report"
         )
     if is_chunked(X):
         X = as_chunked_rows(X)
@@ -178,13 +178,13 @@ def curator_material(
 
 
 def release_material(
-    models: Paid, aggregates: Sequence[ReleasedAggregates], **public: Any
+    models: AnyRelease, aggregates: Sequence[ReleasedAggregates], **public: Any
 ) -> Release:
     """Check that draws and aggregates are private releases."""
-    if type(models) not in (ReleasedSet, ReleasedTrees):
+    if type(models) not in AnyRelease.__args__:
         raise TypeError(
-            f"a release needs a ReleasedSet or ReleasedTrees, got {type(models).__name__}: call "
-            ".release() on a set of private draws first"
+            f"a release needs a ReleasedSet, ReleasedTrees or ReleasedNetworks, got "
+            f"{type(models).__name__}: call .release() on a set of private draws first"
         )
     schema = public.get("schema")
     if schema is not None and data_dependent(schema):
@@ -201,7 +201,7 @@ def release_material(
     material = Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
     if material.constants is not None:
         if not isinstance(models, ReleasedSet):
-            raise ValueError("constants and domain apply to linear models: omit them for trees")
+            raise ValueError("constants and domain apply to linear models: omit them")
         constants, planned = material.constants, models.plan
         actual = constants.n, constants.p, constants.charged_oscillation
         expected = planned.n, planned.p, planned.oscillation

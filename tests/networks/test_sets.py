@@ -1,6 +1,8 @@
 """Sets of states: measures, selections, files and the curator's report."""
 
+import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,8 @@ from rashomon_explorer import (
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity_table, permutation_importance
-from rashomon_explorer.networks import NetworkSet, ReleasedNetworks
-from rashomon_explorer.report import curator_report
+from rashomon_explorer.networks import Network, NetworkSet, ReleasedNetworks
+from rashomon_explorer.report import curator_report, report
 from rashomon_explorer.sets import ModelSet
 
 RNG = np.random.default_rng(0)
@@ -76,6 +78,24 @@ def test_measures_and_the_report_take_the_set(models, tmp_path):
     assert "states of one private path" in text and "RashomonNetworkClassifier" in text
     assert "imported" not in text
     assert models.models.canonical.shape == models.parameters.shape
+
+
+def test_the_release_edition_holds_the_measured_share_and_nothing_of_the_rows(models, tmp_path):
+    def text(models):
+        path = report(models, tmp_path / "card.html", interactive=False, overwrite=True)
+        return unescape(path.read_text(encoding="utf-8"))
+
+    changed = replace(models, losses=np.full(models.n_draws, 0.734), least=0.618)
+    released, share = text(models.release()), models.released_share()
+    assert released == text(changed.release()) and text(models) != text(changed)
+    assert (
+        f"No closeness is promised. Of 3 states with a released loss, {share.low:.0%}" in released
+    )
+    assert "no plan and no guarantee" not in released
+    code = re.findall(r"<pre[^>]*><code>(.*?)</code>", released, re.DOTALL)[-1]
+    names = {"X": X, "y": Y, "Network": Network}
+    exec(code, names)
+    assert names["models"].plan == models.plan
 
 
 def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():

@@ -154,7 +154,7 @@ def test_constants_of_another_problem_are_refused(models, tree_models, fitted, r
     for released, options, message in (
         (models, {"constants": wrong, "domain": ball}, "constants must match the draws"),
         (models, {"domain": ball}, "belong together"),
-        (tree_models, {"constants": wrong, "domain": ball}, "omit them for trees"),
+        (tree_models, {"constants": wrong, "domain": ball}, "linear models: omit them"),
     ):
         with pytest.raises(ValueError, match=message):
             report(released.release(), tmp_path / "c.html", **options)

@@ -1,18 +1,13 @@
 """Sections of each edition, in order; each one is a function and a line here."""
 
-from typing import Any
-
+from rashomon_explorer.report.kinds import are_networks
 from rashomon_explorer.report.sections import document, models, people, privacy
 from rashomon_explorer.report.sections.document import Section
+from rashomon_explorer.sets.linear import LinearSet
 
 _PLAN = Section("plan", "The plan in words", "public", privacy.plan_section)
 _CAVEATS = Section("caveats", "Caveats", "public", document.caveats)
-
-
-def _models(title: str, make: Any, view: document.View, *, trees: bool) -> Section:
-    key = "trees" if trees else "coefficients"
-    return Section(key, title, view, make, lambda shown: models.are_trees(shown) == trees)
-
+_RELEASED = "The released models"
 
 CURATOR: tuple[Section, ...] = (
     Section("summary", "Summary", "curator", document.summary_curator),
@@ -21,8 +16,14 @@ CURATOR: tuple[Section, ...] = (
     Section("privacy", "Budget and guarantee", "internal", privacy.privacy_curator),
     _PLAN,
     Section("multiplicity", "How much the models differ", "curator", people.multiplicity_curator),
-    _models("Ranges of coefficients", models.coefficients_curator, "curator", trees=False),
-    _models("The trees", models.trees_section, "curator", trees=True),
+    Section(
+        "coefficients",
+        "Ranges of coefficients",
+        "curator",
+        models.coefficients_curator,
+        lambda shown: not models.are_trees(shown),
+    ),
+    Section("trees", "The trees", "curator", models.trees_section, models.are_trees),
     Section("importance", "Importance of features", "curator", people.importance_curator),
     Section("width", "Model-set width and mechanism noise", "curator", people.width_curator),
     Section("fairness", "Group gaps over the set", "curator", people.fairness_curator),
@@ -39,8 +40,15 @@ RELEASE: tuple[Section, ...] = (
     Section("set", "The set", "public", models.the_set_release),
     Section("privacy", "Budget and guarantee", "public", privacy.privacy_release),
     _PLAN,
-    _models("The released models", models.coefficients_release, "release", trees=False),
-    _models("The released models", models.trees_section, "release", trees=True),
+    Section(
+        "coefficients",
+        _RELEASED,
+        "release",
+        models.coefficients_release,
+        lambda shown: isinstance(shown, LinearSet),
+    ),
+    Section("trees", _RELEASED, "release", models.trees_section, models.are_trees),
+    Section("states", _RELEASED, "release", models.states_release, are_networks),
     Section("aggregates", "Released aggregates", "release", privacy.aggregates_release),
     _CAVEATS,
     Section("definitions", "Definitions", "public", document.definitions_release),

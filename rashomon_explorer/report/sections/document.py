@@ -23,7 +23,7 @@ from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.report import blocks, kinds
 from rashomon_explorer.report.material import EVERYONE, Curator, PublicMaterial, Release
-from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 View = Literal["curator", "internal", "release", "public"]
@@ -222,7 +222,7 @@ def summary_release(material: Release) -> list[blocks.Block]:
     rows = material.aggregates[0].n_rows if material.aggregates else 0
     more = f", and {len(released) - 3} more below" if len(released) > 3 else ""
     findings = {
-        "How good the models are": _proved(models, planned),
+        "How good the models are": kinds.model_kind(models).closeness(models),
         "What was released of the rows": f"With 95 % intervals, noise included, of {rows:,} rows: "
         f"{'; '.join(stated[:3])}{more}.",
         "What they rely on": _widest(material),
@@ -234,16 +234,16 @@ def summary_release(material: Release) -> list[blocks.Block]:
     source = (
         "Everything in it follows from these models, public settings and the aggregates listed "
         "below, all released with privacy guarantees. Nothing else that was computed from the "
-        "rows, such as a loss, went into it."
+        "rows, such as an exact loss, went into it."
     )
-    shown = "map" if isinstance(models, ReleasedSet) else "tree_use"
+    shown = {ReleasedSet: "map", ReleasedTrees: "tree_use"}.get(type(models))
     return [
         _head(material),
         blocks.Words(f"{_subject(material, getattr(planned, 'n', None))} {_cost(models)} {source}"),
         blocks.Items(findings),
         *_charges(material, public=True),
         _limits(material),
-        *([blocks.figure(material, shown)] if models.n_draws else []),
+        *([blocks.figure(material, shown)] if shown and models.n_draws else []),
     ]
 
 
@@ -282,18 +282,6 @@ def _limits(material: Any) -> blocks.Words:
     return blocks.Words(f"Limits, explained under Caveats: {'; '.join(items.rows)}.")
 
 
-def _proved(models: Any, planned: Any) -> str:
-    """State the guarantee of a draw, which is known before a row is read."""
-    if planned is None or not models.as_drawn:
-        return "Nothing is proved of how good these models are."
-    if planned.hit_rate is not None:
-        return (
-            f"Each was within ψ = {text.number(planned.psi)} of the least loss with probability "
-            f"{text.guaranteed_hits(planned)}, whatever the rows are."
-        )
-    return f"Of their excess loss it is proved: {text.guaranteed(planned)}."
-
-
 def _head(material: PublicMaterial) -> blocks.Facts:
     classes = getattr(getattr(material, "models", None), "class_names", ())
     facts = {
@@ -312,7 +300,8 @@ def _head(material: PublicMaterial) -> blocks.Facts:
 def _subject(material: PublicMaterial, rows: int | None) -> str:
     table = f"the table {material.table}" if material.table else "one table"
     size = "" if rows is None else f" of {rows:,} rows"
-    return f"This report is about models that explain {table}{size} almost equally well."
+    subject = kinds.model_kind(material.models).subject  # type: ignore[attr-defined]
+    return f"This report is about {subject.format(table=table + size)}."
 
 
 def _hits(models: Any) -> str:
@@ -374,6 +363,11 @@ def _conflicts(material: Curator) -> str:
     )
 
 
+_ON_YOUR_ROWS = (
+    "They have no coefficients to compare: permutation importance on your own rows needs no budget."
+)
+
+
 def _widest(material: Any) -> str:
     """State the coefficient that varies most, or the most common question of trees."""
     models = getattr(material, "members", material.models)
@@ -386,7 +380,8 @@ def _widest(material: Any) -> str:
         share = text.percent(float(table["share"].iloc[0]))
         return f"{share} of the trees ask “{table.index[0]}”."
     if not isinstance(models, RashomonSet | ReleasedSet):
-        return "Their multiplicity is described below."
+        described = "Their multiplicity is described below."
+        return described if isinstance(material, Curator) else _ON_YOUR_ROWS
     spread = coefficient_spread(models).drop("intercept", errors="ignore")
     low, high = spread["min"].to_numpy(float), spread["max"].to_numpy(float)
     row = int(np.argmax(high - low))

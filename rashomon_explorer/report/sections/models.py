@@ -8,7 +8,6 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import coefficient_spread, draws_in_range, exact_coefficient_ranges
-from rashomon_explorer.networks.sets import NetworkSet
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.marks import range_bars
 from rashomon_explorer.plots.text import (
@@ -20,7 +19,7 @@ from rashomon_explorer.plots.text import (
     sentence,
 )
 from rashomon_explorer.report.blocks import Block, Code, Facts, Table, Words, figure
-from rashomon_explorer.report.kinds import Rows, declared, model_kind
+from rashomon_explorer.report.kinds import Rows, are_networks, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, hits_interval, need_linear
 from rashomon_explorer.rows import ChunkedRows
@@ -106,7 +105,7 @@ def the_set_curator(material: Curator) -> list[Block]:
     if not isinstance(models, RashomonSet):
         imported = f"imported: {models.mechanism}"
         origin = f"independent draws: {models.models.kind}" if models.independent else imported
-        if isinstance(models, NetworkSet):
+        if are_networks(models):
             origin = "states of one private path"
     facts: Rows = [("Models", f"{models.n_draws:,}", origin)]
     facts += _losses(models)
@@ -120,7 +119,7 @@ def the_set_curator(material: Curator) -> list[Block]:
             blocks.append(figure(material, "bounds"))
     elif not isinstance(models, RashomonSet):
         drawn = _DRAWN if models.independent else _OTHERS
-        if isinstance(models, NetworkSet):
+        if are_networks(models):
             drawn = _STATES
         blocks.append(Words(_COMPLETE if models.complete else drawn, "note"))
     return blocks
@@ -133,7 +132,7 @@ def the_set_release(material: Release) -> list[Block]:
         *model_kind(models).settings(material, models),
         *((f"Choice {number + 1}", step, "") for number, step in enumerate(models.steps)),
     ]
-    return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
+    return [Facts(facts), Words(f"{_UNKNOWN_INSIDE} {model_kind(models).inside}", "note")]
 
 
 def _losses(models: AnySet) -> Rows:
@@ -171,7 +170,7 @@ _COMPLETE = (
 )
 _UNKNOWN_INSIDE = (
     "Only the curator knows which of the released draws lie in the Rashomon set, because that "
-    "depends on the private rows. In expectation it is at least the guaranteed share below."
+    "depends on the private rows."
 )
 
 
@@ -240,6 +239,34 @@ def _exact(material: Curator, models: RashomonSet) -> Block:
 
 _MOST_WRITTEN, _MOST_DRAWN = 12, 4  # trees in words, and as a figure on one printed page
 _SIZES = "Leaves of each tree, and the first question that it asks"
+
+
+def states_release(material: Release) -> list[Block]:
+    """List the released losses, and which states are within ψ of the best despite the noise."""
+    models: Any = material.models
+    index = np.flatnonzero(np.isfinite(models.released_losses))
+    if not len(index):
+        raise Skip("the release holds no losses")
+    losses, margin = models.released_losses[index], models.plan.loss_margin()
+    excess = losses - losses.min()
+    unsure = np.where(excess <= models.psi + margin, "unknown", "no")
+    table = pd.DataFrame(
+        {
+            "mean loss": losses,
+            "above the least": excess,
+            "within ψ": np.where(excess <= models.psi - margin, "yes", unsure),
+        },
+        index=pd.Index(index, name="state"),
+    )
+    return [
+        Table(table, "Released mean losses of states, with noise", _NOISY.format(number(margin)))
+    ]
+
+
+_NOISY = (
+    "With probability 95 %, the noise of no difference of two losses is above {}; “unknown” are "
+    "states that it could move across ψ. The loss of each row is clipped."
+)
 
 
 def are_trees(models: Any) -> bool:

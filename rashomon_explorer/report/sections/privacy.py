@@ -8,15 +8,16 @@ import pandas as pd
 from rashomon_explorer._utils.formatting import epsilon_text, rounded_up
 from rashomon_explorer.mechanisms.planner import explain
 from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.networks.path import NetworkPlan
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, sentence
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.release import ReleasedAggregates, ReleasedThreshold
-from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words, figure
+from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import model_kind
-from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
+from rashomon_explorer.report.material import AnyRelease, AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip
 
 _DELTAS = (0.0, 1e-12, 1e-9, 1e-6, 1e-5, 1e-4)
@@ -50,7 +51,7 @@ def privacy_release(material: Release) -> list[Block]:
     return blocks
 
 
-def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
+def _guarantee(models: AnySet | AnyRelease, delta: float) -> list[Block]:
     guarantee = models.guarantee
     blocks: list[Block] = [Words(sentence(" ".join(str(guarantee).split())))]
     if guarantee.seeded:
@@ -72,7 +73,7 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     ]
 
 
-def _planned_delta(models: AnySet | Paid) -> float:
+def _planned_delta(models: AnySet | AnyRelease) -> float:
     planned = getattr(models, "plan", None)
     if planned is not None:
         return float(planned.delta)
@@ -81,7 +82,10 @@ def _planned_delta(models: AnySet | Paid) -> float:
 
 def plan_section(material: Any) -> list[Block]:
     planned = _planned(material)
-    blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
+    if isinstance(planned, NetworkPlan):
+        blocks: list[Block] = [Facts([(name, value, "") for name, value in planned._facts()])]
+    else:
+        blocks = [Words(line) for line in explain(planned).splitlines()]
     doubt = planned.weakness if material.models.as_drawn and material.models.guarantee.holds else ""
     if doubt:
         blocks.insert(0, Words(f"Weak guarantee: {doubt}.", "warning"))
@@ -92,8 +96,10 @@ def plan_section(material: Any) -> list[Block]:
     return [*blocks, *model_kind(material.models).guarantees(material, material.models)]
 
 
-def _planned(material: Any) -> Plan:
+def _planned(material: Any) -> Plan | NetworkPlan:
     planned = getattr(material.models, "plan", None)
+    if isinstance(planned, NetworkPlan):
+        return planned
     if not isinstance(planned, Plan) or math.isnan(planned.beta):
         raise Skip(
             "these models were not drawn by an estimator: they have no plan and no guarantee"
