@@ -11,6 +11,7 @@ from benchmarks import (
     langevin,
     last_states,
     measures,
+    networks,
     one_model,
     paths,
     peers,
@@ -39,7 +40,7 @@ def main() -> None:
         "what",
         nargs="?",
         choices=(
-            *("samplers", "exact", "paths", "utility", "tuning", "one_model"),
+            *("samplers", "exact", "paths", "utility", "tuning", "one_model", "networks"),
             *("rates", "trees", "scale", "page"),
         ),
         default="samplers",
@@ -68,6 +69,11 @@ def main() -> None:
         measured = one_model.measure(options.splits)
         one_model.write(measured)
         print(*one_model.lines(measured), sep="\n")
+        return
+    if options.what == "networks":
+        found = networks.measure(min(options.splits, 3), tuple(options.tables), options.folder)
+        networks.write(found)
+        print(*networks.lines(found), sep="\n")
         return
     if options.what == "scale":
         sizes = scale.measure(tuple(map(int, options.rows)))

@@ -29,6 +29,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/exact.py",
         "benchmarks/problems.py",
     ),
+    "networks": (
+        "rashomon_explorer/networks",
+        "benchmarks/networks.py",
+        "benchmarks/networks_peer.py",
+    ),
     "one_model": _FITS,
     "page": ("rashomon_explorer/explorer", "rashomon_explorer/server", "rashomon_explorer/plots"),
     "paths": _FITS,
