@@ -1,8 +1,11 @@
 """Train the same network with Opacus where it is installed; imports nothing of the package.
 
-Reads one table and its splits (.npz) and prints the held-out accuracies of the last state of
-DP-SGD, as JSON: by neighbours, ε, and the setting of its steps. Opacus states ε for an added or
-removed row; ours is for a replaced row, which moves a sum twice as far and so takes twice the noise.
+    .venv-bench/bin/pip install opacus==1.6.0
+
+installs it. Reads one table and its splits (.npz) and prints the held-out accuracies of the last
+state of DP-SGD, as JSON: by neighbours, ε, and the setting of its steps. Opacus states ε for an
+added or removed row; ours is for a replaced row, which moves a sum twice as far and so takes twice
+the noise.
 """
 
 import argparse
