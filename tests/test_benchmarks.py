@@ -20,6 +20,7 @@ from benchmarks import (
     last_states,
     measured,
     measures,
+    networks,
     peers,
     population_rates,
     ranges,
@@ -72,6 +73,17 @@ def test_the_code_of_a_module_is_neither_its_comments_nor_its_docstrings(monkeyp
     others = ["def f(x):\n return x + 2", "def f(x):\n return x - 1", "def f(y):\n return y + 1"]
     assert len({digest(text) for text in same}) == 1
     assert len({digest(text) for text in (*others, same[0])}) == 4
+
+
+def test_networks_are_measured_without_their_peer(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(networks, "PYTHON", tmp_path / "absent")
+    monkeypatch.setattr(networks, "BUDGETS", (4.0,))
+    found = networks.measure(1, ("breast_cancer",))
+    assert "without Opacus" in capsys.readouterr().out
+    cell = found["tables"][0]["cells"][0]
+    assert min(cell["mean"], found["tables"][0]["not_private"]) > 0.8
+    assert 0 <= cell["share_low"] <= cell["share_high"] <= 1
+    assert networks.lines(found)[-1].startswith("breast_cancer")
 
 
 @pytest.mark.law
