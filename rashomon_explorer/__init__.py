@@ -49,21 +49,7 @@ if TYPE_CHECKING:  # editors, type checkers and `__getattr__` read these imports
         load_dataset,
         propose_schema,
     )
-    from rashomon_explorer.estimators import (
-        DPBilevelSearch,
-        DPClassifier,
-        DPRegressor,
-        PrivateSearch,
-        PrivateTable,
-        PublicBoundsScaler,
-        RashomonClassifier,
-        RashomonNetworkClassifier,
-        RashomonNetworkRegressor,
-        RashomonRegressor,
-        RashomonTreeClassifier,
-        plan_table,
-        privacy_leaks,
-    )
+    from rashomon_explorer.estimators import *
     from rashomon_explorer.explorer import Explorer
     from rashomon_explorer.mechanisms import plan
     from rashomon_explorer.privacy import Ledger

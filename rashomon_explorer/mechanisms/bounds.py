@@ -39,10 +39,8 @@ __all__ = [
 def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0) -> float:
     """Bound p/β + ψ + s/2 on a draw's expected excess loss E[L(θ)] − min L.
 
-    Theorem 2.4 of Ganesh, Thakurta and Upadhyay (2023) for the hard threshold, s = 0. The smooth
-    threshold of width s has energy at least L − min L − ψ − s/2, and mean energy at most p/β like
-    every convex energy whose least value is 0 (own derivation, docs/theory.md §6).
-    For the hard threshold ``convex_law(...).mean`` is smaller.
+    Theorem 2.4 of Ganesh, Thakurta and Upadhyay (2023) for the hard threshold, s = 0; of a smooth
+    one docs/theory.md §6. For the hard threshold ``convex_law(...).mean`` is smaller.
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -61,19 +59,11 @@ def path_average_excess(
     psi: float = 0.0,
     width: float = 0.0,
 ) -> float:
-    """Bound on the expected excess loss of the average model of a Langevin path.
+    """Bound p/β + d²/(2βT) + hβL²/2 + ψ + s/2 on the excess loss of a Langevin path's average.
 
-    The average of θ₀, …, θ_{N−1} of θ ← Π(θ − hβ∇energy(θ) + √(2h) ξ), with T = hN, has at most
-
-        p/β + ‖θ₀ − θ*‖²/(2βT) + hβL²/2 + ψ + s/2.
-
-    Each step changes E‖θ − θ*‖² by at most −2hβ·E[energy(θ)] + h²β²L² + 2hp, because projections
-    do not expand and the energy is convex; then telescope the sum and apply Jensen's
-    inequality. No smoothness and no convergence are needed (own derivation). Theorem F.1 of "On the
-    universality of Langevin diffusion for private Euclidean (convex) optimization" (submitted to
-    ICLR 2023) claims 2p/β + D²/(βT) for the *last* state; its proof integrates p/(βk) as if k
-    were fixed and loses a logarithm, so the bound here is for the average. ``distance`` bounds
-    ‖θ₀ − θ*‖, and ``L`` the gradient's norm on the domain.
+    d = ``distance`` bounds ‖θ₀ − θ*‖, and T = hN (docs/theory.md §6): a step changes E‖θ − θ*‖² by
+    at most −2hβ·E[energy(θ)] + h²β²L² + 2hp, and the sum telescopes. Theorem F.1 of the finite-time
+    analysis claims 2p/β + D²/(βT) for the *last* state; its proof loses a logarithm.
     """
     validation.check_positive(L=L, step_size=step_size)
     validation.check_nonnegative(distance=distance)
@@ -94,32 +84,10 @@ def path_states_excess(
     burn_in: int = 0,
     batch_variance: float = 0.0,
 ) -> float:
-    """Bound on the mean expected excess loss of the states of one Langevin path.
+    """Bound d²/(2βT) + (p/β + hβV/2)/(1 − hβM) on the mean excess loss of a Langevin path's states.
 
-    The states θ₁, …, θ_N of θ ← Π(θ − hβg + √(2h) ξ), with T = hN and s = hβM < 1, have
-
-        (1/N) Σ E[L(θ_j)] − min L ≤ ‖θ₀ − θ*‖²/(2βT) + p/(β(1 − s)) + hβV/(2(1 − s)),
-
-    where g is the gradient of a convex loss of smoothness M, or an unbiased estimate of it with
-    mean square error at most V, drawn anew in each step. Without the first B states it is at most
-    N/(N − B) times as much. By Markov's inequality at most 1/ψ of it is the expected share of the
-    states outside the Rashomon set. Own derivation (docs/theory.md §6): one step has
-
-        L(θ') − L(θ*) ≤ (d² − d'²)/(2hβ) + ⟨ζ, θ' − θ*⟩ − (1 − s)/(2hβ)·‖θ' − θ‖²,
-
-    d and d' the distances of θ and θ' to the minimiser and ζ = √(2/h)ξ/β + ∇L − g, which has mean
-    0 given θ: so θ* may be replaced by θ, and the last two terms are at most hβ‖ζ‖²/(2(1 − s)).
-
-    Parameters
-    ----------
-    p, beta, M
-        Number of parameters, inverse temperature, and smoothness.
-    distance
-        Bound on ‖θ₀ − θ*‖.
-    step_size, n_steps, burn_in
-        h, N and B < N.
-    batch_variance
-        V; 0 for all rows.
+    d = ``distance`` bounds ‖θ₀ − θ*‖, T = hN, and V is the ``batch_variance`` of gradients drawn
+    anew in each step. Without the first B states it is N/(N − B) times that (docs/theory.md §30).
 
     Examples
     --------
@@ -155,19 +123,10 @@ def accelerated_path_excess(
     psi: float = 0.0,
     width: float = 0.0,
 ) -> float:
-    """Bound on the expected excess loss of the weighted average of an accelerated Langevin path.
+    """Bound p/(β(1 − q)) + d²/(2βT) + ψ + s/2 on the excess of an accelerated path's average.
 
-    Step t of N takes the time h_t = 2ht/(N + 1), h on average, and the gradient at
-    y = x + 2(z − x)/(t + 1): z ← Π(z − h_tβ∇energy(y) + √(2h_t) ξ), x ← x + 2(z − x)/(t + 1).
-    So x is the average of the states z with weights ∝ t. With T = Nh and
-    q = 4M'βT/(N + 1)² < 1, M' = M + L²/s the smoothness of the energy, it has at most
-
-        p/(β(1 − q)) + ‖θ₀ − θ*‖²/(2βT) + ψ + s/2.
-
-    The argument is that of accelerated descent (Nesterov 1983; Lan 2012), with the noise at the
-    projected step instead of a bound of its size (own derivation, docs/theory.md §6): neither a
-    bound on the gradient nor convergence of the chain is needed. ``M`` is M',
-    ``step_size`` h; steps with q ≥ 1 raise a ValueError.
+    q = 4MβT/(N + 1)² < 1 with the smoothness ``M`` of the energy, T = Nh, and d = ``distance``
+    bounds ‖θ₀ − θ*‖. Steps t of time 2ht/(N + 1) and weights ∝ t: docs/theory.md §6.
     """
     validation.check_positive(M=M, step_size=step_size)
     validation.check_nonnegative(distance=distance)
@@ -213,10 +172,8 @@ def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
 def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
     """Bound 4L√(2ψ/m) + 2L²/(mn) on the change of any row's expected loss under one replacement.
 
-    Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023); at ψ = 0 2L²/(mn), also Corollary
-    E.3 of "On the universality of Langevin diffusion for private Euclidean (convex) optimization".
-    It is L times :func:`coupling_distance`. The term in ψ does not fall with n, because the proof
-    does not use that the Rashomon sets of neighbours overlap.
+    Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023); at ψ = 0 also Corollary E.3 of the
+    finite-time analysis. The term in ψ does not fall with n.
     """
     return L * coupling_distance(L=L, m=m, n=n, psi=psi, width=width)
 
@@ -226,10 +183,8 @@ def population_risk(
 ) -> float:
     """Bound on a draw's expected excess risk on the population of the rows.
 
-    The sum of :func:`expected_excess` and :func:`uniform_stability`, by Lemma C.16 (Bousquet and
-    Elisseeff 2002) of Ganesh, Thakurta and Upadhyay (2023). Their Theorem 2.6 states only its
-    order, with L²/(mn) under the root of √(ψ/m); the sum has it outside. The rows must
-    be independent draws of one law, and the risk includes the ridge.
+    The sum of :func:`expected_excess` and :func:`uniform_stability` (Lemma C.16 of Ganesh, Thakurta
+    and Upadhyay 2023). Rows must be independent draws of one law; the risk includes the ridge.
     """
     empirical = expected_excess(p=p, beta=beta, psi=psi, width=width)
     return empirical + uniform_stability(L=L, m=m, n=n, psi=psi, width=width)
@@ -299,13 +254,9 @@ _LARGEST_LOG = 700.0
 def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> float:
     """Lower bound on the probability that a draw lies in the Rashomon set.
 
-    For the hard threshold [Σ_{j=0..p} p!/(p−j)!·(βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ), attained by a cone
-    (:func:`rashomon_explorer.mechanisms.guaranteed_hit_rate`, docs/theory.md §2). For the
-    smooth one of width s the same argument on each ray gives [1 + A]⁻¹ with the mass outside
-
-        A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ,
-
-    bounded above by a sum over cells up to v = s, and exact beyond.
+    For the hard threshold :func:`guaranteed_hit_rate`. For the smooth one of width s the same
+    argument on each ray gives [1 + A]⁻¹, A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ the mass
+    outside, bounded above by a sum over cells up to v = s, and exact beyond.
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -328,10 +279,8 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
 def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
     """Lower bound on the hit probability by the published argument, for comparison.
 
-    Theorem D.6 of Ganesh, Thakurta and Upadhyay (2023): 1 − φ − pγ/ψ if the excess is at most
-    ψ + γ with probability 1 − φ. Here φ = P(Gamma(p) > βγ), because β·(L − min L − ψ)⁺ is
-    stochastically at most Gamma(p) for every convex loss, and γ is the best of a grid, each of
-    which is valid. It needs βψ ≫ p² where :func:`hit_probability` needs βψ ≫ p.
+    Theorem D.6 of Ganesh, Thakurta and Upadhyay (2023): 1 − φ − pγ/ψ with φ = P(Gamma(p) > βγ) and
+    the best γ of a grid. It needs βψ ≫ p² where :func:`hit_probability` needs βψ ≫ p.
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -351,11 +300,8 @@ _ROUNDING = 1e-9  # far above the rounding error of four thousand terms
 def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
     """Lower bound on the probability that a proposal becomes a draw, for a convex loss.
 
-    A proposal of the uniform law on the domain is accepted with probability
-    E exp(−β(excess − ψ)₊) ≥ p ∫₀¹ tᵖ⁻¹ exp(−β(t·spread − ψ)₊) dt, because the models of excess at
-    most t·spread include the domain shrunk by t towards the minimiser. A proposal of less mass is
-    accepted more often (docs/theory.md §3). The integral is bounded by a lower sum. ``spread`` is a
-    public upper bound on max − min of the loss over the domain, > 0.
+    It is a lower sum of p ∫₀¹ tᵖ⁻¹ exp(−β(t·spread − ψ)₊) dt (docs/theory.md §3). ``spread`` > 0
+    bounds max − min of the loss over the domain, from public numbers.
     """
     if psi >= spread:
         return 1.0
@@ -425,13 +371,9 @@ class ExcessLaw:
 def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
     """Law that is stochastically at least the excess loss of a draw, for any convex loss.
 
-    It is the law of a cone, L = ‖θ‖ (own derivation). Along a ray from the minimiser the radius
-    r(e) at excess e is concave with r(0) = 0, and e has density ∝ r(e)^{p−1} r'(e)
-    exp(−β·max{e, ψ}). Relative to the cone's, that density is (r/e)^{p−1} r', which does not
-    increase: the monotone likelihood ratio puts every ray's law below the cone's, also where the
-    domain cuts the ray off, and a mixture of laws below a law is below it. Hence P(e ≤ t) is at
-    least ``cdf(t)`` for every t, and the mean excess at most ``mean`` = p/β + ψ·p/(p+1)·P(e ≤ ψ),
-    which is less than the p/β + ψ of Theorem 2.4 of Ganesh, Thakurta and Upadhyay (2023).
+    It is the law of a cone, L = ‖θ‖: along a ray from the minimiser the radius r(e) at excess e is
+    concave, so that the density of e relative to the cone's, (r/e)^{p−1} r', does not increase, and
+    the monotone likelihood ratio puts every ray's law, and their mixture, below the cone's.
     """
     validation.check_count(p=p)
     return ExcessLaw(twice_shape=2 * p, beta=beta, psi=psi)

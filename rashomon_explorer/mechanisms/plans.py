@@ -467,9 +467,8 @@ class Plan(formatting.ReprMixin):
 def privacy_sentence(guarantee: Guarantee, what: str, epsilon: float, delta: float) -> str:
     """Say how often anybody can guess one person's row from what is published.
 
-    Of two equally likely rows, a guess from an (ε, δ)-DP output is right with probability at most
-    (e^ε + δ)/(1 + e^ε), and at most (1 + δ(0))/2 for the privacy profile δ(·) (Wasserman and Zhou
-    2010; Kairouz, Oh and Viswanath 2015).
+    A guess is right with probability at most (e^ε + δ)/(1 + e^ε), and at most (1 + δ(0))/2 for the
+    privacy profile δ(·) (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015).
     """
     if not guarantee.holds:
         return f"{what} not private: only a curator may see what is drawn."

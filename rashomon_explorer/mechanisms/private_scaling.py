@@ -35,11 +35,8 @@ _UP = 1 + 1e-9  # covers the rounding of a mean over the rows
 class ColumnsPlan:
     """Privacy cost and noise of the columns' means and mean squares, in public numbers.
 
-    With u = x/``row_norm``, ‖u‖ ≤ 1, the release is the mean over the rows of (a·u, u², b‖u‖²) plus
-    noise of the same size in every entry. One record moves the mean by at most Δ/n: in the L2 norm
-    Δ = (2 + a²)/√2, in the L1 norm Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
-    (own derivation, docs/theory.md §16). Both are attained, that in the L2 norm for every d. Up to
-    b = √(1 + a²), in the L1 norm b = 1, the last entry does not add to Δ.
+    With u = x/``row_norm`` the release is the mean over the rows of (a·u, u², b‖u‖²) plus noise of
+    the same size in every entry; one record moves it by at most Δ/n (docs/theory.md §16).
     """
 
     n: int

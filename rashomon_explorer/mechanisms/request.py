@@ -60,57 +60,24 @@ def cost_at_order(epsilon: float, delta: float, ledger: bool | str) -> tuple[flo
 
 @dataclass(frozen=True)
 class Request:
-    """Public numbers from which a mechanism plans: shape of the table, settings and budget.
-
-    Parameters
-    ----------
-    n, p : int
-        Rows, and parameters with the intercept.
-    psi : float
-        Rashomon threshold.
-    loss : str or Loss
-    radius : float
-        Radius of the ball of models.
-    row_norm : float
-        Bound on the norm of a whole row, √(‖x‖² + 1) with an intercept.
-    ridge : float
-        Strong convexity added.
-    epsilon, delta : float
-        Budget of all draws together.
-    n_draws : int
-    ledger : bool or str
-        Whether costs compose in a ledger, of Rényi divergences at one order; ``"zcdp"`` or
-        ``"gdp"`` for a ledger that counts pure DP and this notion only.
-    in_chunks : bool
-        Whether rows are read in chunks.
-    patience : int or None
-        Rejected proposals in a row after which exact draws give up.
-    batch_size : int, "auto" or None
-        Rows of a step of a path; None for all of them.
-    batch_order : {"poisson", "sampled", "allocated"}
-        Whether each row is in a batch with a probability, batches have a fixed size, or each row is
-        in one batch of an epoch; no share is guaranteed for the last.
-    share : float
-        Share of a path's states in the set that is guaranteed, if the budget allows it: the path
-        is as wide as this allows.
-    """
+    """Public numbers from which a mechanism plans: shape of the table, settings and budget."""
 
     n: int
-    p: int
+    p: int  # parameters with the intercept
     psi: float
     loss: str | Loss
-    radius: float
-    row_norm: float
+    radius: float  # of the ball of models
+    row_norm: float  # of a whole row, √(‖x‖² + 1) with an intercept
     ridge: float
-    epsilon: float
+    epsilon: float  # of all draws together, as delta
     delta: float
     n_draws: int
-    ledger: bool | str = False
+    ledger: bool | str = False  # whether costs compose in a ledger; ZCDP or GDP where it counts so
     in_chunks: bool = False
     patience: int | None = USUAL_PATIENCE
-    batch_size: int | str | None = AUTO
+    batch_size: int | str | None = AUTO  # rows of a step of a path; None for all of them
     batch_order: str = POISSON
-    share: float = USUAL_SHARE
+    share: float = USUAL_SHARE  # of a path's states in the set: the path is as wide as this allows
 
     def __post_init__(self) -> None:
         name = getattr(self.loss, "name", "")

@@ -34,12 +34,8 @@ class PreparationPlan:
     """Privacy cost and noise of the two releases that describe ``k`` columns of ``n`` rows.
 
     The first counts the cells of each column by kind: missing, zero, the octave of a number, the
-    level of a text. A replaced record moves two counts a column by 1: Δ₂ = √(2k), Δ₁ = 2k. The
-    second counts the numbers of at most k columns by equal bins of the range that the first found;
-    Δ is the same. With δ > 0 each has Gaussian noise, and together they are μ-GDP with
-    δ(ε; μ) ≤ δ/2; levels are released from ``threshold`` on, so that a level of one record is
-    released with probability at most q, and k(1 + e^ε)q ≤ δ/2 (docs/theory/columns.md). With
-    δ = 0 the noise is geometric, and no level is released.
+    level of a text; the second counts numbers by equal bins of the range that the first found.
+    docs/theory.md §31 proves their costs.
     """
 
     n: int

@@ -1,8 +1,8 @@
 """Privacy guarantees, composition, ledgers and audits; rows are read only to identify a table."""
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
+from rashomon_explorer._utils.imports import lazy_names
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     LedgerError,
@@ -22,7 +22,8 @@ from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.ledger import Ledger
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
-_ROOMS = ("audit", "composition", "ledger", "tradeoff")
+if TYPE_CHECKING:
+    from rashomon_explorer.privacy import audit, composition, ledger, tradeoff  # noqa: F401
 
 __all__ = [
     "BudgetExceededError",
@@ -47,13 +48,4 @@ __all__ = [
     "zcdp",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
-
-
-def __dir__() -> list[str]:
-    """List the public names and subpackages."""
-    return [*__all__, *_ROOMS]
+__getattr__, __dir__ = lazy_names(__name__, __all__)
