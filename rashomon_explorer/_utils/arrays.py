@@ -1,7 +1,8 @@
-"""Array types, and checked conversion to them."""
+"""Types of arrays and of attributes, and checked conversion to arrays."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,3 +42,25 @@ def read_only_copy(values: Any) -> FloatArray:
     copy = np.array(values, dtype=float)
     copy.flags.writeable = False
     return copy
+
+
+Value = TypeVar("Value")
+
+
+class Delegated(property, Generic[Value]):
+    """Read-only attribute at the end of a path: ``n = Delegated[int]("request.n", "Rows.")``.
+
+    ``kind`` converts it, or computes it from what is there: ``Delegated("rows", "Rows.", len)``.
+    """
+
+    def __init__(
+        self, path: str, doc: str = "", kind: Callable[[Any], Value] | None = None
+    ) -> None:
+        find: Callable[[Any], Any] = attrgetter(path)
+        super().__init__(find if kind is None else lambda holder: kind(find(holder)), doc=doc)
+
+    if TYPE_CHECKING:
+
+        def __get__(  # type: ignore[override]
+            self, instance: Any, owner: type | None = None
+        ) -> Value: ...

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from rashomon_explorer._utils import formatting
+from rashomon_explorer._utils.arrays import Delegated
 from rashomon_explorer.mechanisms.private_scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.request import Request, UnplannedRequest
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
@@ -204,35 +205,12 @@ class Plan(formatting.ReprMixin):
         if math.isnan(self.comparison_excess):
             object.__setattr__(self, "comparison_excess", self.excess_bound)
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.request.n)
-
-    @property
-    def p(self) -> int:
-        """Number of parameters, the intercept included; not of trees."""
-        return int(self.request.p)
-
-    @property
-    def psi(self) -> float:
-        """Rashomon threshold."""
-        return float(self.request.psi)
-
-    @property
-    def epsilon(self) -> float:
-        """Total ε of all draws."""
-        return float(self.request.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """Total δ of all draws."""
-        return float(self.request.delta)
-
-    @property
-    def n_draws(self) -> int:
-        """Number of draws."""
-        return int(self.request.n_draws)
+    n = Delegated("request.n", "Number of rows.", int)
+    p = Delegated("request.p", "Number of parameters, the intercept included; not of trees.", int)
+    psi = Delegated("request.psi", "Rashomon threshold.", float)
+    epsilon = Delegated("request.epsilon", "Total ε of all draws.", float)
+    delta = Delegated("request.delta", "Total δ of all draws.", float)
+    n_draws = Delegated("request.n_draws", "Number of draws.", int)
 
     @property
     def ledger(self) -> bool | str:
@@ -240,10 +218,7 @@ class Plan(formatting.ReprMixin):
         composition: bool | str = self.request.composition
         return composition
 
-    @property
-    def loss(self) -> str:
-        """Name of the loss."""
-        return str(self.request.loss_name)
+    loss = Delegated("request.loss_name", "Name of the loss.", str)
 
     @property
     def radius(self) -> float | None:
@@ -257,20 +232,11 @@ class Plan(formatting.ReprMixin):
         row_norm = self.request.row_norm
         return None if row_norm is None else float(row_norm)
 
-    @property
-    def ridge(self) -> float:
-        """Strong convexity added."""
-        return float(self.request.ridge)
-
-    @property
-    def outputs(self) -> int:
-        """Number of scores per row."""
-        return int(self.request.outputs)
-
-    @property
-    def oscillation(self) -> float:
-        """Oscillation of L_D − L_D' that is charged."""
-        return float(self.request.oscillation)
+    ridge = Delegated("request.ridge", "Strong convexity added.", float)
+    outputs = Delegated("request.outputs", "Number of scores per row.", int)
+    oscillation = Delegated(
+        "request.oscillation", "Oscillation of L_D − L_D' that is charged.", float
+    )
 
     @property
     def zero_loss(self) -> float | None:

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from rashomon_explorer._utils import validation
+from rashomon_explorer._utils.arrays import Delegated
 from rashomon_explorer.privacy.conversions import filter_order, gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -128,24 +129,17 @@ class Request:
         """The loss, also if it was named."""
         return get_loss(self.loss)
 
-    @property
-    def loss_name(self) -> str:
-        return self.loss_function.name
-
-    @property
-    def outputs(self) -> int:
-        """Number of scores per row."""
-        return self.loss_function.outputs
+    loss_name = Delegated[str]("loss_function.name")
+    outputs = Delegated[int]("loss_function.outputs", "Number of scores per row.")
 
     @property
     def zero_loss(self) -> float:
         """Upper bound on the loss of the model of zeros."""
         return zero_model_loss(self.loss_function)
 
-    @property
-    def oscillation(self) -> float:
-        """Oscillation of L_D − L_D' that is charged."""
-        return self.constants.charged_oscillation
+    oscillation = Delegated[float](
+        "constants.charged_oscillation", "Oscillation of L_D − L_D' that is charged."
+    )
 
     @property
     def domain(self) -> Ball:
@@ -225,14 +219,8 @@ class UnplannedRequest:
     zero_loss: float | None = None
     ledger: bool | str = False
 
-    @property
-    def loss_name(self) -> str:
-        return self.loss
-
-    @property
-    def composition(self) -> bool | str:
-        """Whether draws compose in a ledger."""
-        return self.ledger
+    loss_name = Delegated[str]("loss")
+    composition = Delegated[bool | str]("ledger", "Whether draws compose in a ledger.")
 
 
 @dataclass(frozen=True)
@@ -256,10 +244,7 @@ class TreeRequest:
     costs: tuple[tuple[int, ...], ...] = ()
     base_rate: float | None = None
 
-    @property
-    def composition(self) -> bool | str:
-        """Whether draws compose in a ledger."""
-        return self.ledger
+    composition = Delegated[bool | str]("ledger", "Whether draws compose in a ledger.")
 
     @property
     def zero_loss(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import Delegated, FloatArray
 from rashomon_explorer._utils.containers import column_labels, rows_like
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.data.cells import ColumnMap
@@ -104,55 +104,37 @@ class Problem(ReprMixin):
         self.data = problem.data
         self._objective = MinimisedObjective(problem._objective.loss, ridge)
 
-    @property
-    def clipped_share(self) -> float:
-        """Share of rows beyond the norm bound (for the curator)."""
-        return self.data.clipped_share
-
-    @property
-    def n(self) -> int:
-        """Number of rows; public under replace-one adjacency."""
-        return self.constants.n
-
-    @property
-    def p(self) -> int:
-        """Number of parameters, including the intercept."""
-        return self.constants.p
+    clipped_share = Delegated[float](
+        "data.clipped_share", "Share of rows beyond the norm bound (for the curator)."
+    )
+    n = Delegated[int]("constants.n", "Number of rows; public under replace-one adjacency.")
+    p = Delegated[int]("constants.p", "Number of parameters, including the intercept.")
 
     @property
     def row_bound(self) -> float:
         """Bound on the norm of a whole row, including a constant column."""
         return row_bound(self.row_norm, self.intercept)
 
-    @property
-    def L(self) -> float:
-        """Lipschitz constant of one row's loss on the domain, including ridge·radius."""
-        return self.constants.L
-
-    @property
-    def M(self) -> float:
-        """Smoothness: the Hessian of one row's loss is f''(score)·zzᵀ."""
-        return self.constants.M
-
-    @property
-    def m(self) -> float:
-        """Strong convexity that holds for every data set: the ridge."""
-        return self.constants.m
-
-    @property
-    def osc(self) -> float:
-        """Largest max − min over the domain of L_D − L_D', for D and D' that differ in a record."""
-        return self.constants.osc
+    L = Delegated[float](
+        "constants.L", "Lipschitz constant of one row's loss on the domain, including ridge·radius."
+    )
+    M = Delegated[float](
+        "constants.M", "Smoothness: the Hessian of one row's loss is f''(score)·zzᵀ."
+    )
+    m = Delegated[float](
+        "constants.m", "Strong convexity that holds for every data set: the ridge."
+    )
+    osc = Delegated[float](
+        "constants.osc",
+        "Largest max − min over the domain of L_D − L_D', for D and D' that differ in a record.",
+    )
 
     @property
     def rows(self) -> FloatArray:
         """Clipped rows (n, p), or (n, p/outputs), including the constant (for the curator)."""
         return self.data.rows()
 
-    @property
-    def targets(self) -> FloatArray:
-        """Targets (n,) as given (for the curator)."""
-        return self.data.targets
+    targets = Delegated[FloatArray]("data.targets", "Targets (n,) as given (for the curator).")
 
     @cached_property
     def minimum(self) -> Minimum:
@@ -187,10 +169,7 @@ class Problem(ReprMixin):
         reach = self.domain.reach(self.row_bound)
         return MinimisedObjective(self._objective.loss.within(reach), self.ridge)
 
-    @property
-    def objective(self) -> MinimisedObjective:
-        """Mean loss with the ridge's penalty."""
-        return self._objective
+    objective = Delegated[MinimisedObjective]("_objective", "Mean loss with the ridge's penalty.")
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[MinimisedObjective]:
         """Objectives of batches of almost equal size, in an order that does not depend on rows."""

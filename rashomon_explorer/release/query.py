@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import Delegated, FloatArray
 from rashomon_explorer.measures.reliance.set_reliance import LinearTask, checked_rows, original_loss
 from rashomon_explorer.release import statistic
 from rashomon_explorer.release.statistic import Noise
@@ -38,10 +38,7 @@ class PublicShape:
     has_groups: bool = False
     categories: tuple[Any, ...] = ()  # declared groups, independent of the rows
 
-    @property
-    def n_draws(self) -> int:
-        """Number of models."""
-        return self.models.n_draws
+    n_draws = Delegated[int]("models.n_draws", "Number of models.")
 
     @property
     def linear(self) -> ReleasedSet:
@@ -119,10 +116,7 @@ class Rows:
         codes = np.full(n, -1, dtype=np.intp) if public.has_groups else None
         return cls(public, np.zeros((n, len(public.columns))), targets, codes)
 
-    @property
-    def models(self) -> Paid:
-        """Models that were drawn."""
-        return self.public.models
+    models = Delegated[Paid]("public.models", "Models that were drawn.")
 
     @cached_property
     def labels(self) -> NDArray[np.int_]:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rashomon_explorer._utils.arrays import Delegated
 from rashomon_explorer._utils.containers import is_parquet_dataset
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
@@ -171,9 +172,7 @@ class ParquetRows(source.RowSource):
     def shape(self) -> tuple[int, int]:
         return sum(group.rows for group in self.groups), len(self.columns)
 
-    @property
-    def names(self) -> Sequence[str]:
-        return self.columns
+    names = Delegated[Sequence[str]]("columns")
 
     @property
     def labelled(self) -> bool:
@@ -297,17 +296,9 @@ class UnopenedParquet(source.RowSource):
     def layout_assumption(self) -> str:
         return _LAYOUT
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.opened.shape
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.opened.names
-
-    @property
-    def text_partitions(self) -> tuple[str, ...]:
-        return self.opened.text_partitions
+    shape = Delegated[tuple[int, int]]("opened.shape")
+    names = Delegated[Sequence[str]]("opened.names")
+    text_partitions = Delegated[tuple[str, ...]]("opened.text_partitions")
 
     def part(self, low: int, high: int) -> tuple[source.RowSource, int]:
         return self.opened.part(low, high)

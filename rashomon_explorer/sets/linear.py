@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
+from rashomon_explorer._utils.arrays import Delegated, FloatArray, read_only_copy
 from rashomon_explorer._utils.formatting import Fact, hit_rate_text
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap
@@ -153,20 +153,13 @@ class LinearSet(ModelSet):
         """Return plain values: a read-only mapping cannot be pickled."""
         return {**self.__dict__, "feature_groups": dict(self.feature_groups or {})}
 
-    @property
-    def n_draws(self) -> int:
-        """Number of models."""
-        return len(self.coef)
+    n_draws = Delegated("coef", "Number of models.", len)
+    beta = Delegated[float]("plan.beta", "Inverse temperature of the draws.")
 
     @property
     def psi(self) -> float:
         """Rashomon threshold, in units of the loss."""
         return self.plan.psi
-
-    @property
-    def beta(self) -> float:
-        """Inverse temperature of the draws."""
-        return self.plan.beta
 
     @property
     def task(self) -> str:
@@ -368,15 +361,12 @@ class RashomonSet(LinearSet, CuratorSet):
         minimum = replace(self.minimum, theta=read_only_copy(self.minimum.theta))
         object.__setattr__(self, "minimum", minimum)
 
-    @property
-    def best(self) -> FloatArray:
-        """Parameters (n_parameters,) of the certified best model."""
-        return self.minimum.theta
-
-    @property
-    def least(self) -> float:
-        """Loss of the certified best model, which ``excess`` is relative to."""
-        return self.minimum.value
+    best = Delegated[FloatArray](
+        "minimum.theta", "Parameters (n_parameters,) of the certified best model."
+    )
+    least = Delegated[float](
+        "minimum.value", "Loss of the certified best model, which ``excess`` is relative to."
+    )
 
     @property
     def psi(self) -> float:

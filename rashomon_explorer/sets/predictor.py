@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, likeliest, read_only_copy
+from rashomon_explorer._utils.arrays import Delegated, FloatArray, likeliest, read_only_copy
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
@@ -52,15 +52,10 @@ class PredictorModels(ModelSet):
             raise AttributeError("plan")
         return self.planned
 
-    @property
-    def n_draws(self) -> int:
-        """Number of models."""
-        return len(self.models)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes that the models distinguish; 0 for a regression."""
-        return len(self.classes)
+    n_draws = Delegated("models", "Number of models.", len)
+    n_classes = Delegated(
+        "classes", "Number of classes that the models distinguish; 0 for a regression.", len
+    )
 
     def encode(self, X: Any) -> Any:
         """Encode a raw table as the estimator does; models of other kinds take it as it is."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import Delegated, FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.exceptions import SamplerError
@@ -35,10 +35,7 @@ class InnerProblem:
     targets: FloatArray
     estimator: str
 
-    @property
-    def n(self) -> int:
-        """Number of training rows."""
-        return len(self.rows)
+    n = Delegated("rows", "Number of training rows.", len)
 
     @cached_property
     def risk(self) -> EmpiricalLoss:
@@ -111,10 +108,7 @@ class OuterLoss:
     estimator: str
     margin_bound: float | None = None
 
-    @property
-    def n(self) -> int:
-        """Number of validation rows."""
-        return len(self.rows)
+    n = Delegated("rows", "Number of validation rows.", len)
 
     @cached_property
     def _linear_form(self) -> tuple[FloatArray, FloatArray]:
@@ -183,10 +177,7 @@ class PenaltyBox:
         """Number of penalties to choose."""
         return max(self.groups) + 1
 
-    @property
-    def p(self) -> int:
-        """Number of columns."""
-        return len(self.groups)
+    p = Delegated("groups", "Number of columns.", len)
 
     @property
     def half_width(self) -> float:
@@ -261,20 +252,11 @@ class PenaltyLandscape:
     box: PenaltyBox
     tolerance: float = 1e-9
 
-    @property
-    def p(self) -> int:
-        """Number of penalties, the parameters of this landscape."""
-        return self.box.d
-
-    @property
-    def n(self) -> int:
-        """Number of training rows, by which samplers size their chunks of work."""
-        return self.inner.n
-
-    @property
-    def domain(self) -> Cube:
-        """Domain of the log penalties."""
-        return self.box.domain
+    p = Delegated[int]("box.d", "Number of penalties, the parameters of this landscape.")
+    n = Delegated[int](
+        "inner.n", "Number of training rows, by which samplers size their chunks of work."
+    )
+    domain = Delegated[Cube]("box.domain", "Domain of the log penalties.")
 
     def model(self, x: FloatArray, tolerance: float | None = None) -> Solved:
         """y*(x) at one point (d,), with a bound on its error."""

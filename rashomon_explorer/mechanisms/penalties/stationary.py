@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer._utils import validation
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import Delegated, FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.progress import progress
@@ -313,20 +313,13 @@ def walk(
 class _DerivedLandscape:
     landscape: landscapes.PenaltyLandscape
 
+    n = Delegated[int]("landscape.n", "Number of training rows.")
+    domain = Delegated[landscapes.Cube]("landscape.domain", "Domain of the log penalties.")
+
     @property
     def p(self) -> int:
         """Number of penalties."""
         return self.landscape.p
-
-    @property
-    def n(self) -> int:
-        """Number of training rows."""
-        return self.landscape.n
-
-    @property
-    def domain(self) -> landscapes.Cube:
-        """Domain of the log penalties."""
-        return self.landscape.domain
 
 
 @dataclass(frozen=True)

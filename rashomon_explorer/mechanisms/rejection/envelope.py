@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import Delegated, FloatArray, Mask
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Domain, Intersection
@@ -21,19 +21,14 @@ class Shifted:
     body: Domain
     centre: tuple[float, ...]  # a model of the body, so that this set contains the origin
 
-    @property
-    def dimension(self) -> int:
-        """Number of parameters."""
-        return len(self.centre)
+    dimension = Delegated("centre", "Number of parameters.", len)
 
     @property
     def radius(self) -> float:
         """Upper bound on the largest ‖θ‖."""
         return min(self.body.radius + float(np.linalg.norm(self.centre)), self.diameter)
 
-    @property
-    def diameter(self) -> float:
-        return self.body.diameter
+    diameter = Delegated[float]("body.diameter")
 
     def reach(self, row_bound: float) -> float:
         """Bound on |z·θ| over models in the set and rows with ‖z‖ ≤ row_bound."""
@@ -238,10 +233,7 @@ class Envelope:
             longest_step=min(domain.radius + float(np.linalg.norm(minimum.theta)), domain.diameter),
         )
 
-    @property
-    def multiplier(self) -> float:
-        """λ; 0 if no ball constrains the minimiser."""
-        return self.tangent.multiplier
+    multiplier = Delegated[float]("tangent.multiplier", "λ; 0 if no ball constrains the minimiser.")
 
     def furthest(self, pad: float) -> float:
         """Upper bound on r_τ over the domain."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, log_ndtr, logsumexp
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import Delegated, FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive, check_share
 from rashomon_explorer.privacy.tradeoff import curves
 from rashomon_explorer.privacy.tradeoff.composition import Composition
@@ -242,10 +242,7 @@ class _Direction(curves.TradeOff):
         """Bound on D_a of the first distribution from the second."""
         return poisson_renyi(self.of.sigma, self.of.rate, self.first, self.second, order)
 
-    @property
-    def relation(self) -> str:
-        """Neighbour relation of the curve of both orders."""
-        return self.of.relation
+    relation = Delegated[str]("of.relation", "Neighbour relation of the curve of both orders.")
 
     def inverse(self) -> curves.TradeOff:
         """Swap the two distributions, and left and right, so that the ratio increases again."""
@@ -326,10 +323,7 @@ class Subsampled(curves.TradeOff):
             return self.of.renyi(order)
         return batches_renyi(self.of.mu, self.rate, order)
 
-    @property
-    def relation(self) -> str:
-        """Neighbour relation of f."""
-        return self.of.relation
+    relation = Delegated[str]("of.relation", "Neighbour relation of f.")
 
     @property
     def sublinear(self) -> bool:
@@ -338,7 +332,4 @@ class Subsampled(curves.TradeOff):
             self.rate in (0.0, 1.0) or not isinstance(self.of, curves.Gaussian)
         )
 
-    @property
-    def rho(self) -> float:
-        """ρ of f, which is also valid for C_q(f) ≥ f."""
-        return self.of.rho
+    rho = Delegated[float]("of.rho", "ρ of f, which is also valid for C_q(f) ≥ f.")

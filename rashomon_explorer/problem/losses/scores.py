@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import Delegated, FloatArray
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.problem.domains import inner
 from rashomon_explorer.problem.losses.base import ALL_ROWS, TableRows
@@ -58,13 +58,8 @@ class ScoreRisk:
     function: ScoreFunction
     offsets: Any = None  # a column of the table
 
-    @property
-    def n(self) -> int:
-        return self.table.n
-
-    @property
-    def p(self) -> int:
-        return self.table.p
+    n = Delegated[int]("table.n")
+    p = Delegated[int]("table.p")
 
     @property
     def rows(self) -> NDArray[Any]:
