@@ -145,10 +145,15 @@ class SharedBrackets:
         steps *= np.sqrt(room / excess)  # towards the boundary: it grows nearly as a square
         return among.domain.project(centre + steps)
 
-    def try_models(self, columns: NDArray[np.intp], models: FloatArray) -> None:
-        """Improve the brackets of some columns by models (p, T) of the set and their tangents."""
+    def try_models(
+        self, columns: NDArray[np.intp], models: FloatArray, sources: NDArray[np.intp]
+    ) -> None:
+        """Improve the brackets of some columns by models (p, T) and tangents for their sources."""
         among = self.among
         value, gradient = among.objective.value_and_gradient(models)
+        if among.l1 is not None:  # any subgradient is a tangent
+            weight, a = among.reach.weight, self.directions[:, sources]
+            gradient = level_set.matched_subgradient(gradient, models, among.l1, a, weight)
         steps = models - among.centre[:, None]
         room = among.level - value + np.einsum("ij,ij->j", gradient, steps) + among.error
         room = np.maximum(room, among.room)
@@ -163,9 +168,8 @@ class SharedBrackets:
             higher = gain > self.inner[some]
             self.inner[some[higher]] = gain[higher]
             self.points[:, some[higher]] = models[:, best[higher]]
-            if among.l1 is None:  # with it every column needs a subgradient of its own
-                outer = _least_bounds(among, a, gradient, room)
-                self.outer[some] = np.minimum(self.outer[some], outer)
+            outer = _least_bounds(among, a, gradient, room)
+            self.outer[some] = np.minimum(self.outer[some], outer)
 
     def take(self, columns: NDArray[np.intp], extents: search.Extents) -> None:
         """Improve the brackets of some columns by those of a search."""
@@ -263,7 +267,7 @@ def bracketed(
                 rounds = range(min(_MOST_SHARES, 1 + limit // _SEARCHES))
                 for _ in progress(rounds, "shared models"):
                     some = open_[:: max(1, len(open_) // _MODELS)][:_MODELS]
-                    shared.try_models(open_, shared.boundary(some))
+                    shared.try_models(open_, shared.boundary(some), some)
                     open_, before = shared.open(need), len(open_)
                     limit -= _SEARCHES
                     if len(open_) <= _MODELS or before - len(open_) < _SEARCHES:
@@ -277,7 +281,8 @@ def bracketed(
         shared.take(searched, extents)
         if len(rest) and starts is None:
             most_models = max(1, min(_COLUMNS, _PAIRS // len(rest)))
-            shared.try_models(rest, extents.points[:, :: -(-len(searched) // most_models)])
+            every = slice(None, None, -(-len(searched) // most_models))
+            shared.try_models(rest, extents.points[:, every], searched[every])
     return search.Extents(shared.inner, shared.outer, shared.points)
 
 

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, LevelSet, curvature, lengths
+from rashomon_explorer.measures.ranges.level_set import (
+    EllipsoidReach,
+    FaceMetric,
+    LevelSet,
+    curvature,
+    lengths,
+    matched_subgradient,
+)
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
 
@@ -23,17 +30,44 @@ _ROUNDING = 1e-11  # relative: far above the errors of sums of n signed terms
 
 
 @dataclass(frozen=True, eq=False)
+class Kinks:
+    """L1 penalty of an expansion: an expanded loss is without it, and the penalty is exact."""
+
+    metric: FaceMetric
+    coordinates: FloatArray  # (p, p): W⁻¹
+    weight: FloatArray  # (p,): of parameters, where subgradients are compared
+
+    def least(
+        self, directions: FloatArray, theta: FloatArray, gradient: FloatArray, level: FloatArray
+    ) -> FloatArray:
+        """Least quadratic plus penalty (p, K) with a·θ = level, from gradients (p, K) in u."""
+        slope = self.coordinates.T @ gradient + self.metric.l1[:, None] * np.sign(theta)
+        unit = np.ones(len(level))
+        return self.metric.least_on_hyperplanes((directions, theta, slope), level, unit, np.inf)
+
+    def subgradient(
+        self, directions: FloatArray, theta: FloatArray, gradient: FloatArray
+    ) -> FloatArray:
+        """Slopes (p, K) of the penalty that leave the least gradient across each direction."""
+        l1, pull = self.metric.l1, self.coordinates.T @ gradient
+        total = pull + l1[:, None] * np.sign(theta)
+        total = matched_subgradient(total, theta, l1, directions, self.weight)
+        return np.clip(total - pull, -l1[:, None], l1[:, None])
+
+
+@dataclass(frozen=True, eq=False)
 class Expansion:
     """Bounds of the excess loss at θ* + Wu within an ellipsoid, where the Hessian is WᵀHW = 1."""
 
     among: LevelSet
     whiten: FloatArray  # (p, r): W
     ellipsoid: FloatArray  # (r, r): the level set has uᵀNu ≤ 1
-    slope: FloatArray  # (r,): rounding, at the best model
+    slope: FloatArray  # (r,): of the loss at the best model, rounding without an L1 penalty
     third: ThirdMoment
     fourth: FourthMoment  # mean of c_i (z_i·u)⁴, with −c_i ≤ f'''' ≤ c_i/3 on a row's scores
     largest_fourth: float  # over unit vectors
     convexity: float  # κ: the Hessian is at least κ in the ellipsoid
+    kinks: Kinks | None = None
 
     @classmethod
     def around(cls, among: LevelSet) -> Expansion | None:
@@ -43,10 +77,11 @@ class Expansion:
             return None
         r = reach.whiten.shape[1]
         small = r <= _MOST_PARAMETERS and problem.n * r**4 / 4 <= _MOST_WORK
-        if not (small and problem.loss.name == "logistic" and problem.l1 is None):
+        flat = problem.l1 is not None and r < problem.p
+        if not small or flat or problem.loss.name != "logistic":
             return None
-        hessian = reach.whiten.T @ problem.hessian(among.centre) @ reach.whiten
-        curvatures, vectors = np.linalg.eigh(hessian)
+        hessian = problem.hessian(among.centre)
+        curvatures, vectors = np.linalg.eigh(reach.whiten.T @ hessian @ reach.whiten)
         axes = vectors / np.sqrt(curvatures)
         whiten, ellipsoid = reach.whiten @ axes, axes.T @ axes / reach.extent**2
         rows, scores = problem.rows @ whiten, problem.rows @ among.centre
@@ -63,8 +98,13 @@ class Expansion:
         fourth = FourthMoment.from_rows(rows, weights * np.maximum(bound, 0.0))
         least = float(np.linalg.eigvalsh(convexity)[0]) - _ROUNDING
         third = ThirdMoment.from_rows(rows, skewness)
-        slope = whiten.T @ problem.value_and_gradient(among.centre[:, None])[1][:, 0]
-        return cls(among, whiten, ellipsoid, slope, third, fourth, fourth.supremum(), least)
+        slope, kinks = problem.value_and_gradient(among.centre[:, None])[1][:, 0], None
+        if problem.l1 is not None:
+            slope = slope - problem.l1 * np.sign(among.centre)
+            faces = FaceMetric.from_hessian(hessian, problem.l1)
+            kinks = Kinks(faces, whiten.T @ hessian, reach.weight)
+        bounds = third, fourth, fourth.supremum(), least
+        return cls(among, whiten, ellipsoid, whiten.T @ slope, *bounds, kinks)
 
     def decide(
         self, directions: FloatArray, need: FloatArray
@@ -73,18 +113,31 @@ class Expansion:
 
         Also models (p, K) of nearly the least loss there, and their excess loss to third order.
         """
-        psi, a = self.among.room, self.whiten.T @ directions
+        psi, centre, a = self.among.room, self.among.centre[:, None], self.whiten.T @ directions
         size = np.maximum(np.linalg.norm(a, axis=0), 1e-300)
         unit, distance = a / size, need / size
         target = distance + _BEYOND * (distance + np.sqrt(2 * psi))
         u = unit * target
+        theta = centre + self.whiten @ u
         for _ in range(_STEPS):  # towards the least cubic on the hyperplane unit·u = target
-            free = u - self._gradient(u, outer_squares(u))
+            gradient = self._gradient(u, outer_squares(u))
+            if self.kinks is None:
+                free = u - gradient
+            else:
+                level = target * size + _dots(centre, directions)
+                theta = self.kinks.least(directions, theta, gradient, level)
+                free = self.kinks.coordinates @ (theta - centre)
             u = free + unit * (target - _dots(unit, free))
-        squares, square = outer_squares(u), _dots(u, u)
+        squares, square, models = outer_squares(u), _dots(u, u), centre + self.whiten @ u
         excess = self.slope @ u + square / 2 + self.third.at(u, squares) / 6
+        gradient, least = self._gradient(u, squares), excess
+        if self.kinks is not None:
+            l1 = self.kinks.metric.l1
+            slopes = self.kinks.subgradient(directions, theta, gradient)
+            gradient += self.whiten.T @ slopes
+            least = excess + _dots(slopes, models) - l1 @ np.abs(centre)
+            excess = excess + l1 @ (np.abs(models) - np.abs(centre))
         error = self.among.error + _ROUNDING * (psi + np.abs(excess))
-        gradient = self._gradient(u, squares)
         multiplier = _dots(unit, gradient)
         across = np.linalg.norm(gradient - multiplier * unit, axis=0)
         inside = _dots(u, self.ellipsoid @ u) <= 1
@@ -95,8 +148,8 @@ class Expansion:
         steep = quartic**0.75 * self.largest_fourth**0.25 / 6  # error of the gradient
         lost = (across + steep) ** 2 / (2 * self.convexity) if self.convexity > 0 else np.inf
         lost = lost + np.abs(multiplier) * (target - distance) + error
-        stays = inside & (excess - quartic / 24 - lost > psi)
-        return flips, stays & ~flips, self.among.centre[:, None] + self.whiten @ u, excess
+        stays = inside & (multiplier >= 0) & (least - quartic / 24 - lost > psi)
+        return flips, stays & ~flips, models, excess
 
     def _gradient(self, u: FloatArray, squares: FloatArray) -> FloatArray:
         """Gradient (r, K) of the cubic."""

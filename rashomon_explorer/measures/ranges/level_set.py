@@ -17,6 +17,8 @@ from rashomon_explorer.problem.losses.base import TableRows
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HingeLoss
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 
+_BATCH = 512  # rows whose products stay in a cache, or matrices that are solved together
+_ALONE = 8  # columns on a face below which each has its own matrix
 _ALL_AT_ONCE = 10  # changes of a face; afterwards one parameter at a time, which cannot cycle
 _MOST_CHANGES = 200
 _FLOOR = 1e-11  # curvature added to a singular Hessian, as a share of its diagonal
@@ -106,16 +108,24 @@ class FaceMetric:
 
     def _on_faces(self, used: Mask, pull: FloatArray, direction: FloatArray) -> FloatArray:
         """B⁻¹pull and B⁻¹a (2, p, K) on each column's face, 0 for the other parameters."""
-        solved = np.zeros((2, *pull.shape))
-        _, first, kind = np.unique(
-            np.packbits(used, axis=0), axis=1, return_index=True, return_inverse=True
+        sides = np.stack([pull, direction])
+        solved = np.zeros_like(sides)
+        _, kind, sizes = np.unique(
+            np.packbits(used, axis=0), axis=1, return_inverse=True, return_counts=True
         )
-        for face, index in enumerate(first):
-            columns, on = np.flatnonzero(kind.ravel() == face), np.flatnonzero(used[:, index])
-            here = np.ix_(on, columns)
-            both = np.concatenate([pull[here], direction[here]], axis=1)
-            solution = np.linalg.solve(self.bend[np.ix_(on, on)], both)
-            solved[0][here], solved[1][here] = np.split(solution, 2, axis=1)
+        rare = np.flatnonzero((sizes < _ALONE)[kind.ravel()])
+        for low in range(0, len(rare), _BATCH):  # a matrix for each column
+            columns = rare[low : low + _BATCH]
+            on = used[:, columns].T[:, :, None]
+            bend = np.where(on & on.transpose(0, 2, 1), self.bend, np.eye(len(used)))
+            faces = np.where(on, sides[:, :, columns].T, 0.0)
+            solved[:, :, columns] = np.linalg.solve(bend, faces).T
+        for face in np.flatnonzero(sizes >= _ALONE):  # one for all columns
+            columns = np.flatnonzero(kind.ravel() == face)
+            on = np.flatnonzero(used[:, columns[0]])
+            both = np.hstack(sides[:, on][:, :, columns])
+            both = np.linalg.solve(self.bend[np.ix_(on, on)], both)
+            solved[np.ix_([0, 1], on, columns)] = np.split(both, 2, axis=1)
         return solved
 
 
@@ -279,9 +289,6 @@ def radius_beyond(bound: ExcessBound, pull: float, psi: float) -> float:
 
 _ROUNDS = 60
 _FLAT_MATRIX = 1e-12
-
-
-_BATCH = 512  # rows whose products stay in a cache
 
 
 def lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
