@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges import brackets
 from rashomon_explorer.measures.ranges import expansion as module
 from rashomon_explorer.measures.ranges.expansion import Expansion
-from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
+from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment
 
 KINDS = {
     "penalised": {"C": 1.0},

@@ -120,12 +120,13 @@ class FaceMetric:
             bend = np.where(on & on.transpose(0, 2, 1), self.bend, np.eye(len(used)))
             faces = np.where(on, sides[:, :, columns].T, 0.0)
             solved[:, :, columns] = np.linalg.solve(bend, faces).T
-        for face in np.flatnonzero(sizes >= _ALONE):  # one for all columns
-            columns = np.flatnonzero(kind.ravel() == face)
-            on = np.flatnonzero(used[:, columns[0]])
-            both = np.hstack(sides[:, on][:, :, columns])
-            both = np.linalg.solve(self.bend[np.ix_(on, on)], both)
-            solved[np.ix_([0, 1], on, columns)] = np.split(both, 2, axis=1)
+        for common in np.flatnonzero(sizes >= _ALONE):  # one for all columns
+            columns = np.flatnonzero(kind.ravel() == common)
+            face = np.flatnonzero(used[:, columns[0]])
+            here = np.ix_(face, columns)
+            both = np.hstack([pull[here], direction[here]])
+            both[:] = np.linalg.solve(self.bend[np.ix_(face, face)], both)
+            solved[0][here], solved[1][here] = np.split(both, 2, axis=1)
         return solved
 
 
