@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer.audits.columns import shape_rows
 from rashomon_explorer.audits.group_rates import group_names, pair_name
 from rashomon_explorer.audits.models import codes_of_scores, linear_scores, row_labels
 from rashomon_explorer.audits.table_recourse import table_recourse
+from rashomon_explorer.audits.tolerance import best_without
+from rashomon_explorer.exceptions import MissingAnswerError
 from rashomon_explorer.measures.ranges import Recourse, proved_people
 from rashomon_explorer.measures.reliance.class_reliance import takes_seconds
 from rashomon_explorer.mechanisms.hit_and_run import uniform_models
@@ -228,6 +231,60 @@ class CertifiedAnswers:
         is_effect = [str(name).split(": ")[-1] != "intercept" for name in ranges.index]
         table = ranges[is_effect]
         return table.iloc[np.argsort(-table["best"].abs().to_numpy(), kind="stable")]
+
+    def shapes(self) -> pd.DataFrame:
+        """Range of each column's function at its values, minus its mean over the rows."""
+        problem, model, rows = self.problem, self.inputs.model, self.rows
+        separate, mixing = model.separate_columns
+        if not separate:
+            why = "; ".join(dict.fromkeys(mixing.values())) or f"{model.name} uses no column"
+            raise MissingAnswerError(f"no column has a function of its own: {why}")
+        centred = rows - np.average(rows, axis=0, weights=model.row_weights)
+        table = model.table.set_axis([*map(str, model.table)], axis=1)
+        keys, parts, count = [], [], 0
+        for name, positions in separate.items():
+            shown_rows = shape_rows(table[name], centred[:, positions])
+            cells = table[name].iloc[shown_rows]
+            keys += [(name, "missing" if pd.isna(cell) else cell) for cell in cells]
+            curve, factor = centred[np.ix_(shown_rows, positions)], np.ones(len(shown_rows))
+            which = count + np.arange(len(shown_rows))
+            if len(positions) == 1:  # the range of one coefficient, times the column
+                curve, factor, which = np.ones((1, 1)), curve[:, 0], np.full(len(shown_rows), count)
+            directions = np.zeros((len(curve), rows.shape[1] + problem.intercept))
+            directions[:, positions] = curve
+            count += len(curve)
+            parts.append((directions, factor, which))
+        index = pd.MultiIndex.from_tuples(keys, names=["feature", "value"])
+        directions, factor, which = map(np.concatenate, zip(*parts, strict=True))
+        if problem.loss.outputs > 1:
+            of_class = count * np.arange(len(problem.class_scores))
+            which = np.add.outer(of_class, which).ravel()
+            directions = np.kron(problem.class_scores, directions)
+            factor = np.tile(factor, len(of_class))
+            index = pd.concat(dict.fromkeys(model.classes, index.to_frame()), names=["class"]).index
+        ranges = measures.exact_ranges(problem, self.inputs.psi, directions)
+        ranges["best"] = directions @ model.theta
+        with np.errstate(invalid="ignore"):  # of a zero and an infinite end
+            ends = ranges[list(_ENDS)].to_numpy()[which] * factor[:, None]
+        ends = np.where(factor[:, None] < 0, ends[:, ::-1], ends)
+        ends[factor == 0] = 0.0
+        shapes = pd.DataFrame(ends, index, pd.Index(_ENDS.values(), name=self.score_unit))
+        shapes = marked(with_sign(shapes), "exact")
+        shapes.attrs["mixing"] = mixing
+        return shapes
+
+    def shape_sizes(self, shapes: pd.DataFrame) -> pd.DataFrame:
+        """Bounds on the largest size of each column's function, and whether it can be constant."""
+        low, high, fitted = shapes["low"], shapes["high"], shapes["fitted"].abs()
+        least, greatest = np.maximum(np.maximum(low, -high), 0.0), np.maximum(-low, high)
+        sizes = pd.DataFrame({"least": least, "fitted": fitted, "greatest": greatest})
+        table = sizes.groupby(level="feature", sort=False).max()
+        level, constant = self.problem.minimum.value + self.inputs.psi, []
+        for name, size in table["least"].items():
+            columns = np.array(self.inputs.model.separate_columns[0][name])
+            good = not size and best_without(self.problem, columns) <= level
+            constant.append("yes" if good else "no" if size else "undecided")
+        return marked(table.assign(constant=constant), "exact")
 
     def people(self) -> pd.DataFrame:
         """Prediction of each person of the fit, its range, and whether the label can flip."""

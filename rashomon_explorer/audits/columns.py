@@ -353,6 +353,32 @@ def tried_places(column: pd.Series, most: int) -> list[int]:
     return [*first.to_numpy()[order][changes].tolist(), *missing]
 
 
+_CURVE, _MOST_STEPS = 24, 40  # points of each kind on a curve, and changes of a step function
+
+
+def shape_rows(column: pd.Series, encoded: FloatArray) -> list[int]:
+    """Rows at whose values of a column its function is shown, in their order, missing last.
+
+    A function with few steps has both ends of each; a curve has points even in rows and in values.
+    """
+    values = column.reset_index(drop=True)
+    if not is_number(column):
+        levels = values.iloc[tried_places(column, 0)]
+        levels = levels if levels.dtype == "category" else levels.astype(object).map(str, "ignore")
+        return levels.sort_values(kind="stable").index.tolist()
+    numbers = values.dropna().astype(float).sort_values(kind="stable")
+    if not len(numbers):
+        return [0]
+    first = np.flatnonzero(np.diff(numbers, prepend=-np.inf) > 0)  # of each different value
+    rows, distinct = numbers.index.to_numpy()[first], numbers.to_numpy()[first]
+    ends = np.flatnonzero((np.diff(encoded[rows], axis=0) != 0).any(axis=1))
+    if len(ends) > _MOST_STEPS:
+        even = np.searchsorted(distinct, np.linspace(distinct[0], distinct[-1], _CURVE))
+        ends = np.concatenate([np.linspace(0, len(rows) - 1, _CURVE).round().astype(int), even])
+    points = np.unique([0, *ends, *(ends + 1 if len(ends) <= _MOST_STEPS else ()), len(rows) - 1])
+    return [*rows[points].tolist(), *np.flatnonzero(values.isna())[:1].tolist()]
+
+
 def changed_rows(table: pd.DataFrame, rows: Any, place: int, values: Any) -> pd.DataFrame:
     """Rows (rows × values) of a table, each row with each of the values of one of its columns."""
     count = len(values)

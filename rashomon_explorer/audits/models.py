@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -172,7 +173,7 @@ class AuditedModel:
     def with_changes(self, **changes: Any) -> AuditedModel:
         """Copy with other fields, and with what does not depend on them."""
         copy = replace(self, **changes)
-        for name in ("rows", "traced", "column_map"):
+        for name in ("rows", "traced", "column_map", "separate_columns"):
             if name in self.__dict__:
                 copy.__dict__[name] = self.__dict__[name]
         return copy
@@ -249,6 +250,39 @@ class AuditedModel:
         """Use that the steps make of each column of the table, checked by running them."""
         steps = " → ".join(column_maps.step_name(step) for step in self.steps) or "the model"
         return column_maps.column_map(self._transformed, self.table, self.rows, self.traced, steps)
+
+    @cached_property
+    def separate_columns(self) -> tuple[dict[str, list[int]], dict[str, str]]:
+        """Columns of the last step that one column of the table makes alone; why others do not.
+
+        Checked on all rows: columns of the table that are mixed are shuffled together, and others
+        each by itself. What they make must then be shuffled in the same way.
+        """
+        names, columns = [str(name) for name in self.table.columns], self.columns
+        uses = np.array([[name in column.sources for column in columns] for name in names])
+        n_parts, part_of = connected_components(uses.astype(int) @ uses.T.astype(int))
+        rng = np.random.default_rng(0)
+        orders = [rng.permutation(len(self.table)) for _ in range(n_parts)]
+        table, rows = self.table.copy(), np.asarray(self.rows, dtype=float)
+        for position, part in enumerate(part_of):
+            shuffled: Any = self.table.iloc[:, position].take(orders[part])
+            table.isetitem(position, shuffled.set_axis(table.index))
+        gap, size = np.array(self._transformed(table), dtype=float), 1 + np.abs(rows).max(axis=0)
+        for number, order in enumerate(orders):
+            makes = uses[part_of == number].any(axis=0)
+            gap[:, makes] -= rows[np.ix_(order, makes)]
+        if (np.abs(gap[:, uses.any(axis=0)]) > _ROUNDING * size[uses.any(axis=0)]).any():
+            return {}, dict.fromkeys(names, f"{self.name} mixes columns or rows")
+        separate: dict[str, list[int]] = {}
+        mixing: dict[str, str] = {}
+        for name, used in zip(names, uses, strict=True):
+            positions = np.flatnonzero(used).tolist()
+            shared = next((columns[j] for j in positions if len(columns[j].sources) > 1), None)
+            if shared is not None:
+                mixing[name] = f"{shared.step or self.name} mixes it: {shared.feature}"
+            elif positions:
+                separate[name] = positions
+        return separate, mixing
 
     @property
     def columns(self) -> column_maps.Columns:

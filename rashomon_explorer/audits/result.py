@@ -47,6 +47,7 @@ def opens_audits(dashboard: _Dashboard) -> _Dashboard:
 
 
 _NO_COEFFICIENTS = "sampled models have no common coefficients: use .importance"
+_NO_SHAPES = "sampled models are no sums of functions: use .plot('profile', feature=...)"
 _NEGLIGIBLE = 1e-3  # share of ψ below which the fitted model counts as the best one
 
 
@@ -355,6 +356,31 @@ class Audit(ReprMixin):
         """Per coefficient, in the units of the table: low, fitted, high, and the settled sign."""
         self._need(self.has_coefficients, _NO_COEFFICIENTS)
         return self.answers.coefficients()
+
+    @cached_property
+    def shapes(self) -> pd.DataFrame:
+        """Per column of the table and value of it: what it adds to the score, and the exact range.
+
+        For columns that reach the model each by itself, behind splines, bins, one-hot levels,
+        powers or logarithms: the function of the column, minus its (weighted) mean over the rows of
+        the fit. ``low`` and ``high`` bound it over all good models, ``fitted`` is of the model in
+        use, and ``sign`` says at which values every good model is above or below the mean. Values
+        are those of rows; a curve has some fifty. Other columns, and the step that mixes them, are
+        in ``attrs["mixing"]``.
+        """
+        self._need(self.has_coefficients, _NO_SHAPES)
+        return self.answers.shapes()
+
+    @cached_property
+    def shape_sizes(self) -> pd.DataFrame:
+        """Per column of :attr:`shapes`: size of its function, and whether it can be constant.
+
+        Of the largest absolute value at the values shown: ``least`` is a lower bound and
+        ``greatest`` an upper bound over all good models. ``constant`` is ``"no"`` if no good model
+        has a constant function, ``"yes"`` if one does (the best model without the column is good),
+        otherwise ``"undecided"``.
+        """
+        return self.answers.shape_sizes(self.shapes)
 
     @cached_property
     def groups(self) -> pd.DataFrame:

@@ -84,24 +84,14 @@ def test_the_least_excess_of_a_flip_is_a_lagrangian_minimum(intercept):
     found = measures.flip_psi(problem, people, threshold=cut, tolerance=1e-3)
     rows = np.column_stack([people, np.ones(4)]) if intercept else people
     for row, low, high in zip(rows, *found, strict=True):
-        rule = {
-            "type": "eq",
-            "fun": lambda t, row=row: row @ t - cut,
-            "jac": lambda t, row=row: row,
-        }
+        rule = {"type": "eq", "fun": lambda t, a=row: a @ t - cut, "jac": lambda _, a=row: a}
 
         def value(t):
             value, gradient = problem.value_and_gradient(t[:, None])
             return float(value[0]), gradient[:, 0]
 
-        least = minimize(
-            value,
-            problem.minimum.theta,
-            jac=True,
-            constraints=rule,
-            method="SLSQP",
-            options={"ftol": 1e-14},
-        )
+        how = {"constraints": rule, "method": "SLSQP", "options": {"ftol": 1e-14}}
+        least = minimize(value, problem.minimum.theta, jac=True, **how)
         excess = least.fun - problem.minimum.value
         assert low <= excess * (1 + 1e-6) + 1e-12 and high >= excess * (1 - 1e-6) - 1e-12
         assert high <= 1.02 * low + 1e-9

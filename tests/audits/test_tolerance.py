@@ -122,12 +122,8 @@ def profile_interval(X, y, place, level):
             theta[free] = rest
             return theta
 
-        fixed = minimize(
-            lambda rest: loss(whole(rest)),
-            best.x[free],
-            jac=lambda rest: slope(whole(rest))[free],
-            options={"gtol": 1e-9},
-        )
+        how = {"jac": lambda rest: slope(whole(rest))[free], "options": {"gtol": 1e-9}}
+        fixed = minimize(lambda rest: loss(whole(rest)), best.x[free], **how)
         return 2 * (fixed.fun - best.fun) - chi2.ppf(level, 1)
 
     middle = best.x[place]

@@ -62,15 +62,10 @@ def balanced(y):
 
 def largest_below(value, level, goal, start, bounds, maxiter=500, ftol=1e-10):
     """Largest goal·x where a function is at most a level, by sequential quadratic programmes."""
-    found = minimize(
-        lambda x: -goal @ x,
-        start,
-        jac=lambda x: -goal,
-        constraints={"type": "ineq", "fun": lambda x: 1e3 * (level - value(x))},
-        bounds=bounds,
-        method="SLSQP",
-        options={"maxiter": maxiter, "ftol": ftol},
-    )
+    inside = {"type": "ineq", "fun": lambda x: 1e3 * (level - value(x))}
+    how = {"method": "SLSQP", "options": {"maxiter": maxiter, "ftol": ftol}}
+    how |= {"constraints": inside, "bounds": bounds}
+    found = minimize(lambda x: -goal @ x, start, jac=lambda x: -goal, **how)
     assert value(found.x) <= level + 1e-7
     return goal @ found.x
 

@@ -102,13 +102,8 @@ def test_minimum_and_ranges_are_those_of_another_optimiser(case):
     assert best.gap < 1e-9
     assert of_parts(parts_of(best.theta)) == pytest.approx(best.value, rel=1e-9)
     options = {"ftol": 1e-14, "maxfun": 10**6, "maxiter": 10**4}
-    least = minimize(
-        of_parts,
-        parts_of(best.theta) + 0.05,
-        method="L-BFGS-B",
-        bounds=[(0, None)] * 18,
-        options=options,
-    ).fun
+    how = {"method": "L-BFGS-B", "bounds": [(0, None)] * 18, "options": options}
+    least = minimize(of_parts, parts_of(best.theta) + 0.05, **how).fun
     assert best.value == pytest.approx(least, abs=1e-6) and best.value <= least + 1e-9
     psi = 0.02
     coefficients = m.exact_coefficient_ranges(problem, psi)

@@ -240,15 +240,9 @@ def by_slsqp(problem):
         losses, gradients = problem.value_and_gradient(theta[:, None])
         return losses[0], gradients[:, 0]
 
-    found = minimize(
-        value,
-        np.full(problem.p, 1e-3),
-        jac=True,
-        method="SLSQP",
-        constraints=constraints(problem.domain),
-        options={"maxiter": 500, "ftol": 1e-14},
-    )
-    return found.fun
+    how = {"method": "SLSQP", "options": {"maxiter": 500, "ftol": 1e-14}}
+    how |= {"constraints": constraints(problem.domain), "jac": True}
+    return minimize(value, np.full(problem.p, 1e-3), **how).fun
 
 
 @crossed({"loss": sorted(set(LOSSES) - set(KINKED)), "domain": DOMAINS, "ridge": [0.0, 0.05]})
