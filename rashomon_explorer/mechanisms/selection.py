@@ -74,7 +74,6 @@ class PermuteAndFlip(Pick):
     name: ClassVar[str] = "permute_and_flip"
 
     def law(self, losses: ArrayLike) -> FloatArray:
-        """See :class:`Pick`."""
         accept = self.weights(losses)
         nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 1)  # exact: polynomials
         factors = 1 - np.outer(accept, (nodes + 1) / 2)
@@ -84,7 +83,6 @@ class PermuteAndFlip(Pick):
         return np.asarray(accept * (rejections @ weights) / 2)
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
-        """See :class:`Pick`."""
         accept = self.weights(losses)
         for candidate in rng.permutation(len(accept)):
             if rng.random() < accept[candidate]:
@@ -103,12 +101,10 @@ class Exponential(Pick):
     name: ClassVar[str] = "exponential"
 
     def law(self, losses: ArrayLike) -> FloatArray:
-        """See :class:`Pick`."""
         weights = self.weights(losses)
         return np.asarray(weights / weights.sum())
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
-        """See :class:`Pick`."""
         ends = np.cumsum(self.law(losses))
         return int(np.searchsorted(ends[:-1], rng.random(), side="right"))
 

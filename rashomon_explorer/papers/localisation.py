@@ -495,7 +495,6 @@ class Iterated(StagedMechanism):
     summary: ClassVar[str] = "the last of several exact draws, each near the previous one"
 
     def stages_for(self, request: Request) -> LocalisationPlan:
-        """See :func:`plan_iterated`."""
         return plan_iterated(request.constants, request.domain, epsilon=request.epsilon)
 
     def why_unsupported(self, request: Request) -> str:
@@ -506,7 +505,6 @@ class Iterated(StagedMechanism):
         return why
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         theta = np.zeros(problem.p)
         for stage in plan.details.settings.stages:
             theta = draw_near(problem, theta, stage, exact_sampler(plan), rng)
@@ -609,7 +607,6 @@ class Regularised(ExactOneModel):
         )
 
     def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
-        """See :class:`OneModelMechanism`."""
         return first_draw(
             GibbsTarget(problem, plan.details.settings.beta, psi=0.0), exact_sampler(plan), rng
         )

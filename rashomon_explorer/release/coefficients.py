@@ -141,7 +141,6 @@ class Coefficients(query.Query):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: query.PublicShape
     ) -> tuple[statistic.Statistic, ...]:
-        """Coefficients, computed from the noisy parts of the last step."""
         width = len(public.linear.feature_names)
         return _Step.read(
             public, noisy[:width], noisy[width:], _STEPS[-1], noise.scale

@@ -100,13 +100,11 @@ class GroupGaps(query.Query):
 
     @property
     def name(self) -> str:
-        """Name of the rate and ``"_gap"``."""
         mean = "mean_" if self.over == "mean" and self.of != "base" else ""
         return f"{mean}{self.of}_gap"
 
     @property
     def definition(self) -> str:
-        """Definition in words."""
         which = "mean over the draws" if self.over == "mean" else "each draw"
         whose = "" if self.of == "base" else f" ({which})"
         return f"largest less least, over the groups, of the {_WORDS[self.of]}{whose}"

@@ -99,7 +99,6 @@ class LeastPsi(query.Query):
 
     @property
     def definition(self) -> str:
-        """Definition in words."""
         return _DEFINITIONS[self._kind]
 
     @property
@@ -119,7 +118,6 @@ class LeastPsi(query.Query):
         return np.full(len(self._entries(public)), oscillation(public))
 
     def compute(self, rows: query.Rows) -> FloatArray:
-        """Return the gaps between optima."""
         optima = _TreeOptima(rows) if isinstance(rows.models, ReleasedTrees) else _BallOptima(rows)
         find: Callable[[Any], float] = getattr(optima, self._kind)
         return np.array([find(entry) for entry in self._entries(rows.public).values()])

@@ -60,7 +60,6 @@ class Losses(query.DrawsQuery):
         return (high - low) / public.n_rows
 
     def draw_values(self, rows: query.Rows) -> FloatArray:
-        """Return mean losses."""
         return rows.mean_losses()
 
     def draw_ranges(self, public: query.PublicShape) -> tuple[FloatArray, FloatArray, str]:
@@ -181,7 +180,6 @@ class Excess(ExcessQuery, query.DrawsQuery):
 
     @property
     def quantity(self) -> str:
-        """Definition of the value of one draw."""
         return f"its loss minus {self._reference_text}"
 
     def draw_widths(self, public: query.PublicShape) -> FloatArray:
@@ -189,7 +187,6 @@ class Excess(ExcessQuery, query.DrawsQuery):
         return np.full(public.n_draws, self.change_bound(public))
 
     def draw_values(self, rows: query.Rows) -> FloatArray:
-        """Return excess losses."""
         return self.excess(rows)
 
     def draw_ranges(self, public: query.PublicShape) -> tuple[FloatArray, FloatArray, str]:
@@ -240,12 +237,10 @@ class SoftHits(ExcessQuery):
 
     @property
     def name(self) -> str:
-        """Return ``"soft_hits"``."""
         return "soft_hits"
 
     @property
     def definition(self) -> str:
-        """Definition in words."""
         psi = "the draws' psi" if self.psi is None else f"{self.psi:g}"
         return (
             f"mean over the draws of a ramp from 1 to 0 as the excess rises over {self.width:g} up "

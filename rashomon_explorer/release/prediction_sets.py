@@ -93,7 +93,6 @@ class ScoreThreshold(query.Query):
 
     @property
     def definition(self) -> str:
-        """Definition in words."""
         return (
             f"threshold of 1 minus the probability of a label, {self.over} over the draws: "
             f"{self._promise}, if these rows are independent of the draws"

@@ -128,7 +128,6 @@ class FullDrift(Drift):
         return 1.0
 
     def run(self, rng: np.random.Generator) -> Map:
-        """Return the gradient, which keeps no state."""
         objective, beta = self.target.problem.evaluator(), self.beta
         if isinstance(self.target.shape, thresholds.NoThreshold):
             return lambda theta: beta * objective.gradient(theta)
@@ -176,7 +175,6 @@ class ClippedDrift(Drift):
 
     @property
     def largest_step(self) -> float:
-        """2/(βM)."""
         return 2 / (self.beta * self.constants.M)
 
     def sensitivity(self, n_steps: int) -> float:
@@ -189,7 +187,6 @@ class ClippedDrift(Drift):
         return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
 
     def run(self, rng: np.random.Generator) -> Map:
-        """Return the gradient, which keeps no state."""
         problem = self.target.problem
         risk = problem.mean_loss(self.followed)
         assert isinstance(risk, ScoreRisk | ChunkedRisk)
@@ -223,7 +220,6 @@ class BatchDrift(Drift):
         return FullDrift(self.target).largest_step
 
     def sensitivity(self, n_steps: int) -> float:
-        """Root mean square sensitivity, by :func:`batch_sensitivity`."""
         problem = self.target.problem
         return sensitivity.batch_sensitivity(
             problem.constants,
@@ -244,7 +240,6 @@ class BatchDrift(Drift):
         return FullDrift(self.target).contraction(step_size)
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
-        """See :func:`last_batch_state_guarantee`."""
         return batch_accounting.last_batch_state_guarantee(
             n_batches=self.n_batches, n_steps=n_steps, **self._in_noise(step_size, n_chains)
         )
@@ -290,13 +285,11 @@ class SampledDrift(BatchDrift):
         return super().sensitivity(1)
 
     def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
-        """See :func:`sampled_path_guarantee`."""
         shift = self.sensitivity(1) * self.beta * math.sqrt(n_chains * step_size / 2)
         sampling = {"shift": shift, "rate": self.rate}
         return batch_accounting.sampled_path_guarantee(n_steps=n_steps, **sampling)
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
-        """See :func:`last_sampled_state_guarantee`."""
         return batch_accounting.last_sampled_state_guarantee(
             rate=self.rate, n_steps=n_steps, **self._in_noise(step_size, n_chains)
         )
@@ -366,7 +359,6 @@ class GaussianDrift(Drift):
         )
 
     def run(self, rng: np.random.Generator) -> Map:
-        """Return the gradient at points drawn from ``rng``."""
         count, scale = self._threshold.n_samples, self.scale
 
         def gradient(theta: FloatArray) -> FloatArray:

@@ -80,7 +80,6 @@ class Langevin(Mechanism):
         ]
 
     def improvements(self, plan: Plan, *, ridge: bool = False) -> list[Improvement]:
-        """List what lowers the excess bound."""
         if isinstance(plan.details, states.StatesDetails):
             return states.improvements(plan)
         return path_improvements(plan)

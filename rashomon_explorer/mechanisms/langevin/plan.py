@@ -47,18 +47,15 @@ class PathDetails(Details):
     """Largest slope of a row's loss that the chains follow; infinite unless slopes are clipped."""
 
     def threshold(self, plan: Plan) -> Threshold:
-        """Smooth threshold, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()
 
     def bounds(self, plan: Plan) -> list[Fact]:
-        """State the bound of the clipped loss."""
         if math.isinf(self.slope_bound):
             return []
         excess = rounded_up(plan.comparison_excess)
         return [("clipped loss", f"exceeds its least by ≤ {excess} on average")]
 
     def facts(self, plan: Plan) -> list[Fact]:
-        """List the steps."""
         return [("steps", f"{self.n_steps:,} of size {self.step_size:.3g} on average")]
 
 

@@ -44,7 +44,6 @@ class StationaryPlan(plan.PenaltyPlan):
 
     @property
     def beta(self) -> float:
-        """Inverse temperature of the draw from the grid; 0 if there is none."""
         moved = 2 * self.constants.charged_slope
         return self.eta / (moved if self.on_grid else self.constants.charged_range)
 

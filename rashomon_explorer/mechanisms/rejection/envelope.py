@@ -90,7 +90,6 @@ class Neighbourhood(Shifted):
 
     @property
     def radius(self) -> float:
-        """Upper bound on the largest ‖θ‖."""
         near = float(np.linalg.norm(self.centre)) + self.distance
         return min(self.domain.radius, near)
 
