@@ -35,7 +35,6 @@ from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.mechanisms.select import GOALS
 from rashomon_explorer.mechanisms.simulation import expected_gain
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets import PredictorSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
@@ -83,26 +82,19 @@ class BaseOneModel(BaseDraws):
         return self._released
 
     def _private(
-        self,
-        table: tables.TableAdapter,
-        target: GibbsTarget,
-        public: dict[str, Any],
-        planned: Plan,
-        guarantee: Guarantee,
-        draws: Draws,
+        self, table: tables.TableAdapter, target: GibbsTarget, public: dict[str, Any], draws: Draws
     ) -> dict[str, Any]:
         """Add the set of this model that :meth:`release` returns."""
         released = ReleasedSet(
             coef=draws.coef,
             **self._set_declarations(table, public),
             link=target.problem.loss.link,
-            plan=planned.without_candidates(),
-            guarantee=guarantee,
+            plan=public["plan_"].without_candidates(),
+            guarantee=public["guarantee_"],
             scale=public["scale_"],
             schema=released_schema(table.schema, table.feature_names),
         )
-        fitted = super()._private(table, target, public, planned, guarantee, draws)
-        return {**fitted, "_released": released}
+        return {**super()._private(table, target, public, draws), "_released": released}
 
     def _ledger_note(self, planned: Plan) -> str:
         return planned.mechanism

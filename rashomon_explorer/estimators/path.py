@@ -92,7 +92,9 @@ class DrawnPath(Iterator[FloatArray]):
             )
         self._guarantee = self._stated(plan.guarantee)
         self.n_steps_run = 0
-        lengths = _part_lengths(plan.details.n_steps, n_parts)
+        n_steps = plan.details.n_steps  # in parts of almost equal length, none of them empty
+        cuts = np.linspace(0, n_steps, min(n_parts, n_steps) + 1).round().astype(int)
+        lengths: list[int] = np.diff(cuts).tolist()
         self._ends = list(accumulate(lengths))
         self._charges = self._reserved(lengths)
         self._holder, self._settled, self._ended = os.getpid(), False, False
@@ -236,20 +238,13 @@ class DrawnPath(Iterator[FloatArray]):
         problem = self._target.problem
         draws = Draws(coef, problem.value(coef.T), acceptance=1.0)
         public = {**self._estimator._public_attributes(self._table), "scale_": self._scale}
-        private = self._estimator._private(
-            self._table, self._target, public, plan, guarantee, draws
-        )
+        public |= {"plan_": plan, "guarantee_": guarantee}
+        private = self._estimator._private(self._table, self._target, public, draws)
         self._estimator._set_fitted_attributes({**public, **private})
 
 
 def _plain(work: Any) -> Any:
     return work()
-
-
-def _part_lengths(n_steps: int, n_parts: int) -> list[int]:
-    """Numbers of steps of almost equal parts, none of them empty."""
-    cuts = np.linspace(0, n_steps, min(n_parts, n_steps) + 1).round().astype(int)
-    return np.diff(cuts).tolist()
 
 
 def continued_plan(models: ReleasedSet, n_draws: int) -> Plan:

@@ -201,9 +201,28 @@ class PrivateSearch(WrapperMethods, base.BasePrivateEstimator[SearchPlan]):
             guarantee = replace(guarantee, assumptions=stated)
 
         def draw(guarantee: Guarantee) -> dict[str, Any]:
+            """Read the rows, fit, select, and return the fitted attributes."""
             scoring = validation_rows(planned.n, self.val_fraction)
             sides = TrainValidationSplit(table, scoring, next(iter(bounds), None))
-            return self._fit_and_select(sides, candidates, planned, guarantee)
+            rng = self._generator()
+            fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
+            index, best, models = fits.best()
+            lost = [model.guarantee_.theorem for model in models if not model.guarantee_.holds]
+            if lost and guarantee.holds:
+                guarantee = no_guarantee(lost[0])
+            public = {k: v for k, v in table.public().items() if k != "encoder_"}
+            classes = {"classes_": best.classes_} if hasattr(best, "classes_") else {}
+            extra = {"estimators_": models} if planned.runs is None else {}
+            return {
+                **public,
+                **classes,
+                **extra,
+                "best_estimator_": best,
+                "best_index_": index,
+                "best_params_": dict(planned.candidates[index].params),
+                "plan_": planned,
+                "guarantee_": guarantee,
+            }
 
         return base.PlannedFit(
             guarantee,
@@ -278,34 +297,6 @@ class PrivateSearch(WrapperMethods, base.BasePrivateEstimator[SearchPlan]):
             assumption for assumption in planned.guarantee.assumptions if assumption != uncharged
         )
         return replace(planned.guarantee, assumptions=assumptions)
-
-    def _fit_and_select(
-        self,
-        sides: TrainValidationSplit,
-        candidates: list[Any],
-        planned: SearchPlan,
-        guarantee: Guarantee,
-    ) -> dict[str, Any]:
-        """Read the rows, fit, select, and return the fitted attributes."""
-        rng = self._generator()
-        fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
-        index, best, models = fits.best()
-        lost = [model.guarantee_.theorem for model in models if not model.guarantee_.holds]
-        if lost and guarantee.holds:
-            guarantee = no_guarantee(lost[0])
-        public = {k: v for k, v in sides.table.public().items() if k != "encoder_"}
-        classes = {"classes_": best.classes_} if hasattr(best, "classes_") else {}
-        extra = {"estimators_": models} if planned.runs is None else {}
-        return {
-            **public,
-            **classes,
-            **extra,
-            "best_estimator_": best,
-            "best_index_": index,
-            "best_params_": dict(planned.candidates[index].params),
-            "plan_": planned,
-            "guarantee_": guarantee,
-        }
 
     def _fit_summary(self) -> list[str]:
         planned: SearchPlan = self.plan_

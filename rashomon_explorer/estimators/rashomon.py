@@ -287,7 +287,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             final = base.stopped_guarantee(guarantee, kept, planned.n_draws)
             stopped = of_path and kept < planned.n_draws
             plan = without_promise(planned) if stopped else planned
-            return {**public, **self._private(table, target, public, plan, final, draws)}
+            stated = {**public, "plan_": plan, "guarantee_": final}
+            return {**stated, **self._private(table, target, stated, draws)}
 
         reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
@@ -301,19 +302,12 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         return reporter.finished(draws)
 
     def _private(
-        self,
-        table: TableAdapter,
-        target: GibbsTarget,
-        public: dict[str, Any],
-        planned: Plan,
-        guarantee: Guarantee,
-        draws: Draws,
+        self, table: TableAdapter, target: GibbsTarget, public: dict[str, Any], draws: Draws
     ) -> dict[str, Any]:
-        """Fitted attributes that depend on the draws: plan, guarantee and the (mean) model."""
+        """Fitted attributes that depend on the draws: the (mean) model."""
         theta = draws.coef.mean(axis=0).reshape(target.problem.loss.outputs, -1)
         scale: ColumnMap | None = public["scale_"]
-        model = self._linear_attributes(theta if scale is None else scale.original(theta))
-        return {"plan_": planned, "guarantee_": guarantee, **model}
+        return self._linear_attributes(theta if scale is None else scale.original(theta))
 
     def _guarantee(self, planned: Plan) -> Guarantee:
         within = (planned.epsilon, planned.delta) if planned.ledger else planned.cost
@@ -456,23 +450,17 @@ class BaseRashomon(BaseDraws):
         raise TypeError(f"{type(self).__name__} must implement _predictions")
 
     def _private(
-        self,
-        table: TableAdapter,
-        target: GibbsTarget,
-        public: dict[str, Any],
-        planned: Plan,
-        guarantee: Guarantee,
-        draws: Draws,
+        self, table: TableAdapter, target: GibbsTarget, public: dict[str, Any], draws: Draws
     ) -> dict[str, Any]:
         """Add the set of models."""
-        problem, mechanism = target.problem, planned.mechanism
+        problem, mechanism = target.problem, public["plan_"].mechanism
         traits = mechanism_traits(mechanism)
         models = RashomonSet(
             coef=draws.coef,
             **self._set_declarations(table, public),
             link=problem.loss.link,
-            plan=planned,
-            guarantee=guarantee,
+            plan=public["plan_"],
+            guarantee=public["guarantee_"],
             losses=draws.losses,
             minimum=problem.minimum,
             clipped_share=problem.clipped_share,
@@ -486,8 +474,7 @@ class BaseRashomon(BaseDraws):
             from rashomon_explorer.mechanisms.hit_and_run import reaches_sphere
 
             models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
-        inherited = super()._private(table, target, public, planned, guarantee, draws)
-        return {**inherited, "rashomon_set_": models}
+        return {**super()._private(table, target, public, draws), "rashomon_set_": models}
 
     def _set_fitted_attributes(self, fitted: dict[str, Any]) -> None:
         if fitted["rashomon_set_"].reaches_sphere:

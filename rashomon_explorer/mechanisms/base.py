@@ -204,29 +204,18 @@ def collect(
 ) -> Draws:
     """Take the first ``n_draws`` draws of a mechanism or sampler."""
     check_count(n_draws=n_draws)
-    with one_blas_thread():
-        return _collected(sampler, target, n_draws, rng, report)
-
-
-def _collected(
-    sampler: Sampler,
-    target: GibbsTarget,
-    n_draws: int,
-    rng: np.random.Generator,
-    report: Callable[[Draws], bool] | None,
-) -> Draws:
-    coef = np.empty((0, target.problem.p))
-    losses = np.empty(0)
+    coef, losses = np.empty((0, target.problem.p)), np.empty(0)
     accepted = evaluated = 0
-    for batch in sampler.batches(target, rng):
-        accepted += len(batch.losses)
-        evaluated += batch.evaluated
-        coef = np.concatenate([coef, to_public_grid(batch.theta.T)])[:n_draws]
-        losses = np.concatenate([losses, batch.losses])[:n_draws]
-        draws = Draws(coef, losses, accepted / max(1, evaluated), batch.region)
-        stop = report(draws) if report is not None else False
-        if stop or len(losses) == n_draws:
-            return draws
+    with one_blas_thread():
+        for batch in sampler.batches(target, rng):
+            accepted += len(batch.losses)
+            evaluated += batch.evaluated
+            coef = np.concatenate([coef, to_public_grid(batch.theta.T)])[:n_draws]
+            losses = np.concatenate([losses, batch.losses])[:n_draws]
+            draws = Draws(coef, losses, accepted / max(1, evaluated), batch.region)
+            stop = report(draws) if report is not None else False
+            if stop or len(losses) == n_draws:
+                return draws
     raise AssertionError("a mechanism's batches never end")
 
 

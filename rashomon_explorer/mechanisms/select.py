@@ -111,7 +111,7 @@ def _plan_auto(
     best = candidates[0]
     candidates = _break_ties(candidates, goal)
     for plan in chain(candidates, _in_smaller_balls(candidates, request)):
-        if isinstance(plan, Plan) and not _fails_on_simulated_rows(plan):
+        if isinstance(plan, Plan) and not (_may_give_up(plan) and feasibility.is_hopeless(plan)):
             selected: Plan | Rejected = plan
             if columns is not None:
                 ball = whole if plan in candidates else replace(whole, radius=plan.request.radius)
@@ -372,10 +372,6 @@ def _may_give_up(plan: Plan) -> bool:
     return get_mechanism(plan.mechanism).traits.may_give_up
 
 
-def _fails_on_simulated_rows(plan: Plan) -> bool:
-    return _may_give_up(plan) and feasibility.is_hopeless(plan)
-
-
 def reason_not_selected(outcome: Plan | Rejected) -> str:
     """Reason why a candidate was not selected."""
     if isinstance(outcome, Rejected):
@@ -411,8 +407,9 @@ def _rank(outcome: Plan | Rejected, goal: str, *, many: bool = False) -> tuple[A
             return (0, gives_up, -hit_rate)
         if many and _is_a_path(outcome) and hit_rate >= _ROUNDED * outcome.request.share:
             return (0, gives_up, -hit_rate)
-        if hit_rate >= WEAK_HIT_RATE:
-            return (1, -_two_digits(hit_rate), gives_up, -outcome.details.expected_width(outcome))
+        if hit_rate >= WEAK_HIT_RATE:  # to two significant digits
+            width = outcome.details.expected_width(outcome)
+            return (1, -float(f"{hit_rate:.2g}"), gives_up, -width)
         if _is_around_the_set(outcome):
             return (2, 0, outcome.centre_excess)
         if _is_expected_within(outcome):
@@ -457,11 +454,6 @@ def _work_seconds(plan: Plan) -> float:
     """Seconds of one core for the mechanism's work, and for its passes over chunked rows."""
     passes = plan.passes * pass_seconds(plan.n, plan.p) if plan.request.in_chunks else 0.0
     return max(passes + plan.memory_seconds, _FEW_SECONDS)
-
-
-def _two_digits(value: float) -> float:
-    """Round to two significant digits before ranking."""
-    return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
 def _reason(plan: Plan, goal: str, best: Plan) -> str:

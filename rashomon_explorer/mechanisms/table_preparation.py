@@ -46,16 +46,13 @@ class PreparationPlan:
     def scale(self, n_columns: int) -> float:
         """Deviation of the Gaussian noise, or scale of the geometric noise, of one release."""
         if self.delta > 0:
-            return math.sqrt(2 * n_columns) / (self._mu * math.sqrt(0.5))
+            mu = gdp_mu(self.epsilon, self.delta / 2) * _SAFE
+            return math.sqrt(2 * n_columns) / (mu * math.sqrt(0.5))
         return 2 * n_columns / (self.epsilon / 2 * _SAFE)
 
     def deviation(self, n_columns: int) -> float:
         """Return the standard deviation of the noise of one count."""
         return self.scale(n_columns) * (1.0 if self.delta > 0 else math.sqrt(2))
-
-    @property
-    def _mu(self) -> float:
-        return gdp_mu(self.epsilon, self.delta / 2) * _SAFE
 
     @property
     def threshold(self) -> float:
@@ -102,12 +99,25 @@ def release_columns(
     readings = [_Cells.of(cells, name in categorical) for name, cells in columns.items()]
     kinds = [_noisy_kind(cells, planned, rng) for cells in readings]
     n_numeric = sum(kind.span is not None for kind in kinds)
-    return [
-        _with_levels(name, kind)
-        if kind.span is None
-        else _with_range(name, kind, kind.span, cells.numbers, planned, n_numeric, rng)
-        for name, cells, kind in zip(columns, readings, kinds, strict=True)
-    ]
+    declared: list[Column] = []
+    for name, cells, kind in zip(columns, readings, kinds, strict=True):
+        if kind.span is None:
+            declared.append(_with_levels(name, kind))
+            continue
+        # Equal bins, a column's share of the second release.
+        (low, high), deviation = kind.span, planned.deviation(n_numeric)
+        n_bins = int(np.clip(planned.n / (_CLEAR * deviation), _FEWEST_BINS, _MOST_BINS))
+        edges = np.linspace(low, high, n_bins + 1)
+        numbers = cells.numbers[~np.isnan(cells.numbers)]
+        counts, _ = np.histogram(np.clip(numbers, low, high), edges)
+        noisy = _noisy(counts, planned.scale(n_numeric), planned, rng)
+        start, stop, mass = densest(noisy - deviation)
+        typical = (edges[start], edges[stop]) if mass > 0 else (low, high)
+        middle, half = (typical[0] + typical[1]) / 2, (typical[1] - typical[0]) / 2
+        lower, upper = middle - _REACH * half, middle + _REACH * half
+        bounds = max(0.0, lower) if low >= 0 else lower, min(0.0, upper) if high <= 0 else upper
+        declared.append(Numeric(name, bounds, typical=typical, missing=kind.missing))
+    return declared
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,30 +198,6 @@ def densest(gains: FloatArray) -> tuple[int, int, float]:
     rises = totals[1:] - np.minimum.accumulate(totals)[:-1]
     stop = int(np.argmax(rises)) + 1
     return int(np.argmin(totals[:stop])), stop, float(rises[stop - 1])
-
-
-def _with_range(
-    name: str,
-    kind: _Kind,
-    span: tuple[float, float],
-    numbers: FloatArray,
-    planned: PreparationPlan,
-    n_columns: int,
-    rng: np.random.Generator,
-) -> Column:
-    """Declare numbers by noisy counts of equal bins, a column's share of the second release."""
-    low, high = span
-    deviation = planned.deviation(n_columns)
-    n_bins = int(np.clip(planned.n / (_CLEAR * deviation), _FEWEST_BINS, _MOST_BINS))
-    edges = np.linspace(low, high, n_bins + 1)
-    counts, _ = np.histogram(np.clip(numbers[~np.isnan(numbers)], low, high), edges)
-    noisy = _noisy(counts, planned.scale(n_columns), planned, rng)
-    start, stop, mass = densest(noisy - deviation)
-    typical = (edges[start], edges[stop]) if mass > 0 else (low, high)
-    middle, half = (typical[0] + typical[1]) / 2, (typical[1] - typical[0]) / 2
-    lower, upper = middle - _REACH * half, middle + _REACH * half
-    bounds = max(0.0, lower) if low >= 0 else lower, min(0.0, upper) if high <= 0 else upper
-    return Numeric(name, bounds, typical=typical, missing=kind.missing)
 
 
 def _with_levels(name: str, kind: _Kind) -> Column:

@@ -5,7 +5,7 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.plots import text, theme
+from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.registry import FigureSpec
 
 _SAME_PSI = 1e-9
@@ -42,14 +42,10 @@ def plot_price(prices: pd.DataFrame, psi: float) -> go.Figure:
         text.join_notes(note, str(prices.attrs.get("mark", ""))),
     )
     for column, label, dash in (("value", "chosen model", "solid"), ("bound", "bound", "dot")):
-        figure.add_scatter(
-            x=table.index,
-            y=table[column],
-            name=label,
-            mode="lines+markers",
-            line={"color": theme.BLUE, "dash": dash, "shape": "hv"},
-            hovertemplate=f"ψ = %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
-        )
+        line = {"color": theme.BLUE, "dash": dash, "shape": "hv"}
+        look = {"mode": "lines+markers", "line": line}
+        hover = f"{label}<br>ψ = %{{x:.3g}}: %{{y:.3g}}"
+        marks.add_marks(figure, table.index, table[column], label, hover, **look)
     figure.add_vline(x=float(psi), line={"color": theme.GREY, "dash": "dot"})
     figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
     figure.update_yaxes(title=f"{name} {escape(prices.attrs['unit'])}", rangemode="tozero")

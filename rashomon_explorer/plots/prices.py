@@ -18,6 +18,7 @@ from rashomon_explorer.mechanisms.plans import Plan, Rejected
 from rashomon_explorer.mechanisms.registry import MECHANISMS, TREES
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.select import compare
+from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, join_notes, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
@@ -125,39 +126,25 @@ def plot_costs(
     for number, count in enumerate(counts):
         curve = table[table["n_draws"] == count]
         is_plan = count == planned.n_draws
-        figure.add_scatter(
-            x=curve["epsilon"].to_numpy(),
-            y=curve["promise"].to_numpy(),
-            mode="lines+markers",
-            name=plural(count, "draw"),
-            line={
-                "color": BLUE,
-                "width": 3 if is_plan else 1.5,
-                "dash": _DASHES[number % len(_DASHES)],
-            },
-            marker={"size": 6 if is_plan else 4, "color": BLUE},
-            opacity=1.0 if is_plan else 0.6,
-            hovertext=[
-                f"{cost_text(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: "
-                f"{_worded(planned, row.promise)}"
-                for row in curve.itertuples()
-            ],
-            hovertemplate=f"%{{hovertext}}{hint}<extra></extra>",
-        )
+        width, size, opacity = (3, 6, 1.0) if is_plan else (1.5, 4, 0.6)
+        line = {"color": BLUE, "width": width, "dash": _DASHES[number % len(_DASHES)]}
+        hover = [
+            f"{cost_text(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: "
+            f"{_worded(planned, row.promise)}{hint}"
+            for row in curve.itertuples()
+        ]
+        look = {"mode": "lines+markers", "line": line, "marker": {"size": size, "color": BLUE}}
+        x, y = curve["epsilon"].to_numpy(), curve["promise"].to_numpy()
+        add_marks(figure, x, y, plural(count, "draw"), hover, opacity=opacity, **look)
         last = count == (counts if alike else labelled)[-1]
         if alike and last:
             _label(figure, curve, f"same for {counts[0]} to {plural(count, 'draw')}", last=True)
         elif not alike and count in labelled:
             words = ANY_NUMBER if _is_a_path(planned) else plural(count, "draw")
             _label(figure, curve, words, last=last)
-    figure.add_scatter(
-        x=[planned.epsilon],
-        y=[_promise(planned, by_hits=planned.hit_rate is not None)],
-        mode="markers",
-        name="this plan",
-        marker={"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
-        hovertemplate=f"this plan: {finding}<extra></extra>",
-    )
+    marker = {"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}}
+    y = [_promise(planned, by_hits=planned.hit_rate is not None)]
+    add_marks(figure, [planned.epsilon], y, "this plan", f"this plan: {finding}", marker=marker)
     # The draggable point of the plan, its curve, and the labels of the curves.
     handle = {"trace": len(counts), "own": counts.index(planned.n_draws), "curves": counts}
     handle["label"] = "The plan: drag it to another privacy cost and number of draws"

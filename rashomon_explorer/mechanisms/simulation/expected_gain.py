@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import rankdata
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.plans import GAINS, ExpectedGain, Plan
@@ -91,11 +91,28 @@ def simulated_results(
     """Results of the private model and of one without privacy on tables; empty if it takes long."""
     if not planned.mechanism or planned.law is None or planned.p <= planned.outputs:
         return ()
-    traits = MECHANISMS[planned.mechanism].traits
+    mechanism, law = MECHANISMS[planned.mechanism], planned.law
+    traits = mechanism.traits
     n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.gradients) * _ROWS * planned.p)))
     if traits.may_give_up or traits.curator_only or n_tables < _FEWEST:
         return ()
-    return tuple(_simulate(planned, declared, target, base_rate, k) for k in range(n_tables))
+    loss: Any = law.loss_function  # hashable, as every loss
+    n, row_norm = min(planned.n, _ROWS), math.sqrt(law.row_norm**2 - 1)
+    shape = loss, n, planned.p // planned.outputs - 1, row_norm
+
+    def results(table: int) -> tuple[Result, Result]:
+        rows, targets, free, rng = _table(*shape, declared, target, base_rate, table)
+        rng = deepcopy(rng)
+        scale = None if planned.columns is None else released_map(rows[:n], planned.columns, rng)
+        settings: dict[str, Any] = {"loss": loss, "radius": law.radius, "ridge": planned.ridge}
+        problem = Problem(rows[:n], targets[:n], row_norm=row_norm, scale=scale, **settings)
+        with watch_chains(None):  # chains on simulated rows are none of the table's
+            drawn = mechanism.draw(problem, planned, rng)
+        theta = drawn.coef.reshape(planned.outputs, -1)
+        theta = theta if scale is None else scale.original(theta)
+        return _result(loss, theta, rows[n:], targets[n:]), free
+
+    return tuple(map(results, range(n_tables)))
 
 
 def rarer_class(base_rate: float | None) -> str:
@@ -145,40 +162,6 @@ def _table(
     return rows, targets, _result(loss, free, rows[n:], targets[n:]), rng
 
 
-def _simulate(
-    planned: Plan,
-    declared: bool,
-    target: tuple[float, float] | None,
-    base_rate: float | None,
-    table: int,
-) -> tuple[Result, Result]:
-    """Results of the private model and of one without privacy on a simulated table."""
-    law, n = planned.law, min(planned.n, _ROWS)
-    assert law is not None
-    loss: Any = law.loss_function  # hashable, as every loss
-    row_norm = math.sqrt(law.row_norm**2 - 1)
-    n_features = planned.p // planned.outputs - 1
-    rows, targets, free, rng = _table(
-        loss, n, n_features, row_norm, declared, target, base_rate, table
-    )
-    rng = deepcopy(rng)
-    scale = None if planned.columns is None else released_map(rows[:n], planned.columns, rng)
-    problem = Problem(
-        rows[:n],
-        targets[:n],
-        loss=loss,
-        radius=law.radius,
-        row_norm=row_norm,
-        ridge=planned.ridge,
-        scale=scale,
-    )
-    with watch_chains(None):  # chains on simulated rows are none of the table's
-        drawn = MECHANISMS[planned.mechanism].draw(problem, planned, rng)
-    theta = drawn.coef.reshape(planned.outputs, -1)
-    theta = theta if scale is None else scale.original(theta)
-    return _result(loss, theta, rows[n:], targets[n:]), free
-
-
 def _without_privacy(loss: Loss, rows: FloatArray, targets: FloatArray) -> FloatArray:
     """Coefficients (outputs, p) of logistic regression, or of least squares."""
     design = np.column_stack([rows, np.ones(len(rows))])
@@ -208,13 +191,8 @@ def _result(loss: Loss, theta: FloatArray, rows: FloatArray, targets: FloatArray
     gain = accuracy - np.unique(targets, return_counts=True)[1].max() / len(targets)
     if loss.outputs > 1:
         return Result({"accuracy": accuracy}, float(gain))
-    auc = _auc(scores[:, 0], targets > 0)
+    n_positive = int((targets > 0).sum())
+    pairs = n_positive * (len(rows) - n_positive)
+    above = rankdata(scores[:, 0])[targets > 0].sum() - n_positive * (n_positive + 1) / 2
+    auc = float(above / pairs) if pairs else 0.5
     return Result({"accuracy": accuracy, "AUC": auc}, float(gain) + auc - 0.5)
-
-
-def _auc(scores: FloatArray, positive: Mask) -> float:
-    """Probability that a positive row has the higher score; ties count one half."""
-    n_positive = int(positive.sum())
-    pairs = n_positive * (len(scores) - n_positive)
-    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / pairs) if pairs else 0.5

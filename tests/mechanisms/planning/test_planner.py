@@ -713,7 +713,7 @@ def test_plans_with_private_scales_compare_the_mechanisms_once(monkeypatch):
 def test_another_threshold_simulates_no_model_again(monkeypatch):
     planned = DPClassifier(epsilon=1.0, classes=[0, 1]).plan(3_017, 8)
     expected = planned.expected
-    monkeypatch.setattr(expected_gain, "_simulate", None)
+    monkeypatch.setattr(expected_gain, "_table", None)
     moved = replace(planned, request=replace(planned.request, psi=0.03), reason="another")
     assert moved.expected == expected
 
