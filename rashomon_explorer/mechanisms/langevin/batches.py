@@ -39,8 +39,7 @@ def unsampled_because(request: Request) -> str:
 def batch_variance(slope: float, n: int, rate: float, order: str) -> float:
     """Bound on E‖g − ∇L‖² of the batch's gradient g, for row gradients of norm at most ``slope``.
 
-    Poisson batches, and one of those that rows are allocated to, have (1 − q)/(qn) times the mean
-    square of the row gradients, b of n rows drawn without replacement (1 − b/n)·n/((n − 1)b) times.
+    docs/theory.md §30; a batch that rows are allocated to has that of a Poisson batch.
     """
     if rate == 1:
         return 0.0

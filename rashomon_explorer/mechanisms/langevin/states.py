@@ -252,11 +252,7 @@ def _batch_variance(request: Request, rate: float) -> float:
 
 
 def relative_spread(p: int, psi: float, beta: float) -> float:
-    """Return the spread √((p + 2)/(2ψβ)) of a Gibbs law, relative to uniform draws of the set.
-
-    For a quadratic loss with its minimiser far inside: 1/β and 2ψ/(p + 2) times the inverse Hessian
-    are the two covariances. A path that is short of its law is narrower.
-    """
+    """Spread √((p + 2)/(2ψβ)) of a quadratic law, relative to uniform draws (theory §30)."""
     return math.sqrt((p + 2) / (2 * psi * beta)) if psi > 0 else math.nan
 
 
@@ -426,11 +422,7 @@ def _look(problem: Problem, plan: Plan, theta: FloatArray, t: int) -> ChainState
 def released_states(
     target: GibbsTarget, plan: Plan, rng: np.random.Generator, start: FloatArray | None = None
 ) -> Iterator[FloatArray | None]:
-    """Yield the state (p,) after each step where it is released, otherwise None.
-
-    The first state is one of ``thin`` at random, so that the mean over the released states is that
-    over all states after the burn-in.
-    """
+    """Yield the state (p,) after each step where it is released, otherwise None (theory §30)."""
     details: StatesDetails = plan.details
     due = details.burn_in + int(rng.integers(details.thin))
     for t, theta in enumerate(path(target.problem, plan, rng, start)):
@@ -438,11 +430,7 @@ def released_states(
 
 
 def without_promise(plan: Plan) -> Plan:
-    """Plan of a path without a bound: it was stopped or continued, or its batches are allocated.
-
-    A stop that depends on the states may keep the worst ones, and a batch is biased given the
-    earlier ones of its epoch; what remains is L times the diameter.
-    """
+    """Plan of a path without a bound: it was stopped or continued, or its batches are allocated."""
     constants, domain = plan.request.constants, plan.request.domain
     largest = constants.L * domain.diameter
     return replace(plan, hit_rate=None, excess_bound=largest, comparison_excess=largest)

@@ -28,8 +28,7 @@ _LARGEST_EXPONENT = 700.0
 def several_scores_delta(ratio: float, remaining: float, jump: float, outputs: int) -> float:
     """δ at ε = remaining + J of the exact minimiser under Gaussian b, for q scores per row.
 
-    It is the smaller of two integrals against a decreasing survival function (docs/theory.md §15).
-    Sums over cells, with its value at the lower end, bound them from above.
+    Sums over cells bound the smaller of two integrals from above (docs/theory.md §15).
     """
     if outputs > _MOST_SCORES:
         return 1.0

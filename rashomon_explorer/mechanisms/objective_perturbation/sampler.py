@@ -44,10 +44,7 @@ class SurrogateProblem(Problem):
 
 
 def perturbed_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatArray:
-    """Minimiser (p,) over the ball, certified to lie within ``error`` of the exact one.
-
-    With r = ∇J(θ) + λθ, λ ≥ 0, the distance d has md² ≤ ‖r‖d + λ‖θ‖(R − ‖θ‖) (docs/theory.md §15).
-    """
+    """Minimiser (p,) over the ball, certified within ``error`` of the exact one (theory §15)."""
     objective = MinimisedObjective(problem.objective.loss, problem.ridge, tilt)
     # Steps continue below it, as long as they lower the gap.
     tolerance, start = problem.m * error**2 / 2, problem.coarse_minimiser(tilt)

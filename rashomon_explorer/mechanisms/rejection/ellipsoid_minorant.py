@@ -25,13 +25,7 @@ _MULTIPLIERS = (-8.0, 3.0)  # logarithms, in units of the largest pull or bend
 
 
 class EllipsoidProposal:
-    """Radial law around the centre of a bowl, which is a bound on an ellipsoid only.
-
-    On a ball ‖θ − b‖ ≤ R around the domain, a bowl q is at least q + ½λ(‖θ − b‖² − R²) = F₀ + ½r²,
-    for every λ ≥ 0, with r a distance in its own metric. G = L − L* + ½λ(‖θ − b‖² − R²) is convex,
-    and at least F₀ + ½r² on the ellipsoid r ≤ r₀: beyond it G rises at least as fast as on average
-    from its centre to its boundary (docs/theory.md §3).
-    """
+    """Radial law around the centre of a bowl, a bound on an ellipsoid only (docs/theory.md §3)."""
 
     pad = 0.0
 
