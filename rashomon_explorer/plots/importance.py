@@ -330,16 +330,9 @@ def _importances_finding(values: pd.DataFrame) -> str:
 _MOST_TIED = 3
 
 
-def importance_table(
-    models: RashomonSet,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    features: Features = None,
-    max_rows: int | None = None,
-) -> pd.DataFrame:
+def importance_table(models: RashomonSet, X: ArrayLike, y: ArrayLike) -> pd.DataFrame:
     """Tabulate the spread of the permutation importance of every feature."""
-    return importance_ranges(importances(models, X, y, features=features, max_rows=max_rows))
+    return importance_ranges(importances(models, X, y))
 
 
 RESAMPLED_ROWS = 1_000

@@ -210,9 +210,17 @@ def rid(
         resampled = rows[drawn], targets[drawn]
         problem = make_problem(*resampled)
         if not isinstance(problem, CountedTrees):
-            set_sampler = HitAndRunSampler() if sampler is None else sampler
-            coef = _inside(problem, psi, set_sampler, n_models, rng)
-            return reliance_table(problem_task(problem, coef), groups, form)
+            # β only affects draws outside the set. A sampler without a temperature uses it to
+            # regularise the metric of a flat loss; at the scale p/ψ most draws lie inside.
+            target = GibbsTarget(problem, problem.p / psi, psi)
+            coef = collect(sampler or HitAndRunSampler(), target, n_models, rng).coef
+            inside = target.excess(coef.T) <= psi
+            if not inside.any():
+                raise ValueError(
+                    f"none of {n_models} draws lies in the Rashomon set of a bootstrap: raise "
+                    "n_models or psi, or use a sampler of uniform draws"
+                )
+            return reliance_table(problem_task(problem, coef[inside]), groups, form)
         if sampler is not None:
             raise ValueError("sampler is for linear models: omit it for counted trees")
         models = problem.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
@@ -222,20 +230,3 @@ def rid(
     work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     tables = progress(work(delayed(one)(each) for each in streams), "RID", total=n_bootstraps)
     return importance_distribution([table.to_numpy() for table in tables], list(groups))
-
-
-def _inside(
-    problem: Problem, psi: float, sampler: Sampler, n_models: int, rng: np.random.Generator
-) -> FloatArray:
-    """Draws (k, p) in the Rashomon set."""
-    # β only affects draws outside the set. A sampler without a temperature uses it to regularise
-    # the metric of a flat loss; at the scale p/ψ most draws lie inside.
-    target = GibbsTarget(problem, problem.p / psi, psi)
-    coef = collect(sampler, target, n_models, rng).coef
-    inside = target.excess(coef.T) <= psi
-    if not inside.any():
-        raise ValueError(
-            f"none of {n_models} draws lies in the Rashomon set of a bootstrap: raise n_models "
-            "or psi, or use a sampler of uniform draws"
-        )
-    return coef[inside]

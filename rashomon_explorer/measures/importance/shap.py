@@ -132,7 +132,21 @@ def tree_shap_values(
     totals = np.zeros((len(own_patterns.answers), n_groups, n_classes))
     shares = counts / len(background)
     for path, leaf in _paths(tree, ()):
-        members, values = _leaf_values(path, own_patterns, other_patterns, shares, player)
+        # Players of the path, and their contributions (U, players) to reaching the leaf.
+        by_player: dict[int, list[tuple[trees.Split, bool]]] = {}
+        for split, yes in path:
+            by_player.setdefault(player[split.feature], []).append((split, yes))
+        members, questions = list(by_player), list(by_player.values())
+        here, here_index = _distinct(own_patterns.meets(questions))
+        there, there_index = _distinct(other_patterns.meets(questions))
+        share = np.bincount(there_index, shares, minlength=len(there))
+        alive = (here[:, None] | there).all(axis=2)
+        only_here, only_there = here[:, None] & ~there, ~here[:, None] & there
+        a, b = only_here.sum(axis=2), only_there.sum(axis=2)
+        weights = _weights(len(members))
+        gained = np.einsum("uv,uvq->uq", np.where(alive, weights[a, b], 0.0) * share, only_here)
+        lost = np.einsum("uv,uvq->uq", np.where(alive, weights[b, a], 0.0) * share, only_there)
+        values = (gained - lost)[here_index]
         selected = [k for k, member in enumerate(members) if member < n_groups]
         totals[:, [members[k] for k in selected], leaf.prediction] += values[:, selected]
     every = totals[index]
@@ -176,33 +190,6 @@ def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
     codes = (answers.astype(np.int64) << bits).sum(axis=1)
     values, index = np.unique(codes, return_inverse=True)
     return (values[:, None] >> bits & 1).astype(bool), index.reshape(-1)
-
-
-def _leaf_values(
-    path: Path,
-    own_patterns: _Patterns,
-    other_patterns: _Patterns,
-    shares: FloatArray,
-    player: dict[int, int],
-) -> tuple[list[int], FloatArray]:
-    """Players of a path, and their contributions (U, players) to reaching the leaf."""
-    by_player: dict[int, list[tuple[trees.Split, bool]]] = {}
-    for split, yes in path:
-        by_player.setdefault(player[split.feature], []).append((split, yes))
-    members, questions = list(by_player), list(by_player.values())
-    here, index = _distinct(own_patterns.meets(questions))
-    there, which = _distinct(other_patterns.meets(questions))
-    share = np.bincount(which, shares, minlength=len(there))
-    alive = (here[:, None] | there).all(axis=2)
-    only_own, only_other = here[:, None] & ~there, ~here[:, None] & there
-    a, b = only_own.sum(axis=2), only_other.sum(axis=2)
-    weights = _weights(len(members))
-    for_own = np.where(alive, weights[a, b], 0.0) * share
-    for_other = np.where(alive, weights[b, a], 0.0) * share
-    values = np.einsum("uv,uvq->uq", for_own, only_own) - np.einsum(
-        "uv,uvq->uq", for_other, only_other
-    )
-    return members, values[index]
 
 
 @lru_cache
