@@ -21,11 +21,9 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
-from rashomon_explorer.data import numerals
-from rashomon_explorer.data.bunch import check_columns, declared_schema, make_bunch
+from rashomon_explorer.data import bunch, encoder, numerals
 from rashomon_explorer.data.cells import MISSING, read_numbers
 from rashomon_explorer.data.columns import Levelled, Numeric
-from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.data.messages import Bounds, check_unique, listed_columns
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
@@ -443,10 +441,10 @@ def load_csv(
     columns = list(table.frame.columns)
     frame = table.frame.drop(columns=listed_columns(drop, "drop", columns))
     if schema is None:
-        check_columns(declared, list(frame.columns))
+        bunch.check_columns(declared, list(frame.columns))
         _refuse_undeclared(frame, declared)
         declared = declared.in_order(list(frame.columns))
-    data = make_bunch(
+    data = bunch.make_bunch(
         frame,
         declared,
         task=task,
@@ -460,7 +458,7 @@ def load_csv(
     if data.bounds_learnt:
         for part in (data.X, data.y):
             mark(part, "bounds were computed from the rows")
-        warn_unconfirmed(declared)
+        encoder.warn_unconfirmed(declared)
     return data
 
 
@@ -470,7 +468,7 @@ def _declared(settings: Mapping[str, Any], schema: Any) -> TableSchema:
             raise DataError(
                 "name the column to predict, target=..., or give a schema with a target"
             )
-        return declared_schema(**settings)
+        return bunch.declared_schema(**settings)
     if repeated := [name for name, value in settings.items() if value]:
         raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
     return TableSchema.from_schema_or_path(schema)

@@ -18,10 +18,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer import exceptions
-from rashomon_explorer._utils import containers
+from rashomon_explorer._utils import containers, sklearn_compat, taint
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
-from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data import cells, columns, messages
 from rashomon_explorer.data.columns import Column
 from rashomon_explorer.data.schema import TableSchema
@@ -200,7 +198,7 @@ def most_often(masks: Mapping[str, Mask]) -> str:
     return f" (most often in {messages.quoted(worst)})" if worst else ""
 
 
-class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
+class TableEncoder(taint.CarriesLeaks, TransformerMixin, BaseEstimator):
     """Encode a table by its schema: scaled numbers, levels as columns, marked missing values.
 
     The encoding of a row depends only on the schema and that row, so it has no privacy cost. Every
@@ -256,7 +254,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "schema": [TableSchema, str, os.PathLike, None],
-        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "row_norm": [sklearn_compat.Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -268,7 +266,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         self.schema = schema
         self.row_norm = row_norm
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @sklearn_compat.fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> TableEncoder:
         """Compare the table's columns with the schema; reads no value.
 
@@ -352,7 +350,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.schema is None:
-            return input_names(self, input_features)
+            return sklearn_compat.input_names(self, input_features)
         return np.asarray(self.schema_.encoded_names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:

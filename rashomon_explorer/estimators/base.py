@@ -25,9 +25,7 @@ from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import accepts_table, plain_number
-from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
-from rashomon_explorer.data.encoder import ENCODED_NORM, USUAL_NORM, warn_unconfirmed
+from rashomon_explorer.data import TableSchema, cells, encoder
 from rashomon_explorer.estimators import feasibility, pipelines
 from rashomon_explorer.estimators.docstrings import Kind, with_shared_docs
 from rashomon_explorer.estimators.tables import TableAdapter
@@ -128,7 +126,7 @@ def stopped_guarantee(guarantee: Guarantee, n_kept: int, n_draws: int) -> Guaran
 
 def warn_clipped_rows(share: float, row_norm: float) -> None:
     """Warn the curator that rows were clipped, usually because features are not scaled."""
-    warn_if_clipped(
+    cells.warn_if_clipped(
         share,
         f"rows are longer than row_norm={row_norm:g}",
         "Scale features by their public ranges first: make_pipeline(PublicBoundsScaler(bounds), "
@@ -374,7 +372,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     def _problem(
         self, table: TableAdapter, loss: Loss, planned: Any, rng: np.random.Generator
-    ) -> tuple[Problem, ColumnMap | None]:
+    ) -> tuple[Problem, cells.ColumnMap | None]:
         """Return the problem of linear models, and the map that was released for it."""
         self._warn_clipped_targets(table)
         rows, targets = table.encoded(self._target_step(table))
@@ -411,7 +409,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Declared bound on ‖x‖."""
         if not isinstance(self.row_norm, str):
             return self.row_norm
-        return USUAL_NORM if self.schema is None else ENCODED_NORM
+        return encoder.USUAL_NORM if self.schema is None else encoder.ENCODED_NORM
 
     @property
     def _declared(self) -> TableSchema | None:
@@ -432,7 +430,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     def _encoded_table(self, X: Any, y: Any, row_norm: float | None) -> TableAdapter:
         declared = self._declared
         if declared is not None:
-            warn_unconfirmed(declared)
+            encoder.warn_unconfirmed(declared)
         return TableAdapter(
             self,
             X,

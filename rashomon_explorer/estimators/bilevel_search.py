@@ -23,15 +23,13 @@ from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.finite_grid import FiniteGridSampler
+from rashomon_explorer.mechanisms import finite_grid, planner, registry
 from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties import mechanisms as penalty_mechanisms
 from rashomon_explorer.mechanisms.penalties.constants import MARGINS, PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan, TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan, drawn_where_level
-from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.mechanisms.registry import get_mechanism
 from rashomon_explorer.mechanisms.request import AUTO, ZCDP
 from rashomon_explorer.mechanisms.select import select
 from rashomon_explorer.privacy import Guarantee
@@ -274,7 +272,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
 
     def _warn(self, planned: PenaltyPlan) -> None:
         if self._warns:
-            warn_if_delta_is_large(self._delta, planned.n)
+            planner.warn_if_delta_is_large(self._delta, planned.n)
             penalty_mechanisms.warn_if_nearly_uniform(planned)
 
     def _planning_inputs(
@@ -414,7 +412,7 @@ def _points(
         drawn, walks = drawn_where_level(landscape, planned, rng)
         return penalties(drawn), None if walks is None else np.swapaxes(penalties(walks), 1, 2)
     assert isinstance(planned, TuningPlan)
-    sampler = FiniteGridSampler(spacing=planned.spacing)
+    sampler = finite_grid.FiniteGridSampler(spacing=planned.spacing)
     drawn = landscapes.first_draws(
         sampler, planned.target(landscape, sampler), planned.n_draws, rng
     )
@@ -463,5 +461,5 @@ def refitted(
         ridge=planned.ridge,
         intercept=False,
     )
-    drawn = get_mechanism(planned.mechanism).draw(problem, planned, rng).coef[0]
+    drawn = registry.get_mechanism(planned.mechanism).draw(problem, planned, rng).coef[0]
     return np.asarray(drawn * shrunk)

@@ -9,19 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_softmax, logsumexp
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.estimators import tables
-from rashomon_explorer.estimators.base import with_parameters
-from rashomon_explorer.estimators.rashomon import BaseRashomon
+from rashomon_explorer.estimators import base, rashomon, tables, targets
 from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
-from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets.scores import EncodedRows
 
 
-@with_parameters
-class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
+@base.with_parameters
+class RashomonClassifier(targets.ClassTargets[Plan], rashomon.BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
     Draws θ from exp(−β·max{L(θ), min L + ψ}) on the ball ‖θ‖ ≤ ``radius``, where L is the mean
@@ -125,8 +122,8 @@ _USUAL_DEVIATION = 0.2  # of mapped targets, if no typical range is declared: a 
 _NARROW = 0.25  # largest ψ of a default set, as a share of the loss of the constant model
 
 
-@with_parameters
-class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
+@base.with_parameters
+class RashomonRegressor(targets.BoundedTargets[Plan], rashomon.BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; L is half the mean squared

@@ -21,12 +21,8 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.data.cells import ColumnMap
-from rashomon_explorer.estimators import tables
-from rashomon_explorer.estimators.base import PlannedFit, with_parameters
-from rashomon_explorer.estimators.feasibility import check_budget
-from rashomon_explorer.estimators.rashomon import BaseDraws
+from rashomon_explorer.estimators import base, feasibility, rashomon, tables, targets
 from rashomon_explorer.estimators.tables import number_output, predict_in_chunks
-from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import Draws
@@ -43,8 +39,8 @@ from rashomon_explorer.sets.scores import linear_scores, released_schema
 from rashomon_explorer.sets.sklearn_models import one_model
 
 
-@with_parameters
-class BaseOneModel(BaseDraws):
+@base.with_parameters
+class BaseOneModel(rashomon.BaseDraws):
     """Base of estimators of one model: one draw, of a set without width."""
 
     goal: str = "rows"
@@ -160,8 +156,8 @@ def _is_tree(estimator: Any) -> bool:
     return hasattr(estimator, "tree_")
 
 
-@with_parameters
-class DPClassifier(ClassTargets[Plan], BaseOneModel):
+@base.with_parameters
+class DPClassifier(targets.ClassTargets[Plan], BaseOneModel):
     """Classifier of low loss, fitted with differential privacy: a linear model or a sparse tree.
 
     Family and mechanism are selected from public numbers, before a row is read: the mechanism with
@@ -361,7 +357,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     def _planned(
         self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
     ) -> Any:
-        check_budget(self)
+        feasibility.check_budget(self)
         if self.base_rate is not None:
             check_inner_share(base_rate=self.base_rate)
             if self._loss_for(n_classes).outputs > 1:
@@ -371,7 +367,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             return tree._planned(n_samples, n_features, n_classes)
         return super()._planned(n_samples, n_features, n_classes, in_chunks)
 
-    def _plan_fit(self, table: tables.TableAdapter) -> PlannedFit:
+    def _plan_fit(self, table: tables.TableAdapter) -> base.PlannedFit:
         tree = self._tree_for(table)
         return super()._plan_fit(table) if tree is None else tree._plan_fit(table, self)
 
@@ -480,8 +476,8 @@ def _score_row(results: Sequence[expected_gain.Result]) -> dict[str, float]:
     return row
 
 
-@with_parameters
-class DPRegressor(BoundedTargets[Plan], BaseOneModel):
+@base.with_parameters
+class DPRegressor(targets.BoundedTargets[Plan], BaseOneModel):
     """Linear regression of low loss, fitted with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds

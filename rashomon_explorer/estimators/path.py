@@ -17,19 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rashomon_explorer._utils import sklearn_compat
+from rashomon_explorer._utils import formatting, sklearn_compat, taint, threads
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.estimators import pipelines
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerError
-from rashomon_explorer.mechanisms.base import Draws, to_public_grid
+from rashomon_explorer.mechanisms import base, request, target
 from rashomon_explorer.mechanisms.langevin import states
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.mechanisms.request import NO_LEDGER_ALLOCATES
-from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, Ledger, compose
 from rashomon_explorer.privacy.ledger.charge import Charge, run_with_constant_error
 
@@ -68,7 +63,7 @@ class DrawnPath(Iterator[FloatArray]):
         check_count(n_parts=n_parts)
         sklearn_compat.check_parameters(estimator)
         self._estimator, self._earlier = estimator, earlier
-        leak = find_leak(X, y) or pipelines.find_data_dependent_step(estimator)
+        leak = taint.find_leak(X, y) or pipelines.find_data_dependent_step(estimator)
         self._table = estimator._table(X, y)
         if leak := leak or self._table.leak:
             raise CuratorOnlyError(f"no state of a path of these rows can be shown: {leak}")
@@ -147,7 +142,7 @@ class DrawnPath(Iterator[FloatArray]):
         if estimator.ledger is None:
             return []
         if self.plan.details.is_allocated:  # parts of an epoch have no cost of their own
-            raise ValueError(NO_LEDGER_ALLOCATES)
+            raise ValueError(request.NO_LEDGER_ALLOCATES)
         pipelines.warn_repeated_records(estimator)
         opened = isinstance(estimator.ledger, Ledger)
         ledger = estimator.ledger if opened else Ledger.open(estimator.ledger)
@@ -169,7 +164,7 @@ class DrawnPath(Iterator[FloatArray]):
         if self._charges:
             self._charges[0].start()
         work = run_with_constant_error if self._charges else _plain
-        with one_blas_thread():
+        with threads.one_blas_thread():
             self._target = work(self._read)
             released = states.released_states(self._target, self.plan, self._rng, self._start())
             for part, end in enumerate(self._ends):
@@ -184,13 +179,13 @@ class DrawnPath(Iterator[FloatArray]):
                     self._charges[part].end()
         self._finish()
 
-    def _read(self) -> GibbsTarget:
+    def _read(self) -> target.GibbsTarget:
         estimator = self._estimator
         if self._charges:
             self._table.register_with_ledger(self._charges[0].path)
         self._rng = estimator._generator()
         problem, self._scale = estimator._problem(self._table, self._loss, self.plan, self._rng)
-        return GibbsTarget.of(problem, self.plan)
+        return target.GibbsTarget.of(problem, self.plan)
 
     def _start(self) -> FloatArray | None:
         return None if self._earlier is None else self._earlier.coef[-1]
@@ -203,7 +198,7 @@ class DrawnPath(Iterator[FloatArray]):
             self.n_steps_run += 1
             if theta is not None:
                 due.append(theta)
-        return to_public_grid(np.array(due).reshape(-1, self.plan.p))
+        return base.to_public_grid(np.array(due).reshape(-1, self.plan.p))
 
     def _settle(self, *, failed: bool = False) -> None:
         """Void the charges of parts that did not begin, and end that of the part that was shown."""
@@ -232,11 +227,11 @@ class DrawnPath(Iterator[FloatArray]):
         if self._earlier is not None:
             coef = np.concatenate([self._earlier.coef, coef])
             guarantee = compose([self._earlier.guarantee, guarantee])
-            cost = float(rounded_up(guarantee.epsilon(plan.delta)))
+            cost = float(formatting.rounded_up(guarantee.epsilon(plan.delta)))
             guarantee = replace(guarantee, requested=(cost, plan.delta))
             plan = plan.with_numbers(n_draws=len(coef))
         problem = self._target.problem
-        draws = Draws(coef, problem.value(coef.T), acceptance=1.0)
+        draws = base.Draws(coef, problem.value(coef.T), acceptance=1.0)
         public = {**self._estimator._public_attributes(self._table), "scale_": self._scale}
         public |= {"plan_": plan, "guarantee_": guarantee}
         private = self._estimator._private(self._table, self._target, public, draws)

@@ -15,16 +15,12 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from rashomon_explorer import exceptions
-from rashomon_explorer._utils import containers
-from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
-from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval
+from rashomon_explorer._utils import containers, formatting, sklearn_compat
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.columns import Column, IgnoredColumn, Numeric
 from rashomon_explorer.data.encoder import cell_reader, find_features, warn_unconfirmed
 from rashomon_explorer.data.messages import listed_columns, quoted
-from rashomon_explorer.estimators import base, targets
-from rashomon_explorer.estimators.feasibility import check_budget
-from rashomon_explorer.estimators.private_search import WrapperMethods, model_has, plan_candidates
+from rashomon_explorer.estimators import base, feasibility, private_search, targets
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.table_preparation import PreparationPlan, release_columns
@@ -43,7 +39,7 @@ NAMES_ARE_PUBLIC = "the names of the columns are public"
 
 
 @dataclass(frozen=True, repr=False)
-class PrivateTablePlan(ReprMixin):
+class PrivateTablePlan(formatting.ReprMixin):
     """Split of a privacy cost between the preparation of a table and the model."""
 
     epsilon: float
@@ -61,7 +57,7 @@ class PrivateTablePlan(ReprMixin):
     def _title(self) -> str:
         return f"PrivateTablePlan: {self.n:,} rows"
 
-    def _facts(self) -> list[Fact]:
+    def _facts(self) -> list[formatting.Fact]:
         return [
             ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             *self.preparation.facts,
@@ -79,7 +75,7 @@ class _RawTable(TableAdapter):
 
 
 @base.with_parameters
-class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
+class PrivateTable(private_search.WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
     """Prepare a raw table and fit a model to it, at one total privacy cost.
 
     Columns of ``schema`` are public and cost nothing. Of each other column the kind, the range of
@@ -153,13 +149,13 @@ class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
     schema: base.Schema = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict", "plan"])],
-        "preparation": [Interval(Real, 0, 1, closed="neither")],
+        "estimator": [sklearn_compat.HasMethods(["fit", "predict", "plan"])],
+        "preparation": [sklearn_compat.Interval(Real, 0, 1, closed="neither")],
         "categorical": ["array-like"],
         "schema": base.SCHEMA,
     }
 
-    @available_if(model_has("release"))
+    @available_if(private_search.model_has("release"))
     def release(self) -> Any:
         """Return the model with the schema and the total guarantee: to save and to publish."""
         return self._model.release()
@@ -224,7 +220,7 @@ class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
 
     def _plan_split(self, n_samples: int, layout: TableSchema) -> PrivateTablePlan:
         """Split the cost by public numbers; the model is planned for a column a placeholder."""
-        check_budget(self)
+        feasibility.check_budget(self)
         n_released = len(self._undeclared(layout))
         preparation = PreparationPlan(n_samples, 0, 0.0, 0.0)
         each = self._epsilon, self._delta
@@ -235,7 +231,7 @@ class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
             if preparation.hides_all:
                 raise exceptions.SamplerError(
                     f"{n_released} undeclared columns of {n_samples:,} rows cannot be described "
-                    f"for ε = {epsilon_text(spent)}: the noise of a count is about "
+                    f"for ε = {formatting.epsilon_text(spent)}: the noise of a count is about "
                     f"{preparation.deviation(n_released):,.0f}. Declare columns in a schema, at "
                     "no cost, or choose a larger epsilon or preparation. Nothing was charged"
                 )
@@ -252,7 +248,7 @@ class PrivateTable(WrapperMethods, base.BasePrivateEstimator[PrivateTablePlan]):
     ) -> tuple[Any, Guarantee]:
         """Plan of the model at its share of the cost, and its guarantee within the share."""
         shape = n_samples, len(schema.encoded_names)
-        (candidate,) = plan_candidates([self._template(schema)], [{}], shape, each)
+        (candidate,) = private_search.plan_candidates([self._template(schema)], [{}], shape, each)
         if not candidate.guarantee.epsilon(each[1]) <= each[0] * (1 + ROUNDING):
             raise exceptions.SamplerError(
                 f"the model costs more than its share, {epsilon_delta_text(*each)}"

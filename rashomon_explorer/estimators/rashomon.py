@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rashomon_explorer._utils import sklearn_compat
+from rashomon_explorer._utils import progress, sklearn_compat, validation
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
-from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
 from rashomon_explorer.estimators.path import N_PARTS, DrawnPath, continued_plan
@@ -93,7 +91,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         "schema": base.SCHEMA,
     }
 
-    @accepts_table
+    @validation.accepts_table
     def constants(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Constants:
@@ -292,7 +290,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
 
         reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
-        with tally(planned.n_draws, "drawing", visible=not watched) as done:
+        with progress.tally(planned.n_draws, "drawing", visible=not watched) as done:
 
             def report(draws: Draws) -> bool:
                 done(len(draws.losses))

@@ -20,9 +20,7 @@ from rashomon_explorer.data.schema import labels_unconfirmed
 from rashomon_explorer.estimators.base import BasePrivateEstimator, PlanT, with_parameters
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.logistic import LogisticLoss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import Loss, logistic, softmax
 
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
 """Assumption of guarantees when the classes are read from the rows."""
@@ -212,7 +210,7 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         if n_classes is None:
             classes = self._known_classes()
             n_classes = 2 if classes is None else len(classes)
-        return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
+        return logistic.LogisticLoss() if n_classes == 2 else softmax.SoftmaxLoss(n_classes)
 
     def _n_classes(self, table: TableAdapter) -> int:
         return len(self._labels(table))

@@ -13,9 +13,7 @@ from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators import base, tables
-from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget, ledger_rule
-from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
+from rashomon_explorer.estimators import base, feasibility, tables, targets
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import AUTO, TreeRequest, draws_rule
@@ -34,7 +32,7 @@ _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
 
 @base.with_parameters
 class RashomonTreeClassifier(
-    ClassTargets[Plan], sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[Plan]
+    targets.ClassTargets[Plan], sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[Plan]
 ):
     """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
 
@@ -128,7 +126,7 @@ default=None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
-        "n_draws": [N_DRAWS, StrOptions({AUTO})],
+        "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
         "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
@@ -235,7 +233,7 @@ default=None
     def _plan_class(
         self, n: int, trees: TreeClass, questions: tree_questions.ThresholdQuestions | None = None
     ) -> Plan:
-        check_budget(self)
+        feasibility.check_budget(self)
         dearest = tree_class.largest_cost(self.costs)
         counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
         for n_draws in counts:
@@ -251,7 +249,7 @@ default=None
                 leaf_penalty=float(self.leaf_penalty),
                 hit_rate=float(self.hit_rate),
                 walk_rounding=trees.rounding(n * dearest),
-                ledger=draws_rule(ledger_rule(self.ledger, self._delta)),
+                ledger=draws_rule(feasibility.ledger_rule(self.ledger, self._delta)),
                 max_depth=self.max_depth,
                 questions=() if questions is None else tuple(questions.declared),
                 base_rate=self._base_rate or None,
@@ -314,8 +312,8 @@ default=None
             return tree_questions.merged_chunks(coded, questions, len(classes)), None
         return questions.answers(table.values[0]), self._encoded_target(table).astype(int)
 
-    def _target_step(self, table: tables.TableAdapter) -> ClassCodes:
-        return ClassCodes(self._labels(table), signed=False)
+    def _target_step(self, table: tables.TableAdapter) -> targets.ClassCodes:
+        return targets.ClassCodes(self._labels(table), signed=False)
 
     def _assumptions(self) -> list[str]:
         assumed = super()._assumptions()

@@ -27,10 +27,7 @@ from rashomon_explorer.audits.result import opens_audits
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.csv import is_text_table
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import family, messages
-from rashomon_explorer.explorer.background import BackgroundTask
-from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.paid import SingleModel
+from rashomon_explorer.explorer import background, drawing, family, messages, paid, selection
 from rashomon_explorer.explorer.panels import budget, draw, fitting, people, release, settings
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
 from rashomon_explorer.explorer.panels.choose import ChoicePanel
@@ -38,7 +35,6 @@ from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
 from rashomon_explorer.explorer.release import AggregateRelease
-from rashomon_explorer.explorer.selection import ESTIMATOR_TYPES
 from rashomon_explorer.explorer.session import Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.table_files import chunked_dataset, last_table, text_dataset
@@ -263,9 +259,9 @@ class Explorer(SessionView):
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
             messages.log_failures_to(self.session.home / "rashomon-explorer.log")
-        self.drawing = SetDraw(self.session)
+        self.drawing = drawing.SetDraw(self.session)
         self.aggregates = AggregateRelease(self.session)
-        self.single = SingleModel(self.session)
+        self.single = paid.SingleModel(self.session)
         self._make_panels()
         self.cards = FigureRegistry(self.session, FIGURES.values())
         self.renderers = self.cards.renderers
@@ -287,7 +283,7 @@ class Explorer(SessionView):
                 renderer.mark()
         self._runs = ""
         self.state.observe(lambda _: self._show_run(), ["chains", "path", "phase"])
-        self._watcher = BackgroundTask("reading the ledger")
+        self._watcher = background.BackgroundTask("reading the ledger")
         self._watcher.spawn(self._watch)
 
     @contextmanager
@@ -458,7 +454,7 @@ def coerce_input(source: Any, data: Any = None) -> Callable[[Session], None]:
         return lambda session: session.choose(source)
     if isinstance(last, Audit):
         return lambda session: session.show_audit(source)
-    if isinstance(last, ESTIMATOR_TYPES):
+    if isinstance(last, selection.ESTIMATOR_TYPES):
         check_is_fitted(last)
         if data is not None and not isinstance(data, Bunch):
             raise TypeError(

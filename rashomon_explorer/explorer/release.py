@@ -15,11 +15,9 @@ from rashomon_explorer import release as aggregates
 from rashomon_explorer.data import Categorical, Ordered, TableSchema, YesNo
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer import family, messages
+from rashomon_explorer.explorer import family, messages, paid, set_store
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.composition import adaptive_epsilon, ledger_order
@@ -215,15 +213,15 @@ class Purchases:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._files = NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
+        self._files = set_store.NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
 
-    def all(self, failed: Failed = log_unread) -> tuple[Purchase, ...]:
+    def all(self, failed: set_store.Failed = set_store.log_unread) -> tuple[Purchase, ...]:
         try:
             paths = self._files.paths()
         except OSError as error:
             failed(error)
             return ()
-        purchases = (read_file(path, Purchase.from_text, failed) for path in paths)
+        purchases = (set_store.read_file(path, Purchase.from_text, failed) for path in paths)
         return tuple(purchase for purchase in purchases if purchase is not None)
 
     def add(self, purchase: Purchase) -> None:
@@ -292,7 +290,7 @@ class _Released(NamedTuple):
     reasons: dict[tuple[Any, ...], dict[str, str]]
 
 
-class AggregateRelease(PaidAction[Purchase]):
+class AggregateRelease(paid.PaidAction[Purchase]):
     """Release of aggregates of the set on screen, and the contents of its bundle."""
 
     name, verb, doing = "aggregates", "Release", "Releasing aggregates"
@@ -311,11 +309,11 @@ class AggregateRelease(PaidAction[Purchase]):
         self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
         self._follow()
 
-    def planned(self) -> Quote:
+    def planned(self) -> paid.Quote:
         if self.selected is None or self.selected.plan is None:
-            return Quote(unavailable=self.why_not, label="Release aggregates")
+            return paid.Quote(unavailable=self.why_not, label="Release aggregates")
         label = f"Release {plural(len(self.selected.names), 'aggregate')}"
-        return Quote(self.selected.plan, label=label)
+        return paid.Quote(self.selected.plan, label=label)
 
     @property
     def requested(self) -> float:

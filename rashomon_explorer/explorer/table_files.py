@@ -13,11 +13,8 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils import files
-from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data import TableSchema, csv, messages, numerals
 from rashomon_explorer.data.cells import cell_text
-from rashomon_explorer.data.csv import TEXT_TABLES, decode, parse_csv, plain_lines
-from rashomon_explorer.data.messages import check_unique
-from rashomon_explorer.data.numerals import NumberMarks
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
@@ -30,8 +27,8 @@ _LEAST_COLUMNS = 2
 
 
 def _csv(content: bytes, name: str, decimal: str | None = None) -> pd.DataFrame:
-    text, encoding = decode(content, fallback="cp1252")
-    table = parse_csv(plain_lines(text), marks=NumberMarks(decimal))
+    text, encoding = csv.decode(content, fallback="cp1252")
+    table = csv.parse_csv(csv.plain_lines(text), marks=numerals.NumberMarks(decimal))
     table.frame.attrs["written"] = ", ".join(filter(None, (encoding, table.written)))
     return table.frame
 
@@ -74,7 +71,7 @@ def _below_header(cells: pd.DataFrame, where: str) -> tuple[pd.DataFrame, int]:
         )
     frame = cells.iloc[start + 1 :].set_axis([cell_text(name) for name in names], axis=1)
     try:
-        check_unique([*map(str, frame)])
+        messages.check_unique([*map(str, frame)])
     except DataError as error:
         raise DataError(f"in line {line} of {where}, {error}") from None
     if frame.empty:
@@ -101,7 +98,7 @@ def _parquet(content: bytes, name: str) -> pd.DataFrame:
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(io.BytesIO(content))
-    check_unique(file.schema_arrow.names)
+    messages.check_unique(file.schema_arrow.names)
     groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
     columns = [group.column(k) for group in groups for k in range(group.num_columns)]
     unpacked = sum(part.total_uncompressed_size for part in columns)
@@ -135,7 +132,7 @@ def _binary(
 
 
 READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
-    **dict.fromkeys(TEXT_TABLES, _csv),
+    **dict.fromkeys(csv.TEXT_TABLES, _csv),
     ".xlsx": partial(_binary, "an Excel", "openpyxl", _excel),
     ".parquet": partial(_binary, "a Parquet", "pyarrow", _parquet),
     ".pq": partial(_binary, "a Parquet", "pyarrow", _parquet),

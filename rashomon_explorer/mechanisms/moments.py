@@ -9,9 +9,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.mechanisms.base import Traits
-from rashomon_explorer.mechanisms.one_model import OneModelMechanism, affordable_mu
-from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.mechanisms import base, one_model, plans
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.problem.losses.squared import SquaredLoss
@@ -59,14 +57,14 @@ def plan_noisy_moments(
     return min((moments_at(float(ratio)) for ratio in _RATIOS), key=lambda one: one.excess)
 
 
-class Moments(OneModelMechanism):
+class Moments(one_model.OneModelMechanism):
     """Minimiser of a quadratic loss for noisy mean zzᵀ and mean yz (docs/theory.md §15)."""
 
     name: ClassVar[str] = "moments"
     summary: ClassVar[str] = "the minimiser for noisy moments"
     # Its bound takes the noise at the farthest model of the ball.
-    traits: ClassVar[Traits] = replace(
-        OneModelMechanism.traits, bound_slack=_SLACK, regression_slack=_SLACK
+    traits: ClassVar[base.Traits] = replace(
+        one_model.OneModelMechanism.traits, bound_slack=_SLACK, regression_slack=_SLACK
     )
 
     def why_unsupported(self, request: Request) -> str:
@@ -74,8 +72,8 @@ class Moments(OneModelMechanism):
             return "needs squared loss: two moments do not determine another"
         return super().why_unsupported(request) if request.delta > 0 else "needs delta > 0"
 
-    def plan_supported(self, request: Request) -> Plan:
-        loss, mu = request.loss_function, affordable_mu(request)
+    def plan_supported(self, request: Request) -> plans.Plan:
+        loss, mu = request.loss_function, one_model.affordable_mu(request)
         assert isinstance(loss, SquaredLoss)
         planned = plan_noisy_moments(
             request.n,
@@ -93,7 +91,7 @@ class Moments(OneModelMechanism):
             excess=planned.excess,
         )
 
-    def model(self, problem: Problem, plan: Plan, rng: np.random.Generator) -> FloatArray:
+    def model(self, problem: Problem, plan: plans.Plan, rng: np.random.Generator) -> FloatArray:
         planned: NoisyMoments = plan.details.settings
         second, first = released_moments(problem, planned, rng)
         matrix = second + (problem.ridge + planned.lift) * np.eye(problem.p)

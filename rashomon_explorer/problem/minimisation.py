@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from rashomon_explorer._utils import formatting, progress, threads
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer._utils.progress import tally
-from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.domains import Ball, Domain, inner
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
@@ -23,7 +21,7 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, repr=False)
-class Minimum(ReprMixin):
+class Minimum(formatting.ReprMixin):
     """Best model with a certified duality gap, for the curator: computed from private rows."""
 
     theta: FloatArray
@@ -40,7 +38,7 @@ class Minimum(ReprMixin):
     def _title(self) -> str:
         return f"Minimum, certified, of {len(self.theta)} parameters (curator)"
 
-    def _facts(self) -> list[Fact]:
+    def _facts(self) -> list[formatting.Fact]:
         where = "on the domain's boundary, which binds" if self.on_boundary else "in the interior"
         return [
             ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the minimum"),
@@ -152,7 +150,7 @@ def minimise_on_ball(
     hessian = evaluation.hessian(objective)
     best = _certify(evaluation, domain.radius)
     first, last = (math.log10(max(gap, _LEAST_GAP)) for gap in (best.gap, tolerance))
-    with tally(max(1, round(first - last)), "digits of the minimum") as done:
+    with progress.tally(max(1, round(first - last)), "digits of the minimum") as done:
         for _ in range(_MOST_STEPS):
             target = _model_minimiser(hessian, evaluation.gradient, evaluation.theta, domain.radius)
             if best.gap > tolerance:
@@ -337,7 +335,7 @@ def minimise(
     return best
 
 
-@one_blas_thread()
+@threads.one_blas_thread()
 def best_found(
     objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray | None = None
 ) -> Minimum:

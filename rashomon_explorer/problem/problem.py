@@ -13,10 +13,8 @@ from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.problem.clipped_rows import ClippedChunks, ClippedRows, checked_arrays
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Domain
-from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses import chunked, get_loss, squared
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
-from rashomon_explorer.problem.losses.chunked import is_kinked
-from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, best_found, minimise
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets
@@ -146,7 +144,7 @@ class Problem(ReprMixin):
         """Least model (p,) of the objective plus tilt·θ on a sample of many rows; None for few."""
         loss, size = self._objective.loss, min(self.n // _SAMPLED, _MOST_SAMPLED)
         is_few = size < max(_LEAST_SAMPLED, _ROWS_A_PARAMETER * self.p)
-        if is_few or isinstance(loss, SquaredRisk) or is_kinked(loss):
+        if is_few or isinstance(loss, squared.SquaredRisk) or chunked.is_kinked(loss):
             return None
         sample = self.data.sampled(self.loss, size)
         objective = MinimisedObjective(sample, self.ridge, tilt)

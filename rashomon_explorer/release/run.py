@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from rashomon_explorer._utils import containers, randomness, taint, validation
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.containers import column_labels, rows_like
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer._utils.randomness import generator, noise_assumptions
-from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import UnitEncoder, declared_labels, encoded_rows, find_features
 from rashomon_explorer.estimators.pipelines import privacy_leaks
@@ -186,12 +183,12 @@ def release(
     def answer() -> tuple[Answer, ...]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whether an encoder warns depends on the rows
-            targets = encoding.labels(read_mapped(rows_like(X, "y", y)))
+            targets = encoding.labels(read_mapped(containers.rows_like(X, "y", y)))
             encoded = encoding(read_mapped(X)), targets
-        rows = Rows.read(public, *encoded, read_mapped(rows_like(X, "groups", groups)))
+        rows = Rows.read(public, *encoded, read_mapped(containers.rows_like(X, "groups", groups)))
         if charge is not None:
             record_charged_table(charge.path, rows.X)
-        return _answers(plan, rows, generator(random_state), secure)
+        return _answers(plan, rows, randomness.generator(random_state), secure)
 
     answers = answer() if charge is None else charge.run(answer)
     # δ at which ε is reported: that of the budget, or a default for Gaussian noise.
@@ -262,7 +259,7 @@ def _public(
     # raise an error that depends on a row.
     paid = models.declared_set(X, y) if is_unfitted(models) else paid_models(models)  # type: ignore[attr-defined]
     released = replace(paid, schema=None)
-    if leak := find_leak(X, y, groups):
+    if leak := taint.find_leak(X, y, groups):
         raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
     declared = tuple(categories)
     public = PublicShape(released, 0, y is not None, groups is not None, declared)
@@ -285,7 +282,7 @@ def _public(
 
 
 def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int, ...]:
-    shape = public_shape(values, dimensions)
+    shape = validation.public_shape(values, dimensions)
     if shape is None and charged:
         raise TypeError(
             f"{name} has no shape, and a ledger must be charged before a value is read: pass an "
@@ -303,7 +300,7 @@ def _with_assumptions(
     if random_state is not None:
         guarantee = guarantee.with_seed()
     elif not secure:
-        stated += noise_assumptions()
+        stated += randomness.noise_assumptions()
     stated += [assumption for query in plan.queries for assumption in query.assumptions]
     stated += [ONE_BY_ONE, failure_assumption("release", charged=charged)]
     return replace(guarantee, assumptions=tuple(dict.fromkeys(stated)))
@@ -357,7 +354,7 @@ class Encoding:
 
 def _is_raw(schema: TableSchema, X: Any, width: int, paid: Paid, *, is_fitted: bool) -> bool:
     """Whether a table is raw, by names and width alone: values and their types are private."""
-    if column_labels(X) is not None:
+    if containers.column_labels(X) is not None:
         return not scores.is_encoded(schema, X)
     if isinstance(paid, ReleasedSet) and scores.is_ambiguous(schema, X):
         if not is_fitted:

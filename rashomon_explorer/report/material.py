@@ -22,9 +22,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import ReleasedAggregates
-from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import read_column, read_targets
-from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows import ChunkedRows, chunked, coercion
 from rashomon_explorer.rows.source import RowSubset
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.fitted import StoredPredictions
@@ -160,10 +158,10 @@ def curator_material(
             f"the curator's report needs a RashomonSet or a PredictorSet, got "
             f"{type(models).__name__}; a release goes to release_report"
         )
-    if is_chunked(X):
-        X = as_chunked_rows(X)
-        y = read_targets(X) if y is None and X.source.labelled else y
-        groups = read_column(X, groups) if isinstance(groups, str) else groups
+    if coercion.is_chunked(X):
+        X = coercion.as_chunked_rows(X)
+        y = chunked.read_targets(X) if y is None and X.source.labelled else y
+        groups = chunked.read_column(X, groups) if isinstance(groups, str) else groups
     classes = _classes(public)
     targets = None if y is None else np.asarray(y)
     if (named := _named_classes(models, classes)) is not models:

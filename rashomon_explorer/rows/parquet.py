@@ -11,9 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import Delegated
-from rashomon_explorer._utils.containers import is_parquet_dataset
-from rashomon_explorer._utils.imports import missing_package
+from rashomon_explorer._utils import arrays, containers, imports
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 from rashomon_explorer.rows import source
 
@@ -28,7 +26,7 @@ def is_parquet(data: Any) -> bool:
     """Whether data are a path, a list of paths or a ``pyarrow.dataset``; imports nothing."""
     if isinstance(data, list | tuple) and data:
         data = data[0]
-    return isinstance(data, str | os.PathLike) or is_parquet_dataset(data)
+    return isinstance(data, str | os.PathLike) or containers.is_parquet_dataset(data)
 
 
 def parquet_dataset(paths: Any) -> Any:
@@ -37,8 +35,8 @@ def parquet_dataset(paths: Any) -> Any:
         import pyarrow as pa
         from pyarrow import dataset
     except ImportError as error:
-        raise missing_package("A Parquet file", "pyarrow", "scale") from error
-    if is_parquet_dataset(paths):
+        raise imports.missing_package("A Parquet file", "pyarrow", "scale") from error
+    if containers.is_parquet_dataset(paths):
         kind = getattr(getattr(paths, "format", None), "default_extname", None)
         if kind != "parquet" or getattr(paths, "_scan_options", None):
             raise DataError(
@@ -172,7 +170,7 @@ class ParquetRows(source.RowSource):
     def shape(self) -> tuple[int, int]:
         return sum(group.rows for group in self.groups), len(self.columns)
 
-    names = Delegated[Sequence[str]]("columns")
+    names = arrays.Delegated[Sequence[str]]("columns")
 
     @property
     def labelled(self) -> bool:
@@ -279,7 +277,7 @@ class UnopenedParquet(source.RowSource):
     """Parquet files whose names and footers, which records may shape, are read at first use."""
 
     def __init__(self, paths: Any, target: str | None, columns: Sequence[str] | None) -> None:
-        single = isinstance(paths, str | os.PathLike) or is_parquet_dataset(paths)
+        single = isinstance(paths, str | os.PathLike) or containers.is_parquet_dataset(paths)
         self._paths = paths if single else tuple(paths)
         self.target = target
         self._columns = columns if columns is None else tuple(columns)
@@ -296,9 +294,9 @@ class UnopenedParquet(source.RowSource):
     def layout_assumption(self) -> str:
         return _LAYOUT
 
-    shape = Delegated[tuple[int, int]]("opened.shape")
-    names = Delegated[Sequence[str]]("opened.names")
-    text_partitions = Delegated[tuple[str, ...]]("opened.text_partitions")
+    shape = arrays.Delegated[tuple[int, int]]("opened.shape")
+    names = arrays.Delegated[Sequence[str]]("opened.names")
+    text_partitions = arrays.Delegated[tuple[str, ...]]("opened.text_partitions")
 
     def part(self, low: int, high: int) -> tuple[source.RowSource, int]:
         return self.opened.part(low, high)

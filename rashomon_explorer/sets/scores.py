@@ -17,9 +17,7 @@ from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.problem import add_intercept
-from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.source import with_names
-from rashomon_explorer.rows.steps import EncodeStep
+from rashomon_explorer.rows import coercion, source, steps
 
 # ``data.encoder`` is loaded at its first use: scikit-learn is slow to import.
 
@@ -81,8 +79,8 @@ def encoded_rows(models: Any, X: Any, *, is_raw: bool = False) -> Any:
     schema = getattr(models, "schema", None)
     if X is None:
         return X
-    if is_chunked(X):
-        return X if schema is None else _encoded_chunks(models, as_chunked_rows(X), is_raw)
+    if coercion.is_chunked(X):
+        return X if schema is None else _encoded_chunks(models, coercion.as_chunked_rows(X), is_raw)
     if schema is None or _takes(models, X, is_raw):
         # Columns of a frame in the order of the models' names, which arrays are taken to have.
         if hasattr(models, "row_norm"):
@@ -104,11 +102,11 @@ def _takes(models: Any, X: Any, is_raw: bool) -> bool:
 def _encoded_chunks(models: Any, table: Any, is_raw: bool) -> Any:
     """Chunked rows with a step that encodes them, unless they have steps or encoded columns."""
     names = table.source.names
-    header = with_names(np.empty((0, table.source.shape[1])), names)
+    header = source.with_names(np.empty((0, table.source.shape[1])), names)
     if table.steps or _takes(models, header, is_raw):
         return table
     if hasattr(models, "row_norm"):
-        return table.then(EncodeStep(models.schema, models.row_norm))
+        return table.then(steps.EncodeStep(models.schema, models.row_norm))
     return table.through(data.encoder.UnitEncoder(models.schema))
 
 

@@ -9,9 +9,7 @@ import pandas as pd
 
 from rashomon_explorer.audits.choice.choice import Choice, choice_at, price_table
 from rashomon_explorer.audits.choice.preferences import Limits
-from rashomon_explorer.explorer import html
-from rashomon_explorer.explorer.background import BackgroundTask, in_page_loop
-from rashomon_explorer.explorer.messages import headline
+from rashomon_explorer.explorer import background, html, messages
 from rashomon_explorer.explorer.panels.card import Panel, region, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import controls as ui
@@ -44,14 +42,14 @@ class ChoicePanel(Panel):
 
     def __init__(self, session: Session) -> None:
         self.session, state = session, session.state
-        self._ended, self._step = threading.Event(), in_page_loop(self._show_step)
+        self._ended, self._step = threading.Event(), background.in_page_loop(self._show_step)
         self.prefer = ui.Dropdown(description="Prefer", options=["Fewest features"])
         self.stop = styled(ui.Button(description="Stop"), "rx-stop")
         self.facts, self.progress = region(), region("rx-progress")
         bar = row([self.prefer, self.stop], "rx-bar")
         super().__init__(state, bar, self.progress, self.facts, kind="rx-choice")
         self.stop.on_click(lambda _: self.end())
-        self.task = BackgroundTask("choosing a model")
+        self.task = background.BackgroundTask("choosing a model")
         inputs = ["audit", "audit_psi"]
         state.observe(lambda _: self._withdraw(), inputs)
         mark = self.task.repeat(state, inputs, "choose", self.find, self._show, self._withdraw)
@@ -132,7 +130,7 @@ class ChoicePanel(Panel):
 
     def _show(self, result: object) -> None:
         if isinstance(result, Exception):
-            self.facts.value = f'<p class="rx-note">{escape(headline(result))}</p>'
+            self.facts.value = f'<p class="rx-note">{escape(messages.headline(result))}</p>'
 
     def end(self) -> None:
         """End the search at its next step, and keep what is shown."""
@@ -144,7 +142,7 @@ class ChoicePanel(Panel):
     def _withdraw(self) -> None:
         """Take what another table, set, view or preference gave from the screen."""
         self._ended.set()
-        self._ended, self._step = threading.Event(), in_page_loop(self._show_step)
+        self._ended, self._step = threading.Event(), background.in_page_loop(self._show_step)
         self.progress.value = ""
         with self.state.hold_trait_notifications():
             self.state.choice, self.state.choices, self.state.prices = None, {}, None

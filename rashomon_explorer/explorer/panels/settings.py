@@ -11,15 +11,13 @@ import traitlets
 
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import selection, table_editor, table_rows
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, draws_trees
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.fitting import FittingPanel
 from rashomon_explorer.explorer.panels.plan import attack_text, excess_fact
-from rashomon_explorer.explorer.selection import predicted, score_beside_constant
 from rashomon_explorer.explorer.state import FAMILIES, LINEAR, OPEN, SETTINGS, TREES, ExplorerState
-from rashomon_explorer.explorer.table_editor import TableEditor
-from rashomon_explorer.explorer.table_rows import table_shape
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.request import AUTO
@@ -226,7 +224,7 @@ class QuestionsEditor:
             return
         self._problem.value = ""
         try:
-            table = TableEditor.from_dataset(self.state.data)
+            table = table_editor.TableEditor.from_dataset(self.state.data)
             self.redeclare(table.edited(name, "thresholds", self.boxes[name].value).schema)
         except DataError as error:
             message = str(error)
@@ -364,7 +362,7 @@ class Rail:
     def _compare(self) -> None:
         """State the score of the best model beside that of a constant one, for the curator."""
         settled = not (self.state.busy or self.state.loading)
-        score = score_beside_constant(self._session) if settled else ""
+        score = selection.score_beside_constant(self._session) if settled else ""
         self.score.value = score and f'<p class="rx-note">{escape(score)}</p>'
 
     def refresh(self) -> None:
@@ -378,10 +376,10 @@ def _data_line(state: ExplorerState) -> str:
     data = state.data
     if data is None:
         return '<p class="rx-note">Choose a data set.</p>'
-    n, columns = table_shape(data)
+    n, columns = table_rows.table_shape(data)
     if state.unconfirmed_reason:
         return f'<p class="rx-note">{text.plural(n, "row")}</p>'
-    return f'<p class="rx-note">{escape(predicted(data))} · {n:,} rows × {columns}</p>'
+    return f'<p class="rx-note">{escape(selection.predicted(data))} · {n:,} rows × {columns}</p>'
 
 
 def _more_line(state: ExplorerState) -> str:

@@ -19,9 +19,7 @@ from rashomon_explorer.measures.multiplicity.table import CURATOR, multiplicity_
 from rashomon_explorer.measures.ranges import exact
 from rashomon_explorer.measures.ranges.people import draws_in_range
 from rashomon_explorer.privacy.guarantee import guarantee_text
-from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import read_column, read_targets
-from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows import ChunkedRows, chunked, coercion
 
 if TYPE_CHECKING:
     from rashomon_explorer.sets import CuratorSet
@@ -379,7 +377,7 @@ def fairness_audit(
     """
     models, X = set_and_rows(models, X)
     gaps.need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
-    blocks = as_chunked_rows(X) if is_chunked(X) else None
+    blocks = coercion.as_chunked_rows(X) if coercion.is_chunked(X) else None
     if blocks is not None:
         y, groups = _named_columns(blocks, y, groups)
     if y is None:
@@ -444,12 +442,12 @@ def _chunk_sums(
 
 def _named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
     """Read targets and groups that are given by column names."""
-    truth = read_targets(table) if y is None else y
+    truth = chunked.read_targets(table) if y is None else y
     if isinstance(groups, str):
-        return truth, read_column(table, groups)
+        return truth, chunked.read_column(table, groups)
     if isinstance(groups, list | tuple) and 0 < len(groups) < table.n:
         if all(isinstance(name, str) for name in groups):
-            return truth, pd.DataFrame({name: read_column(table, name) for name in groups})
+            return truth, pd.DataFrame({name: chunked.read_column(table, name) for name in groups})
     return truth, groups
 
 

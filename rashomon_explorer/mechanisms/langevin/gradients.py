@@ -17,9 +17,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, clipped
-from rashomon_explorer.problem.losses.chunked import ChunkedRisk
-from rashomon_explorer.problem.losses.scores import ScoreRisk
+from rashomon_explorer.problem.losses import Loss, chunked, clipped, scores
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
 
@@ -189,7 +187,7 @@ class ClippedDrift(Drift):
     def run(self, rng: np.random.Generator) -> Map:
         problem = self.target.problem
         risk = problem.mean_loss(self.followed)
-        assert isinstance(risk, ScoreRisk | ChunkedRisk)
+        assert isinstance(risk, scores.ScoreRisk | chunked.ChunkedRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
 
 

@@ -10,18 +10,13 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
+from rashomon_explorer.mechanisms import centres, noisy_descent
 from rashomon_explorer.mechanisms.bounds import (
     accelerated_share,
     accelerated_steps,
     generalisation_gap,
 )
-from rashomon_explorer.mechanisms.centres import furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.mechanisms.noisy_descent import (
-    last_iterate_guarantee,
-    least_square,
-    path_guarantee,
-)
 from rashomon_explorer.mechanisms.plans import Details, Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee
@@ -146,7 +141,7 @@ def plan_for_request(
         ),
         key=lambda path: path.excess,
     )
-    guarantee = path_guarantee(
+    guarantee = noisy_descent.path_guarantee(
         beta=path.beta,
         sensitivity=path.sensitivity,
         step_size=path.step_size,
@@ -250,14 +245,14 @@ def plan_last_state(
     constants: Constants, radius: float, mu: float, zero_loss: float, sampling: float = 0.0
 ) -> LastState:
     """Noisy descent from 0 with the least bound whose last state is μ-GDP (docs/theory.md §17)."""
-    start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
+    start, ball = centres.furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 
     def contraction(pace: float) -> float:
         return max(0.0, 1 - pace * constants.m)
 
     def priced(pace: float, n_steps: int) -> tuple[float, float, int, float]:
-        square = least_square(pace * moved, n_steps, contraction(pace), 2 * radius)
+        square = noisy_descent.least_square(pace * moved, n_steps, contraction(pace), 2 * radius)
         noise = math.sqrt(square) / (pace * mu) * _LAST_STATE_SAFE  # cost ∝ 1/σ
         square = constants.p * noise**2 + sampling
         excess = last_state_excess(
@@ -269,7 +264,7 @@ def plan_last_state(
         priced(share / constants.M, n_steps) for share in _PACES for n_steps in _STEPS
     )
     step = (pace * noise) ** 2 / 2
-    guarantee = last_iterate_guarantee(
+    guarantee = noisy_descent.last_iterate_guarantee(
         beta=pace / step,
         sensitivity=moved,
         step_size=step,

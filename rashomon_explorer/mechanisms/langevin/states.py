@@ -20,9 +20,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.progress import ChainLooks, ChainState, progress
 from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.mechanisms import bounds, centres, noisy_descent
 from rashomon_explorer.mechanisms.base import Batch, hits_sentence
-from rashomon_explorer.mechanisms.bounds import generalisation_gap, path_states_excess
-from rashomon_explorer.mechanisms.centres import furthest_start
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, data_slope
 from rashomon_explorer.mechanisms.improvements import Improvement, Suggestion, least_factor
 from rashomon_explorer.mechanisms.langevin.batches import (
@@ -32,7 +31,6 @@ from rashomon_explorer.mechanisms.langevin.batches import (
     unsampled_because,
 )
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise, sampled_guarantee
-from rashomon_explorer.mechanisms.noisy_descent import path_guarantee
 from rashomon_explorer.mechanisms.plans import Details, Plan, pass_seconds
 from rashomon_explorer.mechanisms.request import ALLOCATED, AUTO, GDP, POISSON, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -155,7 +153,7 @@ def plan_states(request: Request, *, exact: bool = True) -> Plan:
     if exact and walk.rate < 1:
         return _plan(request, *_accounted(request, walk))
     n_steps = walk.n_steps(request)
-    guarantee = path_guarantee(
+    guarantee = noisy_descent.path_guarantee(
         beta=walk.beta, sensitivity=_slope(request), step_size=walk.time / n_steps, n_steps=n_steps
     )
     return _plan(request, walk, math.ceil(walk.thin(request)), guarantee)
@@ -192,7 +190,7 @@ def _plan(request: Request, walk: _Walk, thin: int, guarantee: Guarantee) -> Pla
         certificate="path",
         beta=walk.beta,
         law_psi=0.0,
-        generalisation_gap=generalisation_gap(request),
+        generalisation_gap=bounds.generalisation_gap(request),
         steps=_gradients(request, n_steps, walk.rate),
         details=details,
     )
@@ -233,11 +231,11 @@ def _gradients(request: Request, n_steps: int, rate: float) -> float:
 def states_excess(request: Request, beta: float, details: StatesDetails) -> float:
     """Bound on the mean excess of the states that are released."""
     constants = request.constants
-    return path_states_excess(
+    return bounds.path_states_excess(
         p=constants.p,
         beta=beta,
         M=constants.M,
-        distance=furthest_start(constants, request.radius, request.zero_loss),
+        distance=centres.furthest_start(constants, request.radius, request.zero_loss),
         step_size=details.step_size,
         n_steps=details.n_steps,
         burn_in=details.burn_in,
@@ -317,7 +315,7 @@ def _step_seconds(request: Request, rate: float) -> float:
 def _walk(request: Request, scaled_time: float, pace: float, rate: float) -> _Walk:
     """Longest time T with (A + PT)² ≤ cE²T, and β = (A/T + P)/E; T = A/P if there is none."""
     constants = request.constants
-    start = furthest_start(constants, request.radius, request.zero_loss) ** 2 / 2
+    start = centres.furthest_start(constants, request.radius, request.zero_loss) ** 2 / 2
     noise = constants.p / (1 - pace)
     added = pace * _batch_variance(request, rate) / (2 * constants.M * (1 - pace))
     allowed = (1 - request.share) * min(request.psi, _LARGEST_PSI) * (1 - _BURNT) - added
@@ -441,7 +439,7 @@ def part_guarantee(plan: Plan, n_steps: int) -> Guarantee:
     details: StatesDetails = plan.details
     request = plan.request
     if details.rate == 1:
-        part = path_guarantee(
+        part = noisy_descent.path_guarantee(
             beta=plan.beta,
             sensitivity=details.sensitivity,
             step_size=details.step_size,

@@ -9,13 +9,11 @@ from scipy.special import lambertw
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer.problem.losses import zero_model_loss
-from rashomon_explorer.problem.losses.logistic import LogisticLoss
-from rashomon_explorer.problem.losses.squared import SquaredLoss
+from rashomon_explorer.problem.losses import logistic, squared, zero_model_loss
 
-MARGINS: Mapping[str, SquaredLoss | LogisticLoss] = {
-    "ridge": SquaredLoss(),
-    "logistic": LogisticLoss(),
+MARGINS: Mapping[str, squared.SquaredLoss | logistic.LogisticLoss] = {
+    "ridge": squared.SquaredLoss(),
+    "logistic": logistic.LogisticLoss(),
 }
 """Losses ℓ(m, b) of a margin m for targets |b| ≤ 1, by the name of the estimator that is tuned."""
 
@@ -194,7 +192,7 @@ class PenaltyConstants(ReprMixin):
         validation.check_count(n_train=self.n_train, n_val=self.n_val)
 
     @property
-    def loss(self) -> SquaredLoss | LogisticLoss:
+    def loss(self) -> squared.SquaredLoss | logistic.LogisticLoss:
         """Loss of the fits and of their validation."""
         return MARGINS[self.estimator]
 

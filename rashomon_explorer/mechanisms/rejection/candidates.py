@@ -11,14 +11,9 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection import ellipsoid_minorant, quadratic_minorant
 from rashomon_explorer.mechanisms.rejection import plane as planes
-from rashomon_explorer.mechanisms.rejection.ellipsoid_minorant import (
-    EllipsoidProposal,
-    RowBlocks,
-    ellipsoid_proposal,
-)
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent, parts
-from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import loss_kind
@@ -208,16 +203,16 @@ class Candidates:
         self._proposal = min(candidates, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
-        self._near: EllipsoidProposal | None = None
-        self._blocks: RowBlocks | None = None
+        self._near: ellipsoid_minorant.EllipsoidProposal | None = None
+        self._blocks: ellipsoid_minorant.RowBlocks | None = None
         self._judged, self._wasted = 0, 0.0
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._forget()
         if bowl_pays(self) and math.isfinite(target.problem.constants.M):
-            self._near, self._blocks = ellipsoid_proposal(target)
+            self._near, self._blocks = ellipsoid_minorant.ellipsoid_proposal(target)
             self._add(self._near, self._near.floor)
         if bowl_pays(self):
-            self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
+            self._add(bowl := quadratic_minorant.least_bowl(target, under[0].plane), bowl.floor)
         if envelope_pays(self):
             self._add_envelope()
 

@@ -10,11 +10,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.base import EmpiricalLoss
-from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
-from rashomon_explorer.problem.losses.logistic import LogisticRisk
-from rashomon_explorer.problem.losses.scikit_learn import SymmetricSoftmaxRisk, WeightedLogisticRisk
-from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+from rashomon_explorer.problem.losses import base, chunked, logistic, scikit_learn, softmax
 
 
 class ExcessBound:
@@ -232,7 +228,7 @@ class LogisticBound(ExcessBound):
 
 
 def _logistic_sums(
-    risk: LogisticRisk | WeightedLogisticRisk,
+    risk: logistic.LogisticRisk | scikit_learn.WeightedLogisticRisk,
     theta: FloatArray,
     whiten: FloatArray,
     most: int = LARGEST_SPECTRUM,
@@ -281,7 +277,7 @@ _SOFTMAX_ROUNDING = 1 + 1e-12
 
 
 def _softmax_sums(
-    risk: SoftmaxRisk,
+    risk: softmax.SoftmaxRisk,
     theta: FloatArray,
     whiten: FloatArray,
     most: int = LARGEST_SPECTRUM,
@@ -341,22 +337,22 @@ def _forms(
 
 
 SUMS: dict[type, Callable[..., Sums]] = {
-    LogisticRisk: _logistic_sums,
-    WeightedLogisticRisk: _logistic_sums,
-    SoftmaxRisk: _softmax_sums,
-    SymmetricSoftmaxRisk: _softmax_sums,
+    logistic.LogisticRisk: _logistic_sums,
+    scikit_learn.WeightedLogisticRisk: _logistic_sums,
+    softmax.SoftmaxRisk: _softmax_sums,
+    scikit_learn.SymmetricSoftmaxRisk: _softmax_sums,
 }
 """Arguments of :meth:`LogisticBound.from_sums`, from a mean loss, a model (p,) and a metric."""
 
 
-def lever_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+def lever_bound(risk: base.EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
     """Lower bound of a loss of ``SUMS`` by its longest row alone: looser, in one matrix product."""
     return LogisticBound.from_sums(*SUMS[type(risk)](risk, theta, whiten, most=0))
 
 
-def bound_of_sums(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+def bound_of_sums(risk: base.EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
     """Lower bound of a loss of ``SUMS`` around a model, in one pass; looser for many chunks."""
-    if not isinstance(risk, ChunkedRisk):
+    if not isinstance(risk, chunked.ChunkedRisk):
         return LogisticBound.from_sums(*SUMS[type(risk)](risk, theta, whiten))
     sums = _ChunkSums(risk.for_chunk, theta, whiten, risk.table.n_chunks > 1)
     square, *means = risk.table.reduce(sums, merge=_merged)
@@ -365,7 +361,7 @@ def bound_of_sums(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) ->
 
 @dataclass(frozen=True, eq=False)
 class _ChunkSums:
-    for_chunk: ChunkLoss
+    for_chunk: chunked.ChunkLoss
     theta: FloatArray
     whiten: FloatArray
     quick: bool
