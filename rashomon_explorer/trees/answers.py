@@ -18,15 +18,15 @@ from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
-from rashomon_explorer.trees.questions import as_masks, yes_or_no
+from rashomon_explorer.trees.questions import yes_or_no
 from rashomon_explorer.trees.witnesses import BestPredicting, BestTrees, BestUsing, avoiding
 
 
 def least_losses(counted: CountedTrees) -> FloatArray:
     """Least loss of a tree that gives each label to each row; for the curator: not private.
 
-    Exact over all trees of the class: combines the least errors below every set of rows and the
-    least errors of the rest of the tree.
+    Exact over all trees of the class: combines the least errors below every path and the least
+    errors of the rest of the tree.
 
     Parameters
     ----------
@@ -43,11 +43,7 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     >>> least_losses(counted).round(3).tolist()
     [[0.333, 0.0], [0.0, 0.333], [0.0, 0.667]]
     """
-    check_all_labels(counted)
-    losses = np.full(counted.rows.counts.shape, np.inf)
-    for label in range(len(counted.classes)):
-        _spread(counted, *_leaf_costs(counted, label), losses[:, label])
-    return np.asarray(losses[counted.rows.pattern_index])
+    return _losses(counted, counted.rows.patterns)[counted.rows.pattern_index]
 
 
 def flip_psi(counted: CountedTrees) -> FloatArray:
@@ -101,8 +97,10 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
             f"{label}"
         )
     check_all_labels(counted)
-    combination = counted.rows.patterns[counted.rows.pattern_index[row]].tolist()
-    predicting = BestPredicting(counted.best_trees, combination, label)
+    combination = counted.rows.patterns[counted.rows.pattern_index[row]]
+    loss = float(_losses(counted, combination[None])[0, label])
+    best = counted.best_within(max(0.0, loss - counted.least) + _NOTHING)
+    predicting = BestPredicting(best, combination.tolist(), label)
     losses = counted.losses_by_leaves(predicting.best_errors)
     return predicting.best(1 + int(np.argmin(losses)))
 
@@ -132,29 +130,31 @@ def possible_labels(counted: CountedTrees, psi: float, X: ArrayLike) -> Mask:
     >>> possible_labels(counted, 0.0, [[1, 0], [0, 0]]).tolist()
     [[False, True], [False, True]]
     """
-    errors, index = _errors_predicting(counted, X)
-    return np.asarray(np.any(errors <= counted.limits(psi), axis=2))[index]
+    check_all_labels(counted)
+    limits, (answers, index) = counted.limits(psi), _different_answers(counted, X)
+    # A tree is within the limits if its errors are not above that of its leaves.
+    start: FloatArray = -limits.astype(float)
+    start[limits < 0] = np.inf
+    costs = counted.label_costs(start)
+    return np.asarray(costs.least(answers) <= 0)[index]
 
 
 def losses_predicting(counted: CountedTrees, X: ArrayLike) -> FloatArray:
     """Least loss (k, n_labels) of a tree that gives each row each label, also for new rows."""
-    errors, index = _errors_predicting(counted, X)
-    losses = [[counted.losses_by_leaves(by_leaves).min() for by_leaves in row] for row in errors]
-    return np.array(losses)[index]
+    answers, index = _different_answers(counted, X)
+    return _losses(counted, answers)[index]
 
 
-def _errors_predicting(
-    counted: CountedTrees, X: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Least errors (U, n_labels, leaves) of trees that give answers a label; index of each row."""
+def _losses(counted: CountedTrees, answers: Mask) -> FloatArray:
+    leaves = np.arange(1, counted.trees.most_leaves + 1)
     check_all_labels(counted)
+    costs = counted.label_costs(counted.unit * counted.leaf_penalty * leaves)
+    return costs.least(answers) / counted.unit
+
+
+def _different_answers(counted: CountedTrees, X: ArrayLike) -> tuple[Mask, NDArray[np.intp]]:
     answers, index = np.unique(_answers(counted, X), axis=0, return_inverse=True)
-    best, labels = counted.best_trees, range(len(counted.classes))
-    errors = [
-        [BestPredicting(best, row, k).best_errors for k in labels]
-        for row in progress(answers.tolist(), "possible labels")
-    ]
-    return np.array(errors), index.reshape(-1)
+    return answers, index.reshape(-1)
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:
@@ -207,62 +207,6 @@ def best_using(counted: CountedTrees, feature: int) -> Node:
 
 
 _NOTHING = 1e-12
-
-
-def _leaf_costs(counted: CountedTrees, label: int) -> tuple[FloatArray, NDArray[np.int32]]:
-    """Least cost of a tree with each leaf that could have a label, and the leaf.
-
-    A leaf is a level, a set of it, and a question with its answer, or −1 for the set itself.
-    """
-    n, penalty, most = counted.unit, counted.leaf_penalty, counted.trees.most_leaves
-    # Allowances for a limit above all trees give the least cost of the rest of a tree.
-    base = n * (2.0 + penalty * most)
-    limit = base - n * penalty * np.arange(1, most + 1)
-    costs: list[FloatArray] = []
-    leaves: list[NDArray[np.int32]] = []
-    every_allowance = lattice.allowances(counted.levels, counted.least_errors, limit)
-    every = enumerate(zip(counted.levels, every_allowance, strict=True))
-    for depth, (level, allowed) in progress(every, "least losses", total=len(counted.levels)):
-        rest = np.where(allowed >= 0, base - allowed, np.inf)  # ∞ if there is no tree
-        leaf_errors = lattice.label_errors(level, level.totals)[:, label].astype(float)
-        leaf = leaf_errors + rest[:, 0]
-        leaves.append(_encoded_leaves(depth, np.arange(len(leaf)), -1, 0))
-        if allowed.shape[1] < 2:
-            costs.append(leaf)
-            continue
-        around = rest[:, 1]
-        idle = np.where(level.spare > 0, leaf_errors + around, np.inf)
-        costs.append(np.minimum(leaf, idle))
-        others = [k for k in range(level.totals.shape[1]) if k != label]
-        yes, no = lattice.leaf_errors(level)
-        for mine, sibling, answer in ((yes, no, 1), (no, yes, 0)):
-            both = mine[..., label] + sibling[..., others].min(axis=2) + around[:, None]
-            node, feature = np.nonzero(level.cuts & np.isfinite(both))
-            costs.append(both[node, feature])
-            leaves.append(_encoded_leaves(depth, node, feature, answer))
-    return np.concatenate(costs) / n, np.concatenate(leaves, axis=1)
-
-
-def _encoded_leaves(depth: int, sets: Any, questions: Any, answer: int) -> NDArray[np.int32]:
-    columns = np.broadcast_arrays(depth, sets, questions, answer)
-    return np.array(columns, dtype=np.int32)
-
-
-def _spread(
-    counted: CountedTrees, losses: FloatArray, leaves: NDArray[np.int32], result: FloatArray
-) -> None:
-    """Give every combination the least loss of a leaf that contains it."""
-    masks, size, left = counted.rows.masks, len(result), counted.rows.everything
-    for index in np.argsort(losses, kind="stable"):
-        depth, subset, question, answer = leaves[:, index].tolist()
-        new = counted.levels[depth].sets[subset] & left
-        if question >= 0:
-            new &= masks[question] if answer else ~masks[question]
-        if new:
-            result[as_masks([new], size)[0].astype(bool)] = losses[index]
-            left ^= new
-            if not left:
-                return
 
 
 def check_all_labels(counted: CountedTrees) -> None:

@@ -46,11 +46,8 @@ class Conjunctions:
         cls, rows: MergedRows, trees: TreeClass, *, by_majority: bool = False
     ) -> "Conjunctions":
         """Count the rows of every conjunction, and find the least errors from the longest up."""
-        m, dearest = trees.n_features, 1 if rows.costs is None else int(rows.costs.max())
-        dtype = np.int32 if rows.n * dearest < NARROW else np.int64
-        subsets = [_subset_table(m, size) for size in range(trees.depth + 1)]
-        parents = [_without(m, columns) for columns in subsets]
-        counts = _rows_with_answers(_rows_with_features(rows, subsets, parents), parents, dtype)
+        m, dtype = trees.n_features, _number_type(rows)
+        counts, parents = _counts(rows, trees)
         leaf = _leaf_errors(counts.pop(), rows, by_majority)
         by_depth: list[Table] = []
         for depth in progress(range(trees.depth - 1, -1, -1), "errors of conjunctions"):
@@ -87,6 +84,85 @@ class Conjunctions:
         low = answers & ((1 << position) - 1)
         without = ((answers - low) << 1) | low
         return longer, np.stack([without, without | (1 << position)], axis=-1)
+
+
+_LOOKED_UP = 2**17  # costs of rows on paths at once
+
+
+class LabelCosts:
+    """Least costs of whole trees with a leaf of each label below each conjunction.
+
+    From the root down, it adds up what the rest of a tree costs at least: a leaf below a path and
+    the best subtrees beside it. A row leads to one conjunction for every subset of features.
+    """
+
+    def __init__(
+        self, rows: MergedRows, trees: TreeClass, conjunctions: Conjunctions, start: NDArray[Any]
+    ) -> None:
+        """Costs are errors plus ``start``, by leaves; it is infinite where no tree is allowed."""
+        counts, parents = _counts(rows, trees)
+        self._m, dtype = trees.n_features, counts[0].dtype
+        counts.reverse()
+        free = [_with_infinity(table, dtype) for table in conjunctions.by_depth]
+        leaf = _leaf_errors(counts.pop(), rows, False)
+        rest = start[: free[0].shape[2]][None, None].astype(float)
+        self.by_depth = [leaf + rest[..., :1]]  # (C(m, d), 2^d, C)
+        for depth in progress(range(trees.depth), "costs of labels"):
+            leaf = _leaf_errors(counts.pop(), rows, False)
+            beside = free[depth + 1] if depth + 1 < len(free) else None
+            costs = np.full(leaf.shape, np.inf)
+            below = np.full((*leaf.shape[:2], 1 if beside is None else beside.shape[2]), np.inf)
+            for position, shorter in enumerate(parents[depth + 1]):
+                every = costs, below, leaf, leaf if beside is None else beside
+                sides = list(zip(*(_halves(table, position) for table in every), strict=True))
+                above = rest[shorter].reshape(*sides[0][0].shape[:3], -1)
+                for one, (_, _, *sibling) in zip(sides, reversed(sides), strict=True):
+                    _lower_to_stumps(one[0], one[2], sibling[0], above[..., 1:2])
+                    if beside is not None:
+                        _lower_to_rest(one[1], sibling[1], above)
+            self.by_depth.append(np.minimum(costs, leaf + below[..., :1], out=costs))
+            rest = below
+
+    def least(self, patterns: Mask) -> FloatArray:
+        """Least cost (U, C) of a tree that gives each combination of features each label."""
+        least = np.repeat(self.by_depth[0][0], len(patterns), axis=0)
+        bits = patterns.T.astype(np.intp)
+        for depth, costs in progress(list(enumerate(self.by_depth))[1:], "least losses"):
+            subsets = _subset_table(self._m, depth)
+            for label, of_label in enumerate(np.moveaxis(costs, -1, 0)):
+                lowest, start = of_label.min(axis=1), 0
+                order = np.argsort(lowest, kind="stable")
+                while start < len(order):  # those that may lower a cost, the lowest first
+                    rows = np.flatnonzero(least[:, label] > lowest[order[start]])
+                    if not len(rows):
+                        break
+                    some = order[start : start + max(1, _LOOKED_UP // len(rows))]
+                    cells = np.arange(len(some))[:, None] << depth
+                    for position, features in enumerate(subsets[some].T):
+                        cells = cells + (bits[:, rows] << position)[features]
+                    values = of_label[some].take(cells).min(axis=0)
+                    least[rows, label] = np.minimum(least[rows, label], values)
+                    start += len(some)
+        return least
+
+
+def _with_infinity(table: Table, dtype: Any) -> FloatArray:
+    return np.where(table >= _far(dtype), np.inf, table)
+
+
+def _lower_to_stumps(costs: FloatArray, leaf: Table, sibling: Table, above: FloatArray) -> None:
+    """Lower the costs (…, C) of a leaf to those beside a leaf of another label."""
+    for mine, label in label_pairs(leaf.shape[-1]):
+        both = leaf[..., mine] + sibling[..., label] + above[..., 0]
+        np.minimum(costs[..., mine], both, out=costs[..., mine])
+
+
+def _lower_to_rest(below: FloatArray, sibling: FloatArray, above: FloatArray) -> None:
+    """Lower the costs of the rest of a tree, by the leaves of both branches, three or more."""
+    for a in range(below.shape[-1]):
+        for b in range(0 if a else 1, min(sibling.shape[-1], above.shape[-1] - a - 1)):
+            rest = above[..., a + b + 1] + sibling[..., b]
+            np.minimum(below[..., a], rest, out=below[..., a])
 
 
 class WithinLimits:
@@ -133,6 +209,19 @@ class WithinLimits:
         self._answers = answers[np.arange(len(index)), answer]
         self.least.append(self._conjunctions.errors(len(self.least), self._subsets, self._answers))
         self._allowed = allowed_below(level, self._allowed, self.least[-1])
+
+
+def _number_type(rows: MergedRows) -> Any:
+    dearest = 1 if rows.costs is None else int(rows.costs.max())
+    return np.int32 if rows.n * dearest < NARROW else np.int64
+
+
+def _counts(rows: MergedRows, trees: TreeClass) -> tuple[list[Table], list[list[IntArray]]]:
+    """Rows of each label with each conjunction, by its length, and each subset less a feature."""
+    subsets = [_subset_table(trees.n_features, size) for size in range(trees.depth + 1)]
+    parents = [_without(trees.n_features, columns) for columns in subsets]
+    positive = _rows_with_features(rows, subsets, parents)
+    return _rows_with_answers(positive, parents, _number_type(rows)), parents
 
 
 def _subset_table(m: int, size: int) -> IntArray:

@@ -24,7 +24,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees import questions as tree_questions
 from rashomon_explorer.trees import tree_class
-from rashomon_explorer.trees.conjunctions import Conjunctions, WithinLimits
+from rashomon_explorer.trees.conjunctions import Conjunctions, LabelCosts, WithinLimits
 from rashomon_explorer.trees.counting import Counts, Histogram, LeafTreeCounts, count
 from rashomon_explorer.trees.lattice import UNREACHABLE, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.sampling import Walks, limits, tree_losses, uniform
@@ -79,6 +79,7 @@ def column_names(X: Any, width: int, names: Sequence[str] | None) -> tuple[str, 
 
 
 CONVENTIONS = ("all", "treefarms")
+_LABEL_COSTS = 2.5  # memory of label costs over that of the least errors, measured up to 2.1
 
 
 class CountedTrees(ReprMixin):
@@ -277,10 +278,18 @@ class CountedTrees(ReprMixin):
         return BestTrees(self.levels, self.trees, self.least_errors)
 
     @cached_property
-    def _conjunctions(self) -> Conjunctions:
+    def conjunctions(self) -> Conjunctions:
+        """Least errors below every conjunction of answers."""
         by_majority = self.convention == "treefarms"
         with one_blas_thread():
             return Conjunctions.from_rows(self.rows, self.trees, by_majority=by_majority)
+
+    def label_costs(self, start: NDArray[Any]) -> LabelCosts:
+        """Least costs of trees with a leaf of each label: errors and ``start``, by leaves."""
+        needed = int(_LABEL_COSTS * self.trees.least_memory(self.unit))
+        tree_class.check_room(needed, self._room)
+        with one_blas_thread():
+            return LabelCosts(self.rows, self.trees, self.conjunctions, start)
 
     def _lattice(self, pruning: WithinLimits | None) -> list[Level]:
         by_majority = self.convention == "treefarms"
@@ -297,7 +306,7 @@ class CountedTrees(ReprMixin):
         """Least loss of a tree of 1, 2, … leaves."""
         if "least_errors" in vars(self):
             return self.losses_by_leaves(self.least_errors.best_errors)
-        return self.losses_by_leaves(self._conjunctions.errors(0, *np.zeros((2, 1), dtype=int))[0])
+        return self.losses_by_leaves(self.conjunctions.errors(0, *np.zeros((2, 1), dtype=int))[0])
 
     def losses_by_leaves(self, errors: IntArray) -> FloatArray:
         """Losses of trees of 1, 2, … leaves by their errors; ∞ where there is no tree."""
@@ -320,13 +329,20 @@ class CountedTrees(ReprMixin):
 
         Sees only the sets of rows that these trees lead to, unless all are there already.
         """
-        if "least_errors" in vars(self):
-            levels, least = self.levels, self.least_errors
-        else:
-            within = WithinLimits(self._conjunctions, limit)
-            levels, least = self._lattice(within), LeastErrors(within.least)
+        levels, least = self._sets_within(limit)
         with one_blas_thread():
             return count(levels, self.trees, least, limit, self._room)
+
+    def best_within(self, psi: float) -> BestTrees:
+        """Subtrees of least errors below the sets of rows that trees within ψ lead to."""
+        levels, least = self._sets_within(self.limits(psi))
+        return BestTrees(levels, self.trees, least)
+
+    def _sets_within(self, limit: IntArray) -> tuple[list[Level], LeastErrors]:
+        if "least_errors" in vars(self):
+            return self.levels, self.least_errors
+        within = WithinLimits(self.conjunctions, limit)
+        return self._lattice(within), LeastErrors(within.least)
 
     def histogram(self, psi: float) -> list[Histogram | None]:
         """For 1, 2, … leaves: least errors, and numbers of trees within ψ by errors from there."""

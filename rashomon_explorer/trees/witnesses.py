@@ -222,10 +222,7 @@ def _leading_not(indices: IntArray, feature: int) -> IntArray:
 
 
 class BestPredicting(BestTrees):
-    """Subtrees that give one combination of features a label, also one that no row has."""
-
-    # An idle question may lead a combination without rows to a branch without rows, where every
-    # label is free.
+    """Subtrees that give one combination of features, which some rows have, a label."""
 
     def __init__(self, free: BestTrees, row: list[bool], label: int) -> None:
         super().__init__(free.levels, free.trees, free.least)
@@ -249,10 +246,7 @@ class BestPredicting(BestTrees):
     def _level(self, depth: int) -> Errors:
         level, least_errors = self.levels[depth], self.least.levels[depth]
         errors = np.full(least_errors.shape, UNREACHABLE)
-        errors[:, 0], best_other = self._by_label(lattice.label_errors(level, level.totals))
-        # Idle questions that the rows of a set answer unlike the combination, and others.
-        n_unlike = (~level.cuts & (level.with_feature.any(axis=2) != self._row)).sum(axis=1)
-        like, unlike = level.spare > n_unlike, n_unlike > 0
+        errors[:, 0] = self._by_label(lattice.label_errors(level, level.totals))[0]
         below = own = None
         if depth + 1 < len(self.levels):
             below, own = map(_with_nowhere, (self.least.levels[depth + 1], self._found[0]))
@@ -260,15 +254,13 @@ class BestPredicting(BestTrees):
             best = np.full(len(errors), UNREACHABLE)
             if leaves == 2:
                 best = self._stumps(level)
-                best[like] = np.minimum(best, errors[:, 0])[like]
-                best[unlike] = np.minimum(best, best_other)[unlike]
+                best = np.where(level.spare > 0, np.minimum(best, errors[:, 0]), best)
             for a, b in self.shares(depth, leaves) if leaves > 2 else []:
                 assert below is not None and own is not None
                 yes = np.where(self._row, own[level.yes, a - 1], below[level.yes, a - 1])
                 no = np.where(self._row, below[level.no, b - 1], own[level.no, b - 1])
                 best = np.minimum(best, (yes + no).min(axis=1))
-                best[like] = np.minimum(best, own[level.same, b - 1])[like]
-                best[unlike] = np.minimum(best, below[level.same, b - 1])[unlike]
+                best = np.minimum(best, own[level.same, b - 1])
             errors[:, leaves - 1] = np.minimum(best, UNREACHABLE)
         return errors
 

@@ -213,5 +213,11 @@ def test_every_stage_of_a_count_has_a_bar_and_an_interrupted_count_can_be_repeat
     assert not bars._OPEN
     assert fresh.size(0.5) == counted.size(0.5)
     label_shares(fresh, 0.5), flip_psi(fresh), possible_labels(fresh, 0.5, [[0, 1, 1]])
-    stages = ["conjunctions", "sets of rows", "counts of trees", "labels of trees", "possible"]
+    stages = [
+        "conjunctions",
+        "sets of rows",
+        "counts of trees",
+        "labels of trees",
+        "costs of labels",
+    ]
     assert all(stage in stream.getvalue() for stage in [*stages, "least losses"])

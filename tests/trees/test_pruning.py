@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.trees import CountedTrees, flip_psi
 from rashomon_explorer.trees.conjunctions import Conjunctions
+from rashomon_explorer.trees.counted import _LABEL_COSTS
 from tests.trees.listed import CLASSES, listing
 
 
@@ -123,3 +124,8 @@ def test_the_memory_of_conjunctions_is_known_from_public_numbers(shape):
     tracemalloc.stop()
     estimate = counted.trees.least_memory(n)
     assert taken <= estimate <= 1.5 * taken + 2**24
+    tracemalloc.start()
+    assert (flip_psi(counted) >= 0).all()
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken <= _LABEL_COSTS * estimate
