@@ -361,22 +361,19 @@ def shape_rows(column: pd.Series, encoded: FloatArray) -> list[int]:
 
     A function with few steps has both ends of each; a curve has points even in rows and in values.
     """
-    values = column.reset_index(drop=True)
+    places = np.array(tried_places(column, len(column) if is_number(column) else 0))
+    values = column.iloc[places].reset_index(drop=True)
     if not is_number(column):
-        levels = values.iloc[tried_places(column, 0)]
-        levels = levels if levels.dtype == "category" else levels.astype(object).map(str, "ignore")
-        return levels.sort_values(kind="stable").index.tolist()
-    numbers = values.dropna().astype(float).sort_values(kind="stable")
-    if not len(numbers):
-        return [0]
-    first = np.flatnonzero(np.diff(numbers, prepend=-np.inf) > 0)  # of each different value
-    rows, distinct = numbers.index.to_numpy()[first], numbers.to_numpy()[first]
-    ends = np.flatnonzero((np.diff(encoded[rows], axis=0) != 0).any(axis=1))
+        values = values if values.dtype == "category" else values.astype(object).map(str, "ignore")
+        return places[values.sort_values(kind="stable").index].tolist()
+    distinct = values.dropna().to_numpy(dtype=float)
+    ends = np.flatnonzero((np.diff(encoded[places[: len(distinct)]], axis=0) != 0).any(axis=1))
+    points = np.concatenate([ends, ends + 1])
     if len(ends) > _MOST_STEPS:
         even = np.searchsorted(distinct, np.linspace(distinct[0], distinct[-1], _CURVE))
-        ends = np.concatenate([np.linspace(0, len(rows) - 1, _CURVE).round().astype(int), even])
-    points = np.unique([0, *ends, *(ends + 1 if len(ends) <= _MOST_STEPS else ()), len(rows) - 1])
-    return [*rows[points].tolist(), *np.flatnonzero(values.isna())[:1].tolist()]
+        points = np.append(np.linspace(0, len(distinct) - 1, _CURVE).round().astype(int), even)
+    last = [0, max(len(distinct), 1) - 1, *range(len(distinct), len(places))]
+    return places[np.unique([*points, *last])].tolist()
 
 
 def changed_rows(table: pd.DataFrame, rows: Any, place: int, values: Any) -> pd.DataFrame:

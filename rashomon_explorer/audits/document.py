@@ -21,6 +21,7 @@ from rashomon_explorer.measures import multiplicity_by_person_group
 from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.choices import plot_price
 from rashomon_explorer.plots.figures import FIGURES
+from rashomon_explorer.plots.profile import plot_shapes
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.editions import Document, refuse_existing
@@ -78,6 +79,11 @@ def _coefficients_figure(audit: Any) -> go.Figure:
     return plot_exact_ranges(audit.effects, note=note)
 
 
+def _shapes_figure(audit: Any, shapes: Any = None, **options: Any) -> go.Figure:
+    rows = audit.inputs.model.table.rename(columns=str)
+    return plot_shapes(audit.shapes if shapes is None else shapes, rows=rows, **options)
+
+
 def _people_figure(audit: Any) -> tuple[str, dict[str, Any]]:
     what = "probability" if audit.task == "classification" else "prediction"
     if scored := audit.inputs.model.score_class:
@@ -133,14 +139,9 @@ def plot_tolerances(audit: Any) -> go.Figure:
     figure = theme.new_figure(title, text.join_notes(note, str(table.attrs.get("mark", ""))))
     colours = dict(zip(shares, (theme.VERMILLION, theme.BLUE), strict=False))
     for name, values in shares.items():
-        figure.add_scatter(
-            x=table["psi"],
-            y=values,
-            name=name,
-            mode="lines+markers",
-            line={"color": colours[name]},
-            hovertemplate=f"ψ = %{{x:.3g}}: %{{y:.0%}}<extra>{escape(name)}</extra>",
-        )
+        hover = f"ψ = %{{x:.3g}}: %{{y:.0%}} ({escape(name)})"
+        line = {"color": colours[name]}
+        marks.add_marks(figure, table["psi"], values, name, hover, mode="lines+markers", line=line)
     if 1.0 in table.index:
         figure.add_vline(x=float(table["psi"][1.0]), line={"dash": "dash", "width": 1})
     figure.update_xaxes(title="ψ: largest excess loss of a good model", type="log")
@@ -187,14 +188,8 @@ def plot_gap_intervals(audit: Any, confidence: float = 0.95) -> go.Figure:
             customdata=np.column_stack([rows[low], rows[high]]),
             hovertemplate="%{customdata[0]:.3g} to %{customdata[1]:.3g}<extra></extra>",
         )
-    figure.add_scatter(
-        x=rows["fitted"],
-        y=rows_at,
-        mode="markers",
-        marker={"symbol": "x", "color": theme.VERMILLION, "size": 9},
-        name="fitted model",
-        hovertemplate="%{x:.3g}<extra></extra>",
-    )
+    marker = {"symbol": "x", "color": theme.VERMILLION, "size": 9}
+    marks.add_marks(figure, rows["fitted"], rows_at, "fitted model", "%{x:.3g}", marker=marker)
     figure.add_vline(x=0, line={"width": 1})
     names = [escape(name) for name in text.short_names(rows.index)]
     marks.lay_out_rows(figure, names, height, title=escape(unit))
@@ -213,6 +208,7 @@ _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
 }
 _OWN_FIGURES: Mapping[str, Callable[..., go.Figure]] = {
     "coefficients": _coefficients_figure,
+    "shapes": _shapes_figure,
     "tolerances": plot_tolerances,
     "gap_intervals": plot_gap_intervals,
     "price": _price_figure,
@@ -312,6 +308,19 @@ def _coefficients(audit: Any) -> list[Block]:
         Plot(plot(audit, "coefficients"), label, Table(audit.effects, "Standardised coefficients")),
         Table(audit.coefficients, f"Coefficients ({unit}) in the units of the table"),
     ]
+
+
+def _shapes(audit: Any) -> list[Block]:
+    """Pictures of the columns that several coefficients describe: splines, bins, levels."""
+    separate = audit.inputs.model.separate_columns[0] if audit.has_coefficients else {}
+    curved = [name for name, positions in separate.items() if len(positions) > 1]
+    if not curved:
+        raise Skip("no column has several coefficients: each one is a line")
+    shapes = audit.shapes[audit.shapes.index.get_level_values("feature").isin(curved)]
+    label = f"What a column adds to the score ({audit.answers.score_unit}) in all good models."
+    numbers = Table(shapes.reset_index(), "Functions of columns")
+    sizes = Table(audit.shape_sizes.loc[curved], "Bounds on the size of each function")
+    return [Plot(_shapes_figure(audit, shapes), label, numbers), sizes]
 
 
 def _groups(audit: Any) -> list[Block]:
@@ -437,6 +446,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Any], list[Block]]], ...] = (
     ("tolerances", "How much depends on the tolerance", _tolerances),
     ("people", "Whose label can flip", _people),
     ("coefficients", "Coefficients", _coefficients),
+    ("shapes", "What each column does", _shapes),
     ("groups", "Who bears the multiplicity", _groups),
     ("importance", "Importance of features", _importance),
     ("accuracy", ACCURACY_TITLE, _accuracy),

@@ -361,12 +361,10 @@ class Audit(ReprMixin):
     def shapes(self) -> pd.DataFrame:
         """Per column of the table and value of it: what it adds to the score, and the exact range.
 
-        For columns that reach the model each by itself, behind splines, bins, one-hot levels,
-        powers or logarithms: the function of the column, minus its (weighted) mean over the rows of
-        the fit. ``low`` and ``high`` bound it over all good models, ``fitted`` is of the model in
-        use, and ``sign`` says at which values every good model is above or below the mean. Values
-        are those of rows; a curve has some fifty. Other columns, and the step that mixes them, are
-        in ``attrs["mixing"]``.
+        For columns that reach the model each by itself: behind splines, bins, levels or powers. The
+        (weighted) mean over the rows of the fit is 0. ``low`` and ``high`` bound all good models,
+        and a settled ``sign`` says that all are above or below the mean. Values are those of rows;
+        ``attrs["mixing"]`` names the other columns, and the step that mixes them.
         """
         self._need(self.has_coefficients, _NO_SHAPES)
         return self.answers.shapes()
@@ -375,10 +373,9 @@ class Audit(ReprMixin):
     def shape_sizes(self) -> pd.DataFrame:
         """Per column of :attr:`shapes`: size of its function, and whether it can be constant.
 
-        Of the largest absolute value at the values shown: ``least`` is a lower bound and
-        ``greatest`` an upper bound over all good models. ``constant`` is ``"no"`` if no good model
-        has a constant function, ``"yes"`` if one does (the best model without the column is good),
-        otherwise ``"undecided"``.
+        ``least`` and ``greatest`` bound the largest absolute value over all good models, at the
+        values shown. ``constant``: ``"no"`` if no good model has a constant function, ``"yes"`` if
+        the best model without the column is good, otherwise ``"undecided"``.
         """
         return self.answers.shape_sizes(self.shapes)
 

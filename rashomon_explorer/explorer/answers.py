@@ -87,6 +87,11 @@ class ExactAnswers:
             ("coefficients", self.psi), lambda: exact_coefficient_ranges(self.problem, self.psi)
         )
 
+    def shapes(self) -> pd.DataFrame:
+        """Functions of the columns of an audited model at the ψ on screen."""
+        audit: Any = self.state.exact_audit
+        return self._find(("shapes", self.psi), lambda: audit.at(self.psi).shapes)
+
     def outline(self, x: str | None = None, y: str | None = None) -> Outline | None:
         """Outline of the set in the plane of the map; None for several scores and other rows."""
         models, problem = self.state.rashomon_set, self.matched

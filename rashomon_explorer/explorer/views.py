@@ -142,7 +142,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "What do the models rely on?",
         (
             ("importance", "class_reliance", "tree_questions"),
-            ("profile", "importance_cloud", "importance_distribution"),
+            ("profile", "shapes", "importance_cloud", "importance_distribution"),
         ),
     ),
     ViewPlan(

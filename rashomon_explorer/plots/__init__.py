@@ -24,7 +24,7 @@ try:
     from rashomon_explorer.plots.people import plot_people
     from rashomon_explorer.plots.person import plot_people_ranges, plot_person, plot_what_if
     from rashomon_explorer.plots.prices import plot_costs
-    from rashomon_explorer.plots.profile import plot_profile
+    from rashomon_explorer.plots.profile import plot_profile, plot_shapes
     from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
     from rashomon_explorer.plots.registry import FigureSpec
     from rashomon_explorer.plots.rules import plot_rules, rules_table
@@ -60,6 +60,7 @@ __all__ = [
     "plot_ranges",
     "plot_released",
     "plot_rules",
+    "plot_shapes",
     "plot_tradeoff",
     "plot_tree_use",
     "plot_trees",

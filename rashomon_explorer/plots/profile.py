@@ -1,4 +1,4 @@
-"""One feature: partial dependence of the models on it, and the distribution of a column."""
+"""One feature: its function, partial dependence of the models on it, and its distribution."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from plotly.subplots import make_subplots
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import take_rows
@@ -21,6 +22,7 @@ from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
 from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.plots import marks, registry, text, theme
+from rashomon_explorer.sets import CuratorSet
 from rashomon_explorer.sets.models.fitted import FittedModels
 
 _TITLE = "Partial dependence of the models"
@@ -206,6 +208,119 @@ def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
         marks.add_marks(figure, places, curve.astype(np.float32), "selected draws", hover, **look)
 
 
+_PANELS, _IN_A_ROW, _RUG = 6, 3, 300
+_BAND = "rgba(86,180,233,0.45)"
+
+
+def shape_table(models: Any) -> pd.DataFrame:
+    """Tabulate the functions of additive models over the models; of a release over all of them."""
+    if isinstance(models, CuratorSet):
+        models = text.need_inside(models)
+    functions = models.shape_functions()  # (n_draws, columns, knots, outputs)
+    labels = models.classes[-functions.shape[3] :] or ("prediction",)
+    knots = np.linspace(-1.0, 1.0, functions.shape[2])  # of the scaled columns
+    axes = [labels, models.feature_names[:-1], knots]
+    index = pd.MultiIndex.from_product(axes, names=["class", "feature", "value"])
+    values = functions.transpose(0, 3, 1, 2).reshape(len(functions), -1)
+    ends = {"low": values.min(axis=0), "mean": values.mean(axis=0), "high": values.max(axis=0)}
+    table = pd.DataFrame(ends, index)
+    return table if len(labels) > 1 else table.droplevel("class")
+
+
+def plot_shapes(
+    shapes: Any, feature: str | None = None, *, rows: Any = None, label: Any = None
+) -> go.Figure:
+    """Plot the function of each column of an additive model, with its band over the good models.
+
+    Parameters
+    ----------
+    shapes : DataFrame or set of additive models
+        Result of :attr:`rashomon_explorer.audits.Audit.shapes`, with exact bands; or a curator's or
+        released set of networks with ``model="additive"``, with bands over its models.
+    feature : str, optional
+        Column to show; by default the six with the largest functions.
+    rows : DataFrame, optional
+        Rows, whose values are marked at the bottom (curator).
+    label : object, optional
+        Class that the score is for, of several; by default the last one.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A panel for each column: the fitted function, or the mean of a set's, and the band.
+
+    Raises
+    ------
+    ValueError
+        If the column has no function of its own.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from rashomon_explorer import audit
+    >>> X, y = pd.DataFrame({"age": [0.0, 1.0, 2.0]}), [0.0, 1.0, 1.0]
+    >>> found = audit(Ridge().fit(X, y), X, y, tolerance=0.01)
+    >>> plot_shapes(found.shapes).layout.title.text.partition("<br>")[0]
+    'No good model is constant in 1 of 1 column'
+    """
+    models = None if isinstance(shapes, pd.DataFrame) else shapes
+    table: Any = shapes if models is None else shape_table(models)
+    if "class" in table.index.names:
+        label = table.index.get_level_values("class")[-1] if label is None else label
+        table = table.xs(label, level="class")
+    reach = np.maximum(-table["low"], table["high"]).groupby(level="feature", sort=False).max()
+    if feature is not None and feature not in reach:
+        why = table.attrs.get("mixing", {}).get(feature, f"the columns are {list(reach.index)}")
+        raise ValueError(f"{feature!r} has no function of its own: {why}")
+    names = [feature] if feature else list(reach.nlargest(_PANELS).index)
+    cut = f"the {len(names)} largest of {len(reach)}" if len(reach) > len(names) > 1 else ""
+    if models is None:
+        settled = table["settled"].groupby(level="feature").any()
+        columns = f"{int(settled.sum())} of {text.plural(len(settled), 'column')}"
+        title, note = f"No good model is constant in {columns}", "line: fitted · mean 0 over rows"
+    else:
+        title, note = f"Functions of {text.plural(models.n_draws, 'model')}", "line: mean of them"
+    of_label = "" if label is None else f"score of {escape(str(label))}"
+    n_rows = -(-len(names) // _IN_A_ROW)
+    notes = text.join_notes(cut, of_label, note)
+    figure = theme.new_figure(title, notes, height=150 + 210 * n_rows)
+    make_subplots(n_rows, min(_IN_A_ROW, len(names)), vertical_spacing=0.35 / n_rows, figure=figure)
+    for position, name in enumerate(names):
+        cell = {"row": position // _IN_A_ROW + 1, "col": position % _IN_A_ROW + 1}
+        sample = pd.Series() if rows is None else rows[name]
+        _shape_panel(figure, table.xs(name, level="feature"), sample, cell)
+        unit = " (scaled)" if models is not None else ""
+        figure.update_xaxes(title=text.short_name(name) + unit, tickangle=0, **cell)
+    figure.update_yaxes(title=escape(str(table.columns.name or "score")), col=1)
+    figure.update_layout(showlegend=False)
+    return theme.curator_band(figure) if models is None else text.models_band(figure, models)
+
+
+def _shape_panel(figure: go.Figure, curve: pd.DataFrame, cells: pd.Series, cell: Any) -> None:
+    """Add the function of one column: a band along numbers, then a range for each other value."""
+    n = sum(isinstance(value, int | float | np.number) for value in curve.index)
+    numbers, levels = curve.index[:n].to_numpy(dtype=float), curve.index[n:]
+    step = float(np.ptp(numbers)) / 6 if n > 1 else 1.0
+    x = np.append(numbers, (numbers[-1] if n else 0.0) + step * np.arange(1, 1 + len(levels)))
+    low, middle, high = curve.iloc[:, :3].to_numpy(dtype=np.float32).T
+    marks.shade(figure, numbers, (low[:n], high[:n]), ("low", "good models"), _BAND, **cell)
+    bars = {"array": (high - middle)[n:], "arrayminus": (middle - low)[n:], "width": 0}
+    look = {"error_y": {**bars, "color": theme.SKY, "thickness": 5}}
+    line = {"mode": "lines", "line": {"color": theme.BEST_MODEL, "width": 2}}
+    hover, ends = "%{y:.3g} (%{customdata[0]:.3g} to %{customdata[1]:.3g})", np.stack([low, high]).T
+    for part, how in ((slice(n), line), (slice(n, None), look)):
+        how |= {"customdata": ends[part], "marker": {"color": theme.BEST_MODEL}, **cell}
+        marks.add_marks(figure, x[part], middle[part], "model", hover, **how)
+    if n and len(cells):
+        some = cells.iloc[text.sample_rows(len(cells), _RUG)].dropna().to_numpy(dtype=float)
+        rug = {"symbol": "line-ns-open", "color": theme.GREY, "size": 6}
+        marks.add_marks(figure, some, np.full(len(some), low.min()), "rows", marker=rug, **cell)
+    if len(levels):
+        ticks = [*numbers[:1], *numbers[1:][-1:]]
+        names = [*map(text.number, ticks), *text.short_names(levels, 14)]
+        figure.update_xaxes(tickvals=[*ticks, *x[n:]], ticktext=names, **cell)
+
+
 _BINS = 30
 _MOST_LEVELS = 30
 
@@ -293,6 +408,24 @@ FIGURES = (
         code=plot_profile,
         needs=("models", "selection", "people", "rows", "inside"),
         of_people=True,
+    ),
+    registry.FigureSpec(
+        name="shapes",
+        title="Function of a column in all good models",
+        short="Function of a column",
+        label="Function of a column in an audited model, with its exact band over all good models",
+        definition=(
+            "f<sub>j</sub>(v): what the value v of column j adds to the score, minus its mean over "
+            "rows. The band is the range of f<sub>j</sub>(v) over all models with "
+            "L(θ) ≤ min L + ψ, by two convex programmes at each value; each end is certified."
+        ),
+        plot=plot_shapes,
+        table=lambda shapes: shapes,
+        families=registry.LINEAR,
+        needs=("models", "fitted"),
+        marks=("exact",),
+        slow=True,
+        on_demand=True,
     ),
     registry.FigureSpec(
         name="columns",

@@ -274,7 +274,7 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
     """Mark a figure of models as not private, or with the privacy cost of their release."""
     doubt = weak_guarantee_note(models) if models.guarantee.holds else ""
     view: View
-    if isinstance(models, ReleasedSet | ReleasedTrees):
+    if not isinstance(models, CuratorSet):
         view, words = "release", _release_words(models)
     elif doubt:
         view, words = "curator", "curator view: not private"
@@ -284,7 +284,7 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
     return add_band(figure, view, f"{words}<br>{doubt}" if doubt else words)
 
 
-def _release_words(models: ReleasedSet | ReleasedTrees) -> str:
+def _release_words(models: Any) -> str:
     guarantee = models.guarantee
     if isinstance(models, ReleasedSet):
         delta, seed = models.plan.delta, ""

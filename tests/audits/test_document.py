@@ -47,6 +47,7 @@ def test_the_report_has_every_section_and_marks_them(found, path):
         "How much depends on the tolerance",
         "Whose label can flip",
         "Coefficients",
+        "What each column does",
         "Who bears the multiplicity",
         "Importance of features",
         "Accuracy for single persons (EU AI Act, Art. 15)",

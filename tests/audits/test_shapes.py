@@ -63,6 +63,15 @@ def test_a_band_of_least_squares_is_that_of_an_ellipsoid(credit):
         total = total + table["fitted"].reindex(cells).to_numpy()
     assert list(found.shapes.loc["home"].index) == ["free", "own", "rent"]
     assert list(found.shapes.loc["jobs"].index) == [0.0, 1.0, 2.0, 3.0, "missing"]
+    figure, band = found.plot("shapes", feature="age"), found.shapes.loc["age"]
+    assert figure.layout.meta["view"] == "curator" and len(figure.data[-1].x) == len(X)
+    for trace, name in zip(figure.data, ("low", "high", "fitted"), strict=False):
+        assert np.allclose(trace.x, band.index.astype(float)) and np.allclose(
+            trace.y, band[name], atol=1e-6
+        )
+    assert {"free", "missing"} <= {
+        word for axis in found.plot("shapes").select_xaxes() for word in axis.ticktext or ()
+    }
     # The mean score and the functions add up to the score of each row whose values are shown.
     shown = np.isfinite(total)
     assert shown.sum() > 5 and np.allclose(total[shown], predicted[shown])
@@ -144,6 +153,8 @@ def test_columns_that_mix_are_refused_with_the_step(credit):
     found = audited(X, y, mixed, steps.StandardScaler(), LOGISTIC)
     assert set(found.shapes.index.get_level_values("feature")) == {"home"}
     assert "PolynomialFeatures mixes it: age + debt" in found.shapes.attrs["mixing"]["age"]
+    with pytest.raises(ValueError, match="'age' has no function of its own: PolynomialFeatures"):
+        found.plot("shapes", feature="age")
     power = steps.PolynomialFeatures(3), steps.StandardScaler(), LOGISTIC  # of one column
     assert len(audited(X[["age"]], y, *power).shapes.loc["age"]) > 20
     rare = steps.FunctionTransformer(

@@ -18,6 +18,7 @@ from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity_table, permutation_importance
 from rashomon_explorer.networks import Network, NetworkSet, ReleasedNetworks
+from rashomon_explorer.plots.profile import plot_shapes, shape_table
 from rashomon_explorer.report import curator_report, report
 from rashomon_explorer.sets import ModelSet
 
@@ -107,6 +108,19 @@ def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():
     models = reg.rashomon_set_.release()
     assert models.shape_functions().shape == (6, 3, 8, 1)
     np.testing.assert_allclose(models.predict(frame), reg.predict(frame))
+    curve, rows = shape_table(models).loc["age"], np.zeros((8, 3))
+    rows[:, 0] = curve.index  # of the scaled column
+    form, bodies = (
+        models.models.model,
+        [models.models.split(theta)[0] for theta in models.parameters],
+    )
+    scores = np.stack([form.scores(body, rows, 1)[:, 0] for body in bodies])
+    scores -= scores.mean(axis=1, keepdims=True)  # the other columns add the same to each row
+    ends = [scores.min(axis=0), scores.mean(axis=0), scores.max(axis=0)]
+    np.testing.assert_allclose(curve[["low", "mean", "high"]].T, ends, atol=1e-12)
+    figure = plot_shapes(models)
+    assert figure.layout.meta["view"] == "release" and "of 6 models" in figure.layout.title.text
+    assert plot_shapes(reg.rashomon_set_).layout.meta["view"] == "curator"
     counts = RashomonNetworkRegressor(loss="poisson", **options).fit(frame, ages.round())
     assert (counts.predict(frame) > 0).all()
     with pytest.raises(TypeError, match="use Additive"):

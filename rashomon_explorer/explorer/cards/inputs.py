@@ -259,6 +259,21 @@ def feature_profile(card: FigureCard) -> FigureCall:
     return card.build(arguments)
 
 
+def shapes(card: FigureCard) -> FigureCall | str:
+    if (audit := card.state.exact_audit) is None:
+        return "An audited linear model has such functions.<br>Fit one under <b>Models</b>."
+    model, answers = audit.inputs.model, card.session.exact
+    separate, mixing = model.separate_columns
+    if not separate:
+        return escape(next(iter(mixing.values()), "The model uses no column."))
+    first = max(separate, key=lambda name: len(separate[name]))
+    arguments: dict[str, Any] = {"feature": card.offer("feature", tuple(separate), first)}
+    arguments["shapes"] = Argument("explorer.exact.shapes()", answers.shapes)
+    line = "explorer.state.audit.inputs.model.table.rename(columns=str)"
+    arguments["rows"] = Argument(line, lambda: model.table.rename(columns=str))
+    return card.build(arguments)
+
+
 def class_reliance(card: FigureCard) -> FigureCall | str:
     models, exact = card.state.rashomon_set, card.session.exact
     if models.link not in ("logistic", "identity"):
