@@ -25,15 +25,18 @@ from rashomon_explorer.mechanisms.base import to_public_grid
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
 from rashomon_explorer.mechanisms.request import AUTO
 from rashomon_explorer.networks.losses import Logistic, Ordinal, Poisson, RowLoss, Squared
-from rashomon_explorer.networks.models import SHIPPED, Additive, DifferentiableModel, Network
+from rashomon_explorer.networks.models import (
+    OWN_MODEL,
+    Additive,
+    DifferentiableModel,
+    Network,
+    is_shipped,
+)
 from rashomon_explorer.networks.path import NetworkPlan, mean_losses, plan_path, released_states
 from rashomon_explorer.networks.sets import NetworkModels, NetworkSet
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.sets.scores import EncodedRows
-
-OWN_MODEL = "the model's code takes each row by itself, and keeps nothing of it for another row"
-"""Assumption of guarantees of models that are not shipped."""
 
 _STATES = 100
 _BATCH = 1_024  # rows of a step, on average
@@ -79,7 +82,7 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
 
     def _assumptions(self) -> list[str]:
         stated = super()._assumptions()
-        return stated if type(self._form) in SHIPPED.values() else [*stated, OWN_MODEL]
+        return stated if is_shipped(self._form) else [*stated, OWN_MODEL]
 
     @property
     def _form(self) -> DifferentiableModel:
@@ -99,20 +102,16 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
         step_size: Any = self.step_size
         if step_size == AUTO:
             step_size = usual_time(n_samples, self._epsilon, self._delta) / self.n_steps / self.clip
+        numbers = {name: getattr(self, name) for name in ("psi", "n_losses", "n_steps", "clip")}
+        numbers |= {"epsilon": self._epsilon, "delta": self._delta, "loss_bound": loss.bound}
         return plan_path(
             n=n_samples,
             p=form.n_parameters(n_features, loss.n_outputs) + len(loss.start),
-            epsilon=self._epsilon,
-            delta=self._delta,
-            psi=self.psi,
             n_draws=_STATES if isinstance(self.n_draws, str) else self.n_draws,
-            n_losses=self.n_losses,
-            n_steps=self.n_steps,
             batch_size=batch_size,
             step_size=step_size,
-            clip=self.clip,
-            loss_bound=loss.bound,
             ledger=rule,
+            **numbers,
         )
 
     def _warn(self, planned: NetworkPlan) -> None:

@@ -14,6 +14,9 @@ from rashomon_explorer._utils.arrays import FloatArray, unscale_targets
 _LEAST_PROBABILITY = 1e-12
 _LARGEST_LOG_RATE = 30.0
 
+Slopes = tuple[FloatArray, FloatArray]
+"""Derivatives of each row's loss by its scores (n, o), and by parameters of the loss (n, h)."""
+
 
 @dataclass(frozen=True)
 class RowLoss:
@@ -41,9 +44,7 @@ class RowLoss:
         """Losses (n,) ≥ 0."""
         raise NotImplementedError
 
-    def slopes(
-        self, scores: FloatArray, targets: FloatArray, eta: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, scores: FloatArray, targets: FloatArray, eta: FloatArray) -> Slopes:
         """Return derivatives of each loss by the scores (n, o) and by η (n, h)."""
         raise NotImplementedError
 
@@ -77,9 +78,7 @@ class Logistic(RowLoss):
         picked = scores[np.arange(len(scores)), targets.astype(int)]
         return np.asarray(logsumexp(scores, axis=1) - picked)
 
-    def slopes(
-        self, scores: FloatArray, targets: FloatArray, eta: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, scores: FloatArray, targets: FloatArray, eta: FloatArray) -> Slopes:
         """Return the derivatives by scores and by η."""
         none = np.empty((len(scores), 0))
         if self.n_classes == 2:
@@ -111,19 +110,14 @@ class Ordinal(RowLoss):
         cuts = np.log(ranks / (1 - ranks))
         return np.concatenate([cuts[:1], np.log(np.diff(cuts))])
 
-    @property
-    def bound(self) -> float:
-        """Twice the loss of equal probabilities."""
-        return 2 * math.log(self.n_classes)
+    bound = Logistic.bound
 
     def values(self, scores: FloatArray, targets: FloatArray, eta: FloatArray) -> FloatArray:
         """Losses (n,)."""
         at = np.arange(len(scores)), targets.astype(int)
         return np.asarray(-np.log(self._probabilities(scores, eta)[at]))
 
-    def slopes(
-        self, scores: FloatArray, targets: FloatArray, eta: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, scores: FloatArray, targets: FloatArray, eta: FloatArray) -> Slopes:
         """Return the derivatives by scores and by η."""
         codes, n = targets.astype(int), len(scores)
         chances = self._probabilities(scores, eta)[np.arange(n), codes]
@@ -173,9 +167,7 @@ class Squared(RowLoss):
         """Losses (n,)."""
         return np.asarray((scores[:, 0] - targets) ** 2 / 2)
 
-    def slopes(
-        self, scores: FloatArray, targets: FloatArray, eta: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, scores: FloatArray, targets: FloatArray, eta: FloatArray) -> Slopes:
         """Return the derivatives by scores and by η."""
         return scores - targets[:, None], np.empty((len(scores), 0))
 
@@ -210,9 +202,7 @@ class Poisson(RowLoss):
         saturated = xlogy(counts, counts) - counts
         return np.asarray(np.exp(log_rates) - counts * log_rates + saturated)
 
-    def slopes(
-        self, scores: FloatArray, targets: FloatArray, eta: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, scores: FloatArray, targets: FloatArray, eta: FloatArray) -> Slopes:
         """Return the derivatives by scores and by η."""
         slopes = np.exp(self._log_rates(scores)) - self._counts(targets)
         return slopes[:, None], np.empty((len(scores), 0))

@@ -285,10 +285,19 @@ SHIPPED: dict[str, type[Network]] = {"Network": Network, "Additive": Additive}
 """Models that files of sets can name."""
 
 
+OWN_MODEL = "the model's code takes each row by itself, and keeps nothing of it for another row"
+"""Assumption of guarantees of models that are not shipped."""
+
+
+def is_shipped(model: Any) -> bool:
+    """Whether the model is one of this package, and no code of a user."""
+    return type(model) in SHIPPED.values()
+
+
 def model_values(model: Any) -> dict[str, Any]:
     """JSON values of a shipped model; TypeError for one of a user."""
     name = type(model).__name__
-    if type(model) is not SHIPPED.get(name):
+    if not is_shipped(model):
         raise TypeError(
             f"a {name} is code, which files of sets do not hold: save predictions with "
             "stored(X).save(path), or the parameters rashomon_set_.models.theta"

@@ -187,25 +187,12 @@ def plan_path(
     mu = gdp_mu(epsilon, delta)
     if ledger and ledger != GDP:
         mu = math.sqrt(2 * zcdp_rho(epsilon, delta))
-    noise, loss_mu, guarantee = _least_noise((epsilon, delta), rate, n_steps, order, mu)
-    return NetworkPlan(
-        n=n,
-        p=p,
-        epsilon=epsilon,
-        delta=delta,
-        psi=psi,
-        n_draws=n_draws,
-        n_losses=min(n_losses, n_draws),
-        rate=rate,
-        n_steps=n_steps,
-        thin=thin,
-        step_size=step_size,
-        clip=clip,
-        noise=noise,
-        loss_bound=loss_bound,
-        loss_mu=loss_mu,
-        guarantee=guarantee,
-    )
+    noise, loss_mu, total = _least_noise((epsilon, delta), rate, n_steps, order, mu)
+    request = {"n": n, "p": p, "epsilon": epsilon, "delta": delta, "psi": psi, "n_draws": n_draws}
+    steps = {"n_steps": n_steps, "step_size": step_size, "clip": clip, "rate": rate, "thin": thin}
+    noises = {"noise": noise, "loss_bound": loss_bound, "loss_mu": loss_mu}
+    numbers: dict[str, Any] = {**request, **steps, **noises, "n_losses": min(n_losses, n_draws)}
+    return NetworkPlan(**numbers, guarantee=total)
 
 
 @lru_cache(maxsize=64)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
+from rashomon_explorer._utils.arrays import Delegated, FloatArray, read_only_copy
 from rashomon_explorer._utils.formatting import Fact
 from rashomon_explorer._utils.validation import check_inner_share, check_nonnegative
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.networks import losses, models
-from rashomon_explorer.networks.path import NetworkPlan
+from rashomon_explorer.networks.path import NetworkPlan, mean_losses
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import ModelIndices
@@ -145,20 +145,14 @@ class _Networks(PredictorModels):
     network_plan: NetworkPlan
     released_losses: FloatArray
 
-    @property
-    def plan(self) -> Any:
-        """Plan of the path: its steps, noise and privacy cost."""
-        return self.network_plan
+    plan = Delegated[Any]("network_plan", "Plan of the path: its steps, noise and privacy cost.")
+    row_norm = Delegated[float]("models.row_norm", "Norm to which encoded rows are clipped.")
+    parameters = Delegated[FloatArray]("models.theta", "Parameters (n_draws, k) of the models.")
 
     @staticmethod
     def plan_from(values: dict[str, Any]) -> NetworkPlan:
         """Plan of the path that a file holds."""
         return NetworkPlan.from_values(values)
-
-    @property
-    def row_norm(self) -> float:
-        """Norm to which encoded rows are clipped."""
-        return self.models.row_norm
 
     @property
     def target_bounds(self) -> tuple[float, float]:
@@ -170,10 +164,19 @@ class _Networks(PredictorModels):
         """Names of the encoded columns, and the intercept."""
         return (*self.models.feature_names, "intercept")
 
-    @property
-    def parameters(self) -> FloatArray:
-        """Parameters (n_draws, k) of the models."""
-        return self.models.theta
+    def bounded_scores(self, X: Any) -> FloatArray:
+        """Predictions in [0, 1] or the target's bounds; the middle where they are not finite."""
+        scores = self.scores(X)
+        low, high = self.target_bounds if self.task == "regression" else (0.0, 1.0)
+        sums, middle = scores, (low + high) / 2
+        if scores.ndim == 3:
+            sums, middle = scores.sum(axis=2, keepdims=True), 1 / scores.shape[2]
+        return np.clip(np.where(np.isfinite(sums), scores, middle), low, high)
+
+    def clipped_losses(self, X: Any, targets: FloatArray) -> FloatArray:
+        """Mean loss of each model (n_draws,), each row's clipped to the public bound."""
+        models, inputs = self.models, self.models.inputs(X)
+        return mean_losses(models.model, models.loss, models.theta, inputs, targets)[1]
 
     def encode(self, X: Any) -> Any:
         """Encode a raw table as the estimator does."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from rashomon_explorer._utils.validation import check_nonnegative, check_positiv
 from rashomon_explorer.measures.inputs import Columns, feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import TreeTask, reliance_table
+from rashomon_explorer.networks.sets import ReleasedNetworks
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, get_loss
@@ -27,6 +28,9 @@ UNIT = {
     "softmax": "log loss, nats",
     "sign": "share of wrong labels",
     "identity": "half squared error",
+    "ordinal": "log loss, nats",
+    "squared": "half squared error of targets mapped onto [−1, 1]",
+    "poisson": "half Poisson deviance",
 }
 
 
@@ -64,7 +68,7 @@ class Losses(query.DrawsQuery):
 
     def draw_ranges(self, public: query.PublicShape) -> tuple[FloatArray, FloatArray, str]:
         """Ranges of the losses."""
-        return *loss_ranges(public), UNIT[public.models.link]
+        return *loss_ranges(public), loss_unit(public)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,14 @@ class Accuracies(query.DrawsQuery):
 
 def loss_ranges(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     """Least and largest loss (n_draws,) of each draw over all allowed rows and targets."""
-    return _RANGES[public.models.link](public)
+    return _RANGES[public.link](public)
+
+
+def loss_unit(public: query.PublicShape) -> str:
+    """Return the unit of the losses; for networks also the bound to which each row's is clipped."""
+    if not isinstance(public.models, ReleasedNetworks):
+        return UNIT[public.link]
+    return f"{UNIT[public.models.loss]}, each row's clipped to {_bound(public):.3g}"
 
 
 def _logistic(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
@@ -94,8 +105,14 @@ def _logistic(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     return np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)
 
 
-def _zero_one(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
-    return np.zeros(public.n_draws), np.ones(public.n_draws)
+def _bound(public: query.PublicShape) -> float:
+    """Largest loss of a row: 1 for a wrong label, or the bound to which networks' are clipped."""
+    models = public.models
+    return models.models.loss.bound if isinstance(models, ReleasedNetworks) else 1.0
+
+
+def _bounded(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
+    return np.zeros(public.n_draws), np.full(public.n_draws, _bound(public))
 
 
 def _half_square(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
@@ -114,7 +131,13 @@ def _softmax(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     return np.logaddexp(0.0, log_rest - widest), np.logaddexp(0.0, log_rest + widest)
 
 
-_RANGES = {"logistic": _logistic, "sign": _zero_one, "identity": _half_square, "softmax": _softmax}
+_RANGES = {
+    "logistic": _logistic,
+    "sign": _bounded,
+    "identity": _half_square,
+    "softmax": _softmax,
+    query.NETWORK: _bounded,
+}
 
 
 SMOOTH = ("logistic", "squared")
@@ -192,7 +215,7 @@ class Excess(ExcessQuery, query.DrawsQuery):
     def draw_ranges(self, public: query.PublicShape) -> tuple[FloatArray, FloatArray, str]:
         """0 to infinity."""
         low, high = np.zeros(public.n_draws), np.full(public.n_draws, math.inf)
-        return low, high, UNIT[public.models.link]
+        return low, high, loss_unit(public)
 
     def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One excess per draw, or a single one; none is a mean over rows."""
@@ -343,9 +366,10 @@ class Reliance(query.DrawsQuery):
     n − 1 partners j share the factor 1/(n(n − 1)), so the sensitivity is **4ΛB|w|/n**, although
     each record occurs in 2(n − 1) terms. The share of wrong labels has no Λ: each of the three
     changes is at most 1, which gives 3/n, also for trees. (A shuffle with a public permutation has
-    the same bounds, by the same three points, and additional randomness.) Λ is 1 for log loss
-    (with the spread of w over the classes instead of |w|), and 1 + the largest switched score for
-    half the squared error.
+    the same bounds, by the same three points, and additional randomness.) For networks, whose sum
+    over pairs takes n² scores, it is such a shuffle, and 3/n times the bound of a row's loss. Λ is
+    1 for log loss (with the spread of w over the classes instead of |w|), and 1 + the largest
+    switched score for half the squared error.
 
     Parameters
     ----------
@@ -377,7 +401,7 @@ class Reliance(query.DrawsQuery):
         super().check(public)
         if public.n_rows < 2:
             raise ValueError(f"{self.name} needs at least two rows, got {public.n_rows}")
-        if public.models.link == "softmax" and public.n_rows**2 * public.n_draws > MOST_PAIRS:
+        if public.link == "softmax" and public.n_rows**2 * public.n_draws > MOST_PAIRS:
             raise ValueError(
                 f"{self.name} of softmax models needs all pairs of rows, too many for "
                 f"{public.n_rows} rows and {public.n_draws} draws: release fewer draws"
@@ -385,14 +409,22 @@ class Reliance(query.DrawsQuery):
 
     def draw_widths(self, public: query.PublicShape) -> FloatArray:
         """4ΛB|w|/n per feature, or 3/n for wrong labels."""
-        half = _HALF_RISE[public.models.link](public)
-        if public.models.link == "sign":
-            return np.full(half.shape, 3 / public.n_rows)
+        half = _HALF_RISE[public.link](public)
+        if public.link in _OF_BOUNDED:
+            return 3 * half / public.n_rows
         return 4 * half / public.n_rows
 
     def draw_values(self, rows: query.Rows) -> FloatArray:
         """Return increases (n_draws, n_features)."""
         groups = _groups(rows.public)
+        if isinstance(rows.models, ReleasedNetworks):
+            order = np.random.default_rng(0).permutation(len(rows.X))  # public
+            shuffled = []
+            for columns in groups.values():
+                mixed = rows.X.copy()
+                mixed[:, columns] = rows.X[order][:, columns]
+                shuffled.append(replace(rows, X=mixed).mean_losses())
+            return np.column_stack(shuffled) - rows.mean_losses()[:, None]
         if isinstance(rows.models, ReleasedTrees):
             task = TreeTask(rows.models.models, rows.X, rows.codes.astype(np.intp))
             return reliance_table(task, groups).to_numpy()
@@ -404,16 +436,16 @@ class Reliance(query.DrawsQuery):
         names = [f"{self.over} reliance on {name}" for name in features]
         if self.over == "each":
             names = [f"reliance of draw {draw} on {name}" for draw in draws for name in features]
-        half = _HALF_RISE[public.models.link](public)
+        half = _HALF_RISE[public.link](public)
         # A wrong label counts 1 at most; other losses increase by at most twice the half.
-        rise = np.minimum(1.0, half) if public.models.link == "sign" else 2 * half
+        rise = half if public.link in _OF_BOUNDED else 2 * half
         high = self._summary_widths(rise)
-        return query.Coordinates(names, -high, high, note=UNIT[public.models.link])
+        return query.Coordinates(names, -high, high, note=loss_unit(public))
 
 
 def _groups(public: query.PublicShape) -> dict[str, Columns]:
-    trees = isinstance(public.models, ReleasedTrees)
-    return feature_groups(None, public.columns, None if trees else public.models.feature_groups)
+    linear = isinstance(public.models, ReleasedSet)
+    return feature_groups(None, public.columns, public.models.feature_groups if linear else None)
 
 
 def _norms(public: query.PublicShape) -> FloatArray:
@@ -423,8 +455,8 @@ def _norms(public: query.PublicShape) -> FloatArray:
     return np.stack(each, axis=1)
 
 
-def _no_rise_bound(public: query.PublicShape) -> FloatArray:
-    return np.ones((public.n_draws, len(_groups(public))))
+def _largest_rise(public: query.PublicShape) -> FloatArray:
+    return np.full((public.n_draws, len(_groups(public))), _bound(public))
 
 
 def _softmax_rise(public: query.PublicShape) -> FloatArray:
@@ -449,10 +481,13 @@ def _half_square_rise(public: query.PublicShape) -> FloatArray:
     return np.asarray(((high - low) / 2) ** 2 * steepest * B * norms)
 
 
-# Λ·B·|w| by draw and feature (n_draws, n_features): half the largest increase of a loss.
+_OF_BOUNDED = ("sign", query.NETWORK)  # links of losses in [0, bound], which have no Λ
+# Λ·B·|w| by draw and feature (n_draws, n_features): half the largest increase of a loss, or all of
+# it for bounded losses.
 _HALF_RISE: dict[str, Callable[[query.PublicShape], FloatArray]] = {
     "logistic": lambda public: public.linear.row_norm * _norms(public),
-    "sign": _no_rise_bound,
+    "sign": _largest_rise,
+    query.NETWORK: _largest_rise,
     "softmax": _softmax_rise,
     "identity": _half_square_rise,
 }

@@ -59,7 +59,7 @@ class MultiplicityQuery(query.Query):
         refuse_options(self.measure, self._options)
         if MEASURES[self.measure].of != "scores":
             self.check_task(public, "classification")
-        if self.measure == "rashomon_capacity" and public.models.link == "sign":
+        if self.measure == "rashomon_capacity" and public.link == "sign":
             raise ValueError("rashomon_capacity needs probabilities: a sign link has labels only")
         has_baseline = "baseline" in self._options
         self.check_draws(public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2)
@@ -128,13 +128,14 @@ def _disagreement(public: query.PublicShape) -> tuple[float, float]:
 
 def score_width(public: query.PublicShape) -> float:
     """Largest difference between the draws' predictions of one row."""
-    models = public.models
-    if models.link == "logistic":
+    if public.link == "logistic":
         return math.tanh(public.largest_pairwise_difference() / 4)
-    if models.link == "identity":
-        low, high = public.linear.target_bounds
-        return public.largest_pairwise_difference() * (high - low) / 2
-    return 1.0
+    if public.models.task == "classification":
+        return 1.0
+    low, high = public.models.target_bounds
+    if public.link == query.NETWORK:
+        return float(high - low)
+    return public.largest_pairwise_difference() * (high - low) / 2
 
 
 def _width(public: query.PublicShape) -> tuple[float, float]:
@@ -144,7 +145,7 @@ def _width(public: query.PublicShape) -> tuple[float, float]:
 def _variance(public: query.PublicShape) -> tuple[float, float]:
     # For several classes Σ_c var_c is a mean of ‖p − p'‖²/2 over pairs. It is convex in the point
     # of each model, so it is largest at vertices, where it equals the disagreement.
-    if public.models.link == "softmax":
+    if public.models.n_classes > 2:
         return _disagreement(public)
     return 0.0, score_width(public) ** 2 * largest_disagreement(public.n_draws, 2) / 2
 

@@ -18,11 +18,12 @@ from rashomon_explorer.exceptions import CuratorOnlyError, HiddenAnswerWarning, 
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
+from rashomon_explorer.networks.sets import AnyRelease, NetworkSet
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
-from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
+from rashomon_explorer.release.query import PublicShape, Query, Sensitivity
 from rashomon_explorer.release.statistic import GAUSSIAN, GUMBEL, LAPLACE, Noise, noise_scale
 from rashomon_explorer.sets import RashomonSet
 
@@ -174,16 +175,17 @@ def _by_name(
     return [float(by_name[name]) for name in names]
 
 
-def paid_models(models: object) -> Paid:
+def paid_models(models: object) -> AnyRelease:
     """Draws with a guarantee, of a release, a curator's set or a fitted estimator; else raise."""
     models = fitted_set(models)
-    if isinstance(models, RashomonSet) or find_trees(models) is not None:
+    if isinstance(models, RashomonSet | NetworkSet) or find_trees(models) is not None:
         # The warning about the aggregates comes later.
         models = models.release(warn=False) if hasattr(models, "release") else models
-    if not isinstance(models, Paid):
+    if not isinstance(models, AnyRelease):
         raise TypeError(
-            "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, "
-            f"got {type(models).__name__}: other models depend on the rows without privacy"
+            "release needs private draws, a ReleasedSet, ReleasedTrees, ReleasedNetworks or their "
+            f"curator's set, got {type(models).__name__}: other models depend on the rows without "
+            "privacy"
         )
     if not models.guarantee.holds:
         raise CuratorOnlyError(f"these draws cannot be released: {models.guarantee}")
@@ -197,7 +199,7 @@ def is_unfitted(models: object) -> bool:
     return hasattr(models, "declared_set") and not hasattr(models, "rashomon_set_")
 
 
-def _declared_models(estimator: Any, table: Any, n_rows: int) -> Paid:
+def _declared_models(estimator: Any, table: Any, n_rows: int) -> AnyRelease:
     """Return the declared set of an unfitted estimator, for a table or its schema's columns."""
     labels = np.broadcast_to(0.0, n_rows)  # one number in memory, and never read
     if not isinstance(table, Integral):
@@ -218,7 +220,7 @@ _LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are ri
 def query_sensitivities(queries: Sequence[Query], public: PublicShape) -> tuple[Sensitivity, ...]:
     """Sensitivity of each query: 0, or well above the rounding error of a mean."""
     sensitivities = tuple(query.sensitivity(public) for query in queries)
-    ends = public.linear.target_bounds if public.models.task == "regression" else (1.0,)
+    ends = public.models.target_bounds if public.models.task == "regression" else (1.0,)
     losses = loss_ranges(public)[1] if public.n_draws else [0.0]
     largest_term = max(1.0, *map(math.fabs, ends), *map(float, losses))  # at least a probability
     smallest = _LEAST_SHARE * largest_term
@@ -323,7 +325,7 @@ def plan_release(
 
     Parameters
     ----------
-    models : ReleasedSet, ReleasedTrees, their curator's set or estimator
+    models : ReleasedSet, ReleasedTrees, ReleasedNetworks, their curator's set or estimator
         An unfitted ``RashomonClassifier`` or ``RashomonRegressor`` for queries without draws.
     n_rows : int or table
         Number of private rows, or the table, of which only shape and names are read. An unfitted

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import Delegated, FloatArray
+from rashomon_explorer._utils.arrays import Delegated, FloatArray, likeliest, scale_targets
 from rashomon_explorer.measures.reliance.set_reliance import LinearTask, checked_rows, original_loss
+from rashomon_explorer.networks.sets import AnyRelease, ReleasedNetworks
 from rashomon_explorer.release import statistic
 from rashomon_explorer.release.statistic import Noise
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
@@ -24,14 +25,15 @@ _MARGIN = 4  # an interval of a quarter of the range shows something
 
 Codes = NDArray[np.intp]
 Baseline = int | tuple[float, ...]
-Paid = ReleasedSet | ReleasedTrees
+NETWORK = "network"
+"""Link of differentiable models: their scores have no bound that follows from coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublicShape:
     """Public numbers, the only input of sensitivities."""
 
-    models: Paid  # private draws, hence public
+    models: AnyRelease  # private draws, hence public
     n_rows: int  # number of private rows; public under replace-one adjacency
     # has_targets, has_groups: whether targets and groups are given
     has_targets: bool = False
@@ -43,9 +45,19 @@ class PublicShape:
     @property
     def linear(self) -> ReleasedSet:
         """Return the draws; raise an error if they have no coefficients."""
-        if isinstance(self.models, ReleasedTrees):
-            raise ValueError("trees have no coefficients: omit queries about coefficients")
+        if not isinstance(self.models, ReleasedSet):
+            raise ValueError(f"{self.kind} have no coefficients: omit queries about coefficients")
         return self.models
+
+    @property
+    def kind(self) -> str:
+        """Kind of models without coefficients."""
+        return "trees" if isinstance(self.models, ReleasedTrees) else "networks"
+
+    @property
+    def link(self) -> str:
+        """Link from scores to predictions, which decides how far a record moves them."""
+        return NETWORK if isinstance(self.models, ReleasedNetworks) else self.models.link
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -102,7 +114,7 @@ class Rows:
         if targets is not None:
             checked_rows(public.models, rows, targets)
             if public.models.task == "regression":
-                targets = np.clip(targets.astype(float), *public.linear.target_bounds)
+                targets = np.clip(targets.astype(float), *public.models.target_bounds)
         codes = None if groups is None else _codes(groups, public.categories)
         return cls(public, rows, targets, codes)
 
@@ -111,21 +123,25 @@ class Rows:
         """Create the same number of rows of zeros, with one class and no group."""
         models, n = public.models, public.n_rows
         regression = models.task == "regression"
-        target = public.linear.target_bounds[0] if regression else [*models.classes, 0][0]
+        target = public.models.target_bounds[0] if regression else [*models.classes, 0][0]
         targets = np.full(n, target) if public.has_targets else None
         codes = np.full(n, -1, dtype=np.intp) if public.has_groups else None
         return cls(public, np.zeros((n, len(public.columns))), targets, codes)
 
-    models = Delegated[Paid]("public.models", "Models that were drawn.")
+    models = Delegated[AnyRelease]("public.models", "Models that were drawn.")
 
     @cached_property
     def labels(self) -> NDArray[np.int_]:
         """Labels (n_draws, n_rows) of every model."""
+        if isinstance(self.models, ReleasedNetworks):
+            return likeliest(self.scores)
         return self.models.labels(self.X)
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Predictions (n_draws, n_rows[, n_classes]) of every model."""
+        """Predictions (n_draws, n_rows[, n_classes]) of every model; those of networks bounded."""
+        if isinstance(self.models, ReleasedNetworks):
+            return self.models.bounded_scores(self.X)
         return self.models.scores(self.X)
 
     @property
@@ -139,6 +155,11 @@ class Rows:
 
     def mean_losses(self) -> FloatArray:
         """Mean loss (n_draws,) of every model; for trees the share of wrong labels."""
+        if isinstance(self.models, ReleasedNetworks):
+            targets = self.codes
+            if self.models.task == "regression":
+                targets = scale_targets(targets, self.models.target_bounds)
+            return self.models.clipped_losses(self.X, targets)
         if isinstance(self.models, ReleasedTrees):
             return np.asarray((self.labels != self.codes).mean(axis=1))
         return original_loss(self.task())
@@ -265,8 +286,8 @@ class Query(ABC):
         for need in self.needs:
             if not columns[need]:
                 raise ValueError(f"{self.name} needs {need}=, one entry per row")
-        if self.linear_only and isinstance(public.models, ReleasedTrees):
-            raise ValueError(f"{self.name} needs linear models, got trees: omit it")
+        if self.linear_only and not isinstance(public.models, ReleasedSet):
+            raise ValueError(f"{self.name} needs linear models, got {public.kind}: omit it")
         if self.task:
             self.check_task(public, self.task)
         self.check_draws(public, self.fewest_draws)

@@ -23,24 +23,19 @@ from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.mechanisms.planner import warn_if_weak
 from rashomon_explorer.mechanisms.plans import Plan
+from rashomon_explorer.networks.models import OWN_MODEL, is_shipped
+from rashomon_explorer.networks.sets import AnyRelease, ReleasedNetworks
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import ONE_BY_ONE
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import record_charged_table
-from rashomon_explorer.release.plan import (
-    Budget,
-    QueryCost,
-    ReleasePlan,
-    is_unfitted,
-    paid_models,
-    planned,
-)
-from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows, Sensitivity
+from rashomon_explorer.release import plan as planning
+from rashomon_explorer.release.query import PublicShape, Query, Rows, Sensitivity
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.release.statistic import GUMBEL, on_grid
 from rashomon_explorer.rows.source import read_mapped
-from rashomon_explorer.sets import ReleasedSet, scores
+from rashomon_explorer.sets import ReleasedSet, ReleasedTrees, scores
 
 _USUAL_DELTA = 1e-6
 
@@ -74,10 +69,10 @@ def release(
 
     Parameters
     ----------
-    models : ReleasedSet, RashomonSet, ReleasedTrees, PredictorSet or fitted estimator
-        Draws with a guarantee, linear or trees, or the estimator that drew them, also at the end
-        of a pipeline whose steps are public. They are not charged again. For ``LeastPsi``, which
-        uses no draws, also an unfitted ``RashomonClassifier`` or ``RashomonRegressor``.
+    models : a release, the curator's set of it, or fitted estimator
+        Draws with a guarantee, linear, trees or networks, or the estimator that drew them, also at
+        the end of a pipeline whose steps are public. They are not charged again. For ``LeastPsi``,
+        which uses no draws, also an unfitted ``RashomonClassifier`` or ``RashomonRegressor``.
     X : array-like or DataFrame of shape (n_rows, n_columns)
         Private rows: the table that the estimator took, which is encoded by the declared schema
         alone, or encoded rows. Their number is public.
@@ -121,8 +116,7 @@ def release(
     DataError
         If the columns are not those of the models; decided by names and shape.
     TypeError
-        If ``models`` is neither a set of linear draws nor a set of drawn trees, nor their
-        estimator.
+        If ``models`` is neither a set of private draws nor their estimator.
     ValueError
         If a query is refused or does not fit the models, or a budget is out of range; nothing was
         read. Without a ledger also if a row contains NaN or an unknown label.
@@ -154,12 +148,12 @@ def release(
     (1.0, True)
     """
     public, encoding = _public(models, X, y, groups, categories, charged=ledger is not None)
-    budget = Budget(epsilon, delta, rho, standard_error)
+    budget = planning.Budget(epsilon, delta, rho, standard_error)
     if secure:
         check_secure(random_state)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
-    plan = planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
+    plan = planning.planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
     drawn: Plan | None = None  # of linear draws without selection, which would change their law
     if isinstance(public.models, ReleasedSet) and public.models.as_drawn:
         drawn = public.models.plan if any(query.fewest_draws for query in plan.queries) else None
@@ -210,7 +204,7 @@ def release(
 
 
 def _answers(
-    plan: ReleasePlan, rows: Rows, rng: np.random.Generator, secure: bool
+    plan: planning.ReleasePlan, rows: Rows, rng: np.random.Generator, secure: bool
 ) -> tuple[Answer, ...]:
     """Compute every query; return noisy values only."""
     queries = list(zip(plan.queries, plan.costs, strict=True))
@@ -223,7 +217,7 @@ def _answers(
 
 
 def _answer(
-    query: Query, cost: QueryCost, rows: Rows, rng: np.random.Generator, secure: bool
+    query: Query, cost: planning.QueryCost, rows: Rows, rng: np.random.Generator, secure: bool
 ) -> Answer:
     noise = cost.noise
 
@@ -257,7 +251,10 @@ def _public(
     """Public numbers that may be used before the charge starts: shapes and names, but no values."""
     # Without the schema, a cell that no encoded row has is clipped: a check after the charge would
     # raise an error that depends on a row.
-    paid = models.declared_set(X, y) if is_unfitted(models) else paid_models(models)  # type: ignore[attr-defined]
+    if planning.is_unfitted(models):
+        paid = models.declared_set(X, y)  # type: ignore[attr-defined]
+    else:
+        paid = planning.paid_models(models)
     released = replace(paid, schema=None)
     if leak := taint.find_leak(X, y, groups):
         raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
@@ -292,16 +289,18 @@ def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int,
 
 
 def _with_assumptions(
-    plan: ReleasePlan, random_state: int | None, *, secure: bool, charged: bool
+    plan: planning.ReleasePlan, random_state: int | None, *, secure: bool, charged: bool
 ) -> Guarantee:
     """Guarantee with the assumptions on the noise, the queries and the returned result."""
     guarantee = secure_guarantee(plan.guarantee) if secure else plan.guarantee
-    stated = [*guarantee.assumptions]
+    stated, models = [*guarantee.assumptions], plan.public.models
     if random_state is not None:
         guarantee = guarantee.with_seed()
     elif not secure:
         stated += randomness.noise_assumptions()
     stated += [assumption for query in plan.queries for assumption in query.assumptions]
+    if isinstance(models, ReleasedNetworks) and not is_shipped(models.models.model):
+        stated.append(OWN_MODEL)
     stated += [ONE_BY_ONE, failure_assumption("release", charged=charged)]
     return replace(guarantee, assumptions=tuple(dict.fromkeys(stated)))
 
@@ -313,7 +312,7 @@ class Encoding:
     # Chosen by names and shape before a charge, and applied after it. Tables that differ in one
     # record are mapped to tables that differ in one record, so that the sensitivity of a query of
     # encoded rows is that of the query of the table.
-    models: Paid  # with the public part of their schema
+    models: AnyRelease  # with the public part of their schema
     steps: Any = None  # transformation by the steps of a pipeline
     is_raw: bool = False  # whether the schema then encodes the rows
     columns: tuple[str, ...] = ()  # names of encoded rows, in the order of the models
@@ -340,7 +339,7 @@ class Encoding:
         schema = self.models.schema
         if not self.is_raw or schema is None:
             return scores.rows_by_name(rows, self.columns, schema) if self.columns else rows
-        if isinstance(self.models, ReleasedSet):
+        if isinstance(self.models, ReleasedSet | ReleasedNetworks):
             return encoded_rows(schema, rows, self.models.row_norm)
         return UnitEncoder(schema).transform(rows)
 
@@ -352,11 +351,11 @@ class Encoding:
         return declared_labels(schema, y)
 
 
-def _is_raw(schema: TableSchema, X: Any, width: int, paid: Paid, *, is_fitted: bool) -> bool:
+def _is_raw(schema: TableSchema, X: Any, width: int, paid: AnyRelease, *, is_fitted: bool) -> bool:
     """Whether a table is raw, by names and width alone: values and their types are private."""
     if containers.column_labels(X) is not None:
         return not scores.is_encoded(schema, X)
-    if isinstance(paid, ReleasedSet) and scores.is_ambiguous(schema, X):
+    if not isinstance(paid, ReleasedTrees) and scores.is_ambiguous(schema, X):
         if not is_fitted:
             raise DataError(scores.AMBIGUOUS)
         return True

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.mechanisms.plans import Plan
-from rashomon_explorer.networks.models import SHIPPED
+from rashomon_explorer.networks.models import is_shipped
 from rashomon_explorer.networks.sets import NetworkModels
 from rashomon_explorer.plots.guarantees import GTU, list_guarantees
 from rashomon_explorer.plots.text import guaranteed, guaranteed_hits, number, percent, plural
@@ -349,8 +349,7 @@ _OVER_NOISE = "95 %, over the noise of the released losses"
 
 def _form_text(model: Any) -> str:
     """Python expression of a shipped model, and the name of another one."""
-    shipped = type(model) in SHIPPED.values()
-    return repr(model) if shipped else f"{type(model).__name__}(...)"
+    return repr(model) if is_shipped(model) else f"{type(model).__name__}(...)"
 
 
 def _plan_rows(models: Any) -> tuple[str, str, str]:
@@ -381,6 +380,11 @@ def _size(planned: Plan) -> str:
     return f"{size:,}" if size < _LONG else f"{float(size):.4g}"
 
 
+def are_linear(models: Any) -> bool:
+    """Whether a set, the curator's or a release, is of linear models."""
+    return isinstance(models, RashomonSet | ReleasedSet)
+
+
 def are_networks(models: Any) -> bool:
     """Whether a set, the curator's or a release, is of differentiable models."""
     return isinstance(getattr(models, "models", None), NetworkModels)
@@ -388,7 +392,7 @@ def are_networks(models: Any) -> bool:
 
 def model_kind(models: Any) -> ModelKind:
     """Return the kind of a set, the curator's or a release."""
-    if isinstance(models, RashomonSet | ReleasedSet):
+    if are_linear(models):
         return Linear()
     if are_networks(models):
         return NetworkStates()

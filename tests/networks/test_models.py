@@ -12,14 +12,10 @@ from rashomon_explorer.networks.models import clip_factors, clipped_total
 RNG = np.random.default_rng(0)
 N, P = 25, 4
 X = RNG.uniform(-1, 1, (N, P))
-LOSSES: list[tuple[Any, Any]] = [
-    (Logistic(2), RNG.integers(0, 2, N)),
-    (Logistic(3), RNG.integers(0, 3, N)),
-    (Ordinal(2), RNG.integers(0, 2, N)),
-    (Ordinal(4), RNG.integers(0, 4, N)),
-    (Squared((0.0, 5.0)), RNG.uniform(-1, 1, N)),
-    (Poisson((0.0, 9.0)), RNG.integers(0, 10, N) / 9 * 2 - 1),
-]
+CLASSES: list[Any] = [Logistic(2), Logistic(3), Ordinal(2), Ordinal(4)]
+LOSSES = [(loss, RNG.integers(0, loss.n_classes, N)) for loss in CLASSES]
+LOSSES += [(Squared((0.0, 5.0)), RNG.uniform(-1, 1, N))]
+LOSSES += [(Poisson((0.0, 9.0)), RNG.integers(0, 10, N) / 9 * 2 - 1)]
 MODELS = [Network((5,)), Network((5, 3)), Network((4, 3, 2)), Network(()), Additive(n_knots=5)]
 
 
@@ -39,18 +35,14 @@ def test_row_gradients_are_finite_differences_and_sums_are_of_clipped_ones(model
     k = model.n_parameters(P, loss.n_outputs)
     theta = np.append(0.5 * RNG.standard_normal(k), loss.start)
     steps = 1e-6 * np.eye(len(theta))
-    differences = np.stack(
-        [
-            row_losses(model, loss, targets, theta + step)
-            - row_losses(model, loss, targets, theta - step)
-            for step in steps
-        ],
-        axis=1,
+    above, below = (
+        np.array([row_losses(model, loss, targets, theta + sign * step) for step in steps]).T
+        for sign in (1, -1)
     )
     slopes = slopes_at(loss, targets, theta[k:])
     of_scores, of_loss = slopes(model.scores(theta[:k], X, loss.n_outputs))
     gradients = np.hstack([model.row_gradients(theta[:k], X, of_scores), of_loss])
-    np.testing.assert_allclose(gradients, differences / 2e-6, atol=1e-7)
+    np.testing.assert_allclose(gradients, (above - below) / 2e-6, atol=1e-7)
     norms = np.linalg.norm(gradients, axis=1)
     clip = float(np.median(norms))
     expected = (np.minimum(1, clip / norms)[:, None] * gradients).sum(axis=0)
@@ -82,12 +74,6 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(model, spread):
 
 class Mixing(DifferentiableModel):
     """A model whose scores and gradients of a row would depend on the others."""
-
-    def n_parameters(self, n_features, n_outputs):
-        return n_features
-
-    def start(self, n_features, n_outputs, rng):
-        return np.zeros(n_features)
 
     def scores(self, theta, rows, n_outputs):
         return ((rows + 9 * rows.mean(axis=0)) @ theta)[:, None]

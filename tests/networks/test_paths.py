@@ -19,20 +19,9 @@ from rashomon_explorer.privacy import compose, gdp
 from rashomon_explorer.privacy.audit import monte_carlo
 from rashomon_explorer.privacy.tradeoff import Gaussian, PoissonSampled, compose_tradeoffs
 
-SETTINGS: dict[str, Any] = {
-    "n": 1_000,
-    "p": 50,
-    "epsilon": 2.0,
-    "delta": 1e-5,
-    "psi": 0.02,
-    "n_draws": 20,
-    "n_losses": 10,
-    "n_steps": 60,
-    "batch_size": 100,
-    "step_size": 0.5,
-    "clip": 1.0,
-    "loss_bound": 2.0,
-}
+SETTINGS: dict[str, Any] = {"n": 1_000, "p": 50, "epsilon": 2.0, "delta": 1e-5, "psi": 0.02}
+SETTINGS |= {"n_draws": 20, "n_losses": 10, "n_steps": 60, "batch_size": 100}
+SETTINGS |= {"step_size": 0.5, "clip": 1.0, "loss_bound": 2.0}
 
 
 @pytest.mark.parametrize("batch_size", [100, None])

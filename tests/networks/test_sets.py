@@ -1,6 +1,7 @@
 """Sets of states: measures, selections, files and the curator's report."""
 
 import re
+import warnings
 from dataclasses import replace
 from html import unescape
 
@@ -8,17 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import (
-    PrivateSearch,
-    PrivateTable,
-    RashomonNetworkClassifier,
-    RashomonNetworkRegressor,
-)
+import rashomon_explorer as rx
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity_table, permutation_importance
 from rashomon_explorer.networks import Network, NetworkSet, ReleasedNetworks
+from rashomon_explorer.networks.models import OWN_MODEL
 from rashomon_explorer.plots.profile import plot_shapes, shape_table
+from rashomon_explorer.privacy import adaptive_epsilon
+from rashomon_explorer.release import release
 from rashomon_explorer.report import curator_report, report
 from rashomon_explorer.sets import ModelSet
 
@@ -30,7 +30,7 @@ STATES = {"n_draws": 6, "n_losses": 3, "n_steps": 30, "epsilon": 8.0, "random_st
 
 @pytest.fixture(scope="module")
 def models():
-    return RashomonNetworkClassifier(**STATES).fit(X, Y).rashomon_set_
+    return rx.RashomonNetworkClassifier(**STATES).fit(X, Y).rashomon_set_
 
 
 def test_a_release_has_states_and_noisy_losses_and_nothing_of_the_rows(models, tmp_path):
@@ -99,12 +99,40 @@ def test_the_release_edition_holds_the_measured_share_and_nothing_of_the_rows(mo
     assert names["models"].plan == models.plan
 
 
+def test_statistics_of_rows_are_charged_once_and_compose_with_path_and_losses(tmp_path):
+    ledger = rx.Ledger.create(tmp_path / "rows.ledger", epsilon=6.0, delta=1e-6)
+    settings = {**STATES, "epsilon": 2.0, "classes": [0, 1], "ledger": ledger}
+    clf = rx.RashomonNetworkClassifier(**settings).fit(X, Y)
+    options = {"categories": ("a", "b"), "groups": np.where(X[:, 2] > 0, "a", "b")}
+    options |= {"ledger": ledger, "epsilon": 2.0, "delta": 1e-6, "random_state": 0}
+    queries = ["disagreement", "abstention", "mean_loss", "reliance", "mean_selection_gap"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 500 rows are few
+        released = release(clf, X, Y, queries=queries, **options)
+    total = adaptive_epsilon([clf.guarantee_, released.guarantee], 1e-6)
+    assert [entry.state for entry in ledger.entries()] == ["committed", "committed"]
+    assert ledger.spent() == pytest.approx(total) and total > 2.0
+    path = report(clf.rashomon_set_.release(), tmp_path / "r.html", aggregates=[released])
+    assert f"aggregates together: ε = {rounded_up(total)}" in path.read_text(encoding="utf-8")
+
+
+def test_statistics_of_a_model_of_your_own_state_what_they_assume():
+    class Own(Network):
+        pass
+
+    options = {"queries": ["mean_accuracy"], "epsilon": 9.0, "ledger": None}
+    for model in (Own(()), Network(())):
+        clf = rx.RashomonNetworkClassifier(model=model, **STATES).fit(X, Y)
+        stated = release(clf, X, Y, **options).guarantee.assumptions
+        assert (OWN_MODEL in stated) == isinstance(model, Own)
+
+
 def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():
     schema = TableSchema([Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])])
     ages, homes = RNG.uniform(0, 100, 300), RNG.choice(["own", "rent"], 300)
     frame = pd.DataFrame({"age": ages, "home": homes})
     options = {**STATES, "schema": schema, "target_bounds": (0, 100)}
-    reg = RashomonNetworkRegressor(model="additive", **options).fit(frame, ages)
+    reg = rx.RashomonNetworkRegressor(model="additive", **options).fit(frame, ages)
     models = reg.rashomon_set_.release()
     assert models.shape_functions().shape == (6, 3, 8, 1)
     np.testing.assert_allclose(models.predict(frame), reg.predict(frame))
@@ -121,17 +149,17 @@ def test_a_schema_encodes_raw_tables_and_shapes_are_of_additive_models_alone():
     figure = plot_shapes(models)
     assert figure.layout.meta["view"] == "release" and "of 6 models" in figure.layout.title.text
     assert plot_shapes(reg.rashomon_set_).layout.meta["view"] == "curator"
-    counts = RashomonNetworkRegressor(loss="poisson", **options).fit(frame, ages.round())
+    counts = rx.RashomonNetworkRegressor(loss="poisson", **options).fit(frame, ages.round())
     assert (counts.predict(frame) > 0).all()
     with pytest.raises(TypeError, match="use Additive"):
         counts.rashomon_set_.shape_functions()
 
 
 def test_searches_and_private_tables_take_networks():
-    networks = RashomonNetworkClassifier(classes=[0, 1], n_draws=3, n_losses=3, n_steps=20)
-    search = PrivateSearch(networks, {"step_size": [0.01, 0.1]}, epsilon=8.0, random_state=0)
+    networks = rx.RashomonNetworkClassifier(classes=[0, 1], n_draws=3, n_losses=3, n_steps=20)
+    search = rx.PrivateSearch(networks, {"step_size": [0.01, 0.1]}, epsilon=8.0, random_state=0)
     found = search.fit(X, Y)
     assert found.guarantee_.epsilon(1e-6) <= 8.0 and found.predict(X).shape == Y.shape
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    table = PrivateTable(networks, epsilon=8.0, random_state=0).fit(frame, Y)
+    table = rx.PrivateTable(networks, epsilon=8.0, random_state=0).fit(frame, Y)
     assert table.estimator_.rashomon_set_.release().guarantee.epsilon(1e-6) <= 8.0

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.mechanisms.planner import plan
+from rashomon_explorer.networks import Network, ReleasedNetworks
+from rashomon_explorer.networks.path import plan_path
+from rashomon_explorer.networks.sets import NetworkModels
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.sets import ReleasedSet
@@ -45,10 +48,24 @@ def models_of(link="logistic", coef=None, n_draws=3, n_features=2, seed=0):
     )
 
 
+def networks_of(loss, theta=None, model=None):
+    """Three released states of two columns, of linear scores by default."""
+    model = Network(()) if model is None else model
+    k = model.n_parameters(2, loss.n_outputs) + len(loss.start)
+    theta = 3 * np.random.default_rng(0).normal(size=(3, k)) if theta is None else np.asarray(theta)
+    settings = {"epsilon": 2.0, "delta": 1e-5, "psi": 0.02, "n_draws": 3, "n_losses": 1}
+    settings |= {"n_steps": 6, "batch_size": None, "step_size": 0.5, "clip": 1.0}
+    made = {"psi": 0.02, "guarantee": pure(1.0), "released_losses": np.full(3, np.nan)}
+    made |= {"task": loss.task, "classes": tuple(range(getattr(loss, "n_classes", 0)))}
+    made["network_plan"] = plan_path(n=10, p=k, loss_bound=loss.bound, **settings)
+    models = NetworkModels(theta, model, loss, ("x0", "x1"), B, 1.0)
+    return ReleasedNetworks(models=models, loss=loss.name, **made)
+
+
 def records_of(models, seed=1):
     """Records (x, y, group): along and across the models and their differences, and at random."""
     width = len(models.feature_names)
-    slopes = models.coef.reshape(-1, width)[:, :-1]
+    slopes = getattr(models, "coef", np.zeros((0, width))).reshape(-1, width)[:, :-1]
     ways = list(slopes) + [a - b for a, b in itertools.combinations(slopes, 2)]
     ends = [sign * B * w / np.linalg.norm(w) for w in ways if w.any() for sign in (1, -1)]
     rng = np.random.default_rng(seed)

@@ -5,12 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer.privacy import audit
+from rashomon_explorer.networks import Network
+from rashomon_explorer.networks.losses import Logistic, Ordinal, Poisson, Squared
+from rashomon_explorer.privacy import audit, pure
 from rashomon_explorer.release import Excess, GroupGaps, Losses, Reliance, SoftHits, plan, release
 from rashomon_explorer.release.catalogue import QUERIES, get_query
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, score_width
 from rashomon_explorer.release.query import PublicShape, Rows, Sensitivity
 from rashomon_explorer.release.statistic import Noise
+from rashomon_explorer.sets import ReleasedTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
+from tests.release import cases
 from tests.release.cases import CATEGORIES, B, largest_changes, models_of, records_of, table_of
 
 REGRESSION = (
@@ -21,7 +26,7 @@ LINKS = {"logistic": 3, "sign": 3, "softmax": 2, "identity": 3}  # and how many 
 
 
 def _queries(link, n_rows):
-    names = list(REGRESSION if link == "identity" else QUERIES)
+    names = list(REGRESSION if link in ("identity", "counts") else QUERIES)
     own = ("psi_", "score_threshold", "coefficients")  # tests of their own
     names = [name for name in names if not name.startswith(own)]
     if n_rows == 1:
@@ -53,6 +58,34 @@ def test_no_neighbour_moves_a_query_by_more_than_declared(link, n_rows, n_rests)
     for name, change in changes.items():
         assert change.l1 <= 1 + 1e-9, (name, change)
         assert change.l2 <= 1 + 1e-9, (name, change)
+
+
+class Broken(Network):
+    """A user's model that has no finite score for some rows."""
+
+    def scores(self, theta, rows, n_outputs):
+        scores = super().scores(theta, rows, n_outputs)
+        return np.where(rows[:, :1] > 0.5, [np.nan, np.inf, 1.0][:n_outputs], scores)
+
+
+@pytest.mark.parametrize("model", [Network(()), Broken(())])
+@pytest.mark.parametrize(
+    "loss", [Logistic(2), Logistic(3), Ordinal(3), Squared((-2.0, 4.0)), Poisson((0.0, 6.0))]
+)
+def test_no_neighbour_moves_a_query_of_networks_by_more_than_declared(loss, model):
+    queries = _queries("counts" if loss.task == "regression" else "network", 3)
+    for name, change in largest_changes(queries, cases.networks_of(loss, model=model), 3).items():
+        assert change.l1 <= 1 + 1e-9 and change.l2 <= 1 + 1e-9, (name, change)
+
+
+def test_variances_of_several_classes_move_as_far_for_trees_as_for_probabilities():
+    leaves = DecisionTrees((Leaf(0), Leaf(1), Leaf(2)), 3, ("a",))
+    trees = ReleasedTrees(
+        models=leaves, psi=0.1, classes=(0, 1, 2), guarantee=pure(1.0), loss="zero_one"
+    )
+    public, query = PublicShape(trees, 1, True), get_query("score_variance")
+    rows = Rows.read(public, np.zeros((1, 1)), [0], None)
+    assert query.compute(rows) == query.sensitivity(public).l2 == 1.0
 
 
 OPPOSITE = [[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]]
@@ -170,11 +203,14 @@ ALIKE_MODELS = models_of(coef=[[2.0, 0.0, 0.0]] * 3)
 RIGHT, WRONG = ([B, 0.0], 1, "a"), ([B, 0.0], 0, "b")
 NEIGHBOURS = table_of([RIGHT, RIGHT]), table_of([RIGHT, WRONG])
 GAUSSIAN, LAPLACE = {"rho": 2.0}, {"epsilon": 2.0}
+NETWORKS = cases.networks_of(Logistic(2), [[100.0, 0.0, 0.0]] * 3)
 AUDITS = {
-    "losses": (["losses"], GAUSSIAN),
-    "two at once": (["least_loss", "mean_accuracy"], GAUSSIAN),
-    "groups": ([GroupGaps("accuracy")], GAUSSIAN),
-    "least loss": (["least_loss"], LAPLACE),  # a vector's corners are too rare to sample
+    "losses": (ALIKE_MODELS, ["losses"], GAUSSIAN),
+    "two at once": (ALIKE_MODELS, ["least_loss", "mean_accuracy"], GAUSSIAN),
+    "groups": (ALIKE_MODELS, [GroupGaps("accuracy")], GAUSSIAN),
+    # a vector's corners are too rare to sample
+    "least loss": (ALIKE_MODELS, ["least_loss"], LAPLACE),
+    "networks": (NETWORKS, ["losses"], GAUSSIAN),
 }
 
 
@@ -185,15 +221,15 @@ def _values(number):
     return [value for rate in rates for value in (rate.size, rate.excess)]
 
 
-def _audit(queries, price):
+def _audit(models, queries, price):
     settings = {"categories": ("a", "b"), "queries": queries, "ledger": None, **price}
 
     def noisy(records, rng):
         seed = int(rng.integers(2**62))
-        released = release(ALIKE_MODELS, *records, random_state=seed, **settings)
+        released = release(models, *records, random_state=seed, **settings)
         return np.array([value for number in released for value in _values(number)])
 
-    claim = release(ALIKE_MODELS, *NEIGHBOURS[0], **settings).guarantee
+    claim = release(models, *NEIGHBOURS[0], **settings).guarantee
     runs = {"n_runs": 2_000, "confidence": 0.9999, "random_state": 0}
     return audit.monte_carlo(noisy, *NEIGHBOURS, claim=claim, **runs)
 
@@ -201,15 +237,15 @@ def _audit(queries, price):
 @pytest.mark.law
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_release_stays_within_its_claim(name):
-    queries, price = AUDITS[name]
-    found = _audit(queries, price)
+    models, queries, price = AUDITS[name]
+    found = _audit(models, queries, price)
     assert not found.broken
     # The neighbours are the worst there are: little of the claim is left unused.
     assert found.mu > 1.2 if price is GAUSSIAN else found.epsilon() > 1.4
 
 
 @pytest.mark.law
-@pytest.mark.parametrize("name", ["losses", "least loss"])
+@pytest.mark.parametrize("name", ["losses", "least loss", "networks"])
 def test_half_the_noise_is_caught(name, monkeypatch):
     full = plan.release_costs
 

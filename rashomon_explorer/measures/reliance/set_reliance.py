@@ -92,7 +92,7 @@ def linear_models(models: Any) -> sets.RashomonSet | sets.ReleasedSet:
 
 
 def checked_rows(
-    models: sets.RashomonSet | sets.ReleasedSet | sets.ReleasedTrees, X: ArrayLike, y: ArrayLike
+    models: sets.ModelSet, X: ArrayLike, y: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Numeric rows, and one finite target or label code per row."""
     rows = np.asarray(X, dtype=float)

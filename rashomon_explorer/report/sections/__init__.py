@@ -1,13 +1,12 @@
 """Sections of each edition, in order; each one is a function and a line here."""
 
-from rashomon_explorer.report.kinds import are_networks
+from rashomon_explorer.report.kinds import are_linear, are_networks
 from rashomon_explorer.report.sections import document, models, people, privacy
 from rashomon_explorer.report.sections.document import Section
-from rashomon_explorer.sets.linear import LinearSet
 
 _PLAN = Section("plan", "The plan in words", "public", privacy.plan_section)
 _CAVEATS = Section("caveats", "Caveats", "public", document.caveats)
-_RELEASED = "The released models"
+_RANGES, _RELEASED = "Ranges of coefficients", "The released models"
 
 CURATOR: tuple[Section, ...] = (
     Section("summary", "Summary", "curator", document.summary_curator),
@@ -16,13 +15,7 @@ CURATOR: tuple[Section, ...] = (
     Section("privacy", "Budget and guarantee", "internal", privacy.privacy_curator),
     _PLAN,
     Section("multiplicity", "How much the models differ", "curator", people.multiplicity_curator),
-    Section(
-        "coefficients",
-        "Ranges of coefficients",
-        "curator",
-        models.coefficients_curator,
-        lambda shown: not models.are_trees(shown),
-    ),
+    Section("coefficients", _RANGES, "curator", models.coefficients_curator, models.are_no_trees),
     Section("trees", "The trees", "curator", models.trees_section, models.are_trees),
     Section("importance", "Importance of features", "curator", people.importance_curator),
     Section("width", "Model-set width and mechanism noise", "curator", people.width_curator),
@@ -40,13 +33,7 @@ RELEASE: tuple[Section, ...] = (
     Section("set", "The set", "public", models.the_set_release),
     Section("privacy", "Budget and guarantee", "public", privacy.privacy_release),
     _PLAN,
-    Section(
-        "coefficients",
-        _RELEASED,
-        "release",
-        models.coefficients_release,
-        lambda shown: isinstance(shown, LinearSet),
-    ),
+    Section("coefficients", _RELEASED, "release", models.coefficients_release, are_linear),
     Section("trees", _RELEASED, "release", models.trees_section, models.are_trees),
     Section("states", _RELEASED, "release", models.states_release, are_networks),
     Section("aggregates", "Released aggregates", "release", privacy.aggregates_release),

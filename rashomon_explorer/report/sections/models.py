@@ -274,6 +274,11 @@ def are_trees(models: Any) -> bool:
     return isinstance(getattr(models, "models", None), DecisionTrees)
 
 
+def are_no_trees(models: Any) -> bool:
+    """Whether a curator's report has ranges of coefficients, or says why it has none."""
+    return not are_trees(models)
+
+
 def trees_section(material: Any) -> list[Block]:
     """Show trees, the curator's with their losses; a release is computed from the trees only."""
     models = material.models
