@@ -36,19 +36,14 @@ SIGNS = 2.0 * Y - 1
 
 TABLES = {
     "more columns than rows": RNG.uniform(-0.2, 0.2, (6, 12)),
-    "one row of each class": X[[0, 1, 2]],
-    "a single row": X[:1],
+    "one row of each class": X[[0, 1, 2]], "a single row": X[:1],
     "constant columns": np.column_stack([X, np.full(60, 0.3), np.zeros(60)]),
-    "the same column twice": X[:, [0, 0, 1]],
-    "all zeros": np.zeros((60, 3)),
-    "all rows equal": np.tile(X[:1], (60, 1)),
-    "huge values": X * 1e300,
-    "nearly the largest doubles": np.where(X > 0.3, 1e305, -1e305),
-    "tiny values": X * 1e-300,
-    "subnormal values": np.full((60, 2), 5e-324),
-    "true and false": X > 0,
+    "the same column twice": X[:, [0, 0, 1]], "all zeros": np.zeros((60, 3)),
+    "all rows equal": np.tile(X[:1], (60, 1)), "huge values": X * 1e300,
+    "nearly the largest doubles": np.where(X > 0.3, 1e305, -1e305), "tiny values": X * 1e-300,
+    "subnormal values": np.full((60, 2), 5e-324), "true and false": X > 0,
     "whole numbers": np.round(X * 10).astype(np.int8),
-}
+}  # fmt: skip
 KINDS = {
     "two classes": (RashomonClassifier, {"classes": [0, 1]}),
     "three classes": (RashomonClassifier, {"classes": [0, 1, 2]}),
@@ -93,20 +88,10 @@ def test_odd_tables_simply_work(kind, table):
 
 
 EXTREME = [
-    {"psi": 0.0},
-    {"psi": 1e-300},
-    {"psi": 1e300},
-    {"epsilon": 1e8},
-    {"epsilon": 1e-2},
-    {"epsilon": 1e-8, "delta": 0.0},
-    {"radius": 1e-6},
-    {"radius": 1e12},
-    {"row_norm": 1e-300},
-    {"row_norm": 1e12},
-    {"ridge": 1e6},
-    {"delta": 0.0},
-    {"delta": 1e-300},
-]
+    {"psi": 0.0}, {"psi": 1e-300}, {"psi": 1e300}, {"epsilon": 1e8}, {"epsilon": 1e-2},
+    {"epsilon": 1e-8, "delta": 0.0}, {"radius": 1e-6}, {"radius": 1e12}, {"row_norm": 1e-300},
+    {"row_norm": 1e12}, {"ridge": 1e6}, {"delta": 0.0}, {"delta": 1e-300},
+]  # fmt: skip
 
 
 @crossed({"kind": KINDS, "setting": EXTREME})

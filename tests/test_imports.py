@@ -16,26 +16,11 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"exceptions", "_utils"},
-    {"data"},
-    {"rows"},
-    {"privacy"},
-    {"problem"},
-    {"mechanisms"},
-    {"papers", "testing"},
-    {"sets"},
-    {"trees", "networks"},
-    {"measures", "estimators"},
-    {"release"},
-    {"plots"},
-    {"report"},
-    {"audits"},
-    {"explorer"},
-    {"server"},
-    {"__init__"},
-    {"cli"},
+    {"exceptions", "_utils"}, {"data"}, {"rows"}, {"privacy"}, {"problem"}, {"mechanisms"},
+    {"papers", "testing"}, {"sets"}, {"trees", "networks"}, {"measures", "estimators"}, {"release"},
+    {"plots"}, {"report"}, {"audits"}, {"explorer"}, {"server"}, {"__init__"}, {"cli"},
     {"__main__"},
-]
+]  # fmt: skip
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 SOURCES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")

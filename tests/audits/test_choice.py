@@ -26,12 +26,10 @@ from tests.audits.conftest import SAGA
 MODELS = {
     "logistic": lambda: LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000),
     "l1": lambda: LogisticRegression(**SAGA, l1_ratio=1.0, C=0.3, max_iter=100_000, random_state=0),
-    "ridge": lambda: Ridge(1.0),
-    "linear": lambda: LinearRegression(),
-    "lasso": lambda: Lasso(0.02, tol=1e-6, max_iter=100_000),
-    "labels": lambda: RidgeClassifier(),
+    "ridge": lambda: Ridge(1.0), "linear": lambda: LinearRegression(),
+    "lasso": lambda: Lasso(0.02, tol=1e-6, max_iter=100_000), "labels": lambda: RidgeClassifier(),
     "softmax": lambda: LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000),
-}
+}  # fmt: skip
 
 
 def random_audit(seed, kind=None, tolerance=None):

@@ -32,18 +32,11 @@ def table():
 
 
 AFFINE = [
-    StandardScaler(),
-    StandardScaler(with_mean=False),
-    StandardScaler(with_std=False),
-    MinMaxScaler((-1, 3)),
-    MaxAbsScaler(),
-    RobustScaler(),
-    RobustScaler(with_centering=False),
-    FunctionTransformer(),
-    make_pipeline(StandardScaler(), "passthrough", MinMaxScaler()),
-    FeatureUnion([("one", StandardScaler()), ("two", MinMaxScaler())]),
-    SimpleImputer(),
-]
+    StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False),
+    MinMaxScaler((-1, 3)), MaxAbsScaler(), RobustScaler(), RobustScaler(with_centering=False),
+    FunctionTransformer(), make_pipeline(StandardScaler(), "passthrough", MinMaxScaler()),
+    FeatureUnion([("one", StandardScaler()), ("two", MinMaxScaler())]), SimpleImputer(),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("step", AFFINE, ids=str)

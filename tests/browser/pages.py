@@ -9,31 +9,16 @@ from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.plots.figures import FIGURES as SPECS
 
 FIGURES = {
-    "losses": "set",
-    "map": "set",
-    "importance": "features",
-    "people": "people",
-    "bounds": "set",
-    "promise": "plan",
-    "plan": "plan",
-    "budget": "release",
-    "aggregates": "release",
-    "columns": "data",
-    "tradeoff": "release",
-}
+    "losses": "set", "map": "set", "importance": "features", "people": "people", "bounds": "set",
+    "promise": "plan", "plan": "plan", "budget": "release", "aggregates": "release",
+    "columns": "data", "tradeoff": "release",
+}  # fmt: skip
 """The view of each figure of linear models."""
 
 OF_TREES = {
-    "dots": "people",
-    "tree_questions": "features",
-    "tree_use": "features",
-    "tree_sizes": "set",
-    "tree_parity": "people",
-    "trees": "set",
-    "rules": "set",
-    "witness": "set",
-    "tree_list": "set",
-}
+    "dots": "people", "tree_questions": "features", "tree_use": "features", "tree_sizes": "set",
+    "tree_parity": "people", "trees": "set", "rules": "set", "witness": "set", "tree_list": "set",
+}  # fmt: skip
 """The view of each figure of sparse trees."""
 
 _VIEWS = {**FIGURES, **OF_TREES, "people_ranges": "people", "dots": "set"}

@@ -262,11 +262,9 @@ ROWS = b"""age,income,home,sex,repaid
 95,-1,own,f,yes
 """
 DECLARED = {
-    "target": "repaid",
-    "sensitive": ["sex"],
-    "bounds": {"age": (18, 90), "income": (0, 10)},
+    "target": "repaid", "sensitive": ["sex"], "bounds": {"age": (18, 90), "income": (0, 10)},
     "categories": {"home": ["own", "rent", "none"]},
-}
+}  # fmt: skip
 AGE = {"age": (18, 90)}
 
 

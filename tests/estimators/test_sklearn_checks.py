@@ -35,15 +35,13 @@ OTHER_CLASSES = [
     rx.RashomonClassifier(),
 ]
 OTHER_SETTINGS = [
-    *OTHER_CLASSES,
-    rx.DPClassifier(),
-    rx.DPClassifier(family="trees"),
+    *OTHER_CLASSES, rx.DPClassifier(), rx.DPClassifier(family="trees"),
     rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     rx.RashomonClassifier(mechanism="hit_and_run", random_state=0),
     rx.RashomonRegressor(mechanism="hit_and_run", target_bounds=(-1, 1), random_state=0),
     rx.PublicBoundsScaler("learn"),
     rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1), refit=None),
-]
+]  # fmt: skip
 METHODS_OF_ONE_MODEL = [
     rx.DPRegressor(mechanism="localised_gaussian", target_bounds=(-1, 1)),
     rx.DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),

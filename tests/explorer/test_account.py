@@ -21,14 +21,11 @@ PERTURBED = privacy.Guarantee("tradeoff", "objective perturbation", curve=CURVE)
 NEXT = [pure(0.1), bounded_range(0.3), gdp(0.2), zcdp(1e-3), PERTURBED]
 NEXT += [privacy.approximate(0.1, 1e-7)]
 HISTORIES = {
-    "nothing": [],
-    "exact draws": [bounded_range(0.1)] * 10,
-    "paths": [gdp(0.1)] * 9,
-    "one path": [gdp(0.2)],
-    "of all kinds": [pure(0.1), gdp(0.2), bounded_range(0.2), zcdp(1e-3)],
+    "nothing": [], "exact draws": [bounded_range(0.1)] * 10, "paths": [gdp(0.1)] * 9,
+    "one path": [gdp(0.2)], "of all kinds": [pure(0.1), gdp(0.2), bounded_range(0.2), zcdp(1e-3)],
     "objective perturbation": [PERTURBED, gdp(0.2), PERTURBED],
     "with a delta": [privacy.approximate(0.3, 1e-7), pure(0.1), privacy.approximate(0.1, 1e-8)],
-}
+}  # fmt: skip
 
 
 @pytest.fixture

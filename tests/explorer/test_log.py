@@ -54,12 +54,10 @@ def _noted(cell):
 
 
 FAILURES = {
-    _reads: ["ValueError"],
-    _hides: ["ValueError", "KeyError"],
-    _while: ["ValueError", "RuntimeError"],
-    _several: ["ExceptionGroup", "ValueError", "TypeError"],
+    _reads: ["ValueError"], _hides: ["ValueError", "KeyError"],
+    _while: ["ValueError", "RuntimeError"], _several: ["ExceptionGroup", "ValueError", "TypeError"],
     _noted: ["OSError (ENOSPC"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fails", FAILURES, ids=lambda fails: fails.__name__)

@@ -216,11 +216,9 @@ ALERTS = {
 }
 
 SHARPEST = (
-    "other data during a draw",
-    "closed in the middle of a draw",
-    "deleted while it is paid for",
+    "other data during a draw", "closed in the middle of a draw", "deleted while it is paid for",
     "the ledger lost and found",
-)
+)  # fmt: skip
 """Run always; the others are laws."""
 
 

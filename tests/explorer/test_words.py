@@ -18,13 +18,11 @@ from tests.explorer.pages import set_state
 
 FREE = {"mechanism": "hit_and_run", "n_draws": 5}
 SETS = {
-    "free look": ("loans", {}),
-    "no model within ψ": ("monks1", {"n_draws": 3, "epsilon": 1.0}),
+    "free look": ("loans", {}), "no model within ψ": ("monks1", {"n_draws": 3, "epsilon": 1.0}),
     "trees": ("monks1", {"family": "trees", "max_leaves": 3, "n_draws": 4}),
-    "several classes": ("wine", FREE),
-    "regression": ("diabetes", FREE),
+    "several classes": ("wine", FREE), "regression": ("diabetes", FREE),
     "forest": ("breast_cancer", None),
-}
+}  # fmt: skip
 
 
 SLOW = {"class_reliance", "importance_distribution", "importance_cloud", "importance"}

@@ -254,11 +254,9 @@ def test_finding_a_well_takes_an_inverse_temperature_proportional_to_p():
 N, P, EPSILON = (2_000, 4_000, 8_000, 16_000), (4, 8, 16, 32), (0.05, 0.1, 0.2, 0.4)
 # Powers of n, p and ε; what a ridge of a method's own is worth is the root of its noise.
 PROMISED = [
-    ("unthresholded", 0.0, (-1, 1, -1)),
-    ("moments", DELTA, (-1, 0.5, -1)),
-    ("noisy_descent", DELTA, (-1, 0.5, -1)),
-    ("langevin", DELTA, (-1, 0.5, -1)),
-]
+    ("unthresholded", 0.0, (-1, 1, -1)), ("moments", DELTA, (-1, 0.5, -1)),
+    ("noisy_descent", DELTA, (-1, 0.5, -1)), ("langevin", DELTA, (-1, 0.5, -1)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "delta", "powers"), PROMISED)

@@ -74,13 +74,10 @@ def check_ends(row, values, near, gap):
 
 
 CASES = [
-    {"n_features": 1, "intercept": False},
-    {"n_features": 1, "intercept": False, "ridge": 0.05},
-    {"n_features": 2, "intercept": False},
-    {"n_features": 2, "intercept": False, "ridge": 0.02},
-    {"n_features": 1, "intercept": True},
-    {"n_features": 2, "intercept": False, "radius": 0.6},
-]
+    {"n_features": 1, "intercept": False}, {"n_features": 1, "intercept": False, "ridge": 0.05},
+    {"n_features": 2, "intercept": False}, {"n_features": 2, "intercept": False, "ridge": 0.02},
+    {"n_features": 1, "intercept": True}, {"n_features": 2, "intercept": False, "radius": 0.6},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["difference", pytest.param("ratio", marks=pytest.mark.law)])

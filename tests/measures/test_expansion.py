@@ -17,13 +17,10 @@ from rashomon_explorer.measures.ranges.expansion import Expansion
 from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment
 
 KINDS = {
-    "penalised": {"C": 1.0},
-    "no penalty": {"C": np.inf},
-    "weights": {"C": 0.3},
-    "no intercept": {"C": 2.0, "fit_intercept": False},
-    "L1": {"C": 0.3},
+    "penalised": {"C": 1.0}, "no penalty": {"C": np.inf}, "weights": {"C": 0.3},
+    "no intercept": {"C": 2.0, "fit_intercept": False}, "L1": {"C": 0.3},
     "both penalties": {"C": 1.0},
-}
+}  # fmt: skip
 
 
 def case(kind, seed):

@@ -46,26 +46,12 @@ LABELS = pd.DataFrame(SET.labels(D), columns=INDEX)
 SCORES = pd.DataFrame(SET.scores(D), columns=INDEX)
 
 ARGUMENTS = {
-    "models": SET,
-    "models_or_problem": SET,
-    "problem": PROBLEM,
-    "estimator": LogisticRegression().fit(D, Y),
-    "X": D,
-    "x": D,
-    "y": Y,
-    "groups": GROUPS,
-    "strata": GROUPS,
-    "sample_weight": None,
-    "labels": LABELS,
-    "scores": SCORES,
-    "values": LABELS,
-    "psi": PSI,
-    "feature": "a",
-    "features": ["a"],
-    "changeable": ["a"],
-    "rate": "selection_rate",
+    "models": SET, "models_or_problem": SET, "problem": PROBLEM,
+    "estimator": LogisticRegression().fit(D, Y), "X": D, "x": D, "y": Y, "groups": GROUPS,
+    "strata": GROUPS, "sample_weight": None, "labels": LABELS, "scores": SCORES, "values": LABELS,
+    "psi": PSI, "feature": "a", "features": ["a"], "changeable": ["a"], "rate": "selection_rate",
     "measure": "ambiguity",
-}
+}  # fmt: skip
 """What a measure takes, by the name of its parameter."""
 OWN = {
     "declared_problem": {"estimator": FIT},

@@ -246,16 +246,12 @@ def test_batches_are_drawn_anew_without_replacement_and_all_chains_share_them():
 
 
 ANY_PLAN = {
-    "n": st.sampled_from([100, 6_000, 50_000, 10**6]),
-    "p": st.integers(1, 60),
-    "psi": st.sampled_from([0.0, 0.005, 0.02, 0.3]),
-    "radius": st.floats(0.1, 20.0),
-    "row_norm": st.floats(0.2, 3.0),
-    "epsilon": st.floats(0.05, 20.0),
-    "delta": st.sampled_from([1e-9, 1e-6, 1e-3]),
-    "n_draws": st.integers(1, 100),
+    "n": st.sampled_from([100, 6_000, 50_000, 10**6]), "p": st.integers(1, 60),
+    "psi": st.sampled_from([0.0, 0.005, 0.02, 0.3]), "radius": st.floats(0.1, 20.0),
+    "row_norm": st.floats(0.2, 3.0), "epsilon": st.floats(0.05, 20.0),
+    "delta": st.sampled_from([1e-9, 1e-6, 1e-3]), "n_draws": st.integers(1, 100),
     "max_steps": st.sampled_from([1, 50, 10_000]),
-}
+}  # fmt: skip
 
 
 @given(**ANY_PLAN)

@@ -303,15 +303,11 @@ def sampled_price(problem, sensitivity):
 
 
 PRICES = {
-    "chain": chain_price,
-    "chain's average": chain_price,
-    "path": path_price,
+    "chain": chain_price, "chain's average": chain_price, "path": path_price,
     "clipped path": partial(path_price, kind=LangevinClipped),
-    "centre": partial(centre_price, CENTRE),
-    "accelerated centre": partial(centre_price, QUICK),
-    "sampled": sampled_price,
-    "sampled with kinks": sampled_price,
-}
+    "centre": partial(centre_price, CENTRE), "accelerated centre": partial(centre_price, QUICK),
+    "sampled": sampled_price, "sampled with kinks": sampled_price,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PRICES)

@@ -75,6 +75,12 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(model, spread):
 class Mixing(DifferentiableModel):
     """A model whose scores and gradients of a row would depend on the others."""
 
+    def n_parameters(self, n_features, n_outputs):
+        return n_features
+
+    def start(self, n_features, n_outputs, rng):
+        return np.zeros(n_features)
+
     def scores(self, theta, rows, n_outputs):
         return ((rows + 9 * rows.mean(axis=0)) @ theta)[:, None]
 

@@ -9,13 +9,8 @@ from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 
 # Exact draws of a ball that stays as it is, whatever the rule for what is left open.
 EXACT = {
-    "mechanism": "exact",
-    "psi": 0.05,
-    "n_draws": 12,
-    "radius": 4.0,
-    "ridge": 0.0,
-    "row_norm": 1.0,
-}
+    "mechanism": "exact", "psi": 0.05, "n_draws": 12, "radius": 4.0, "ridge": 0.0, "row_norm": 1.0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

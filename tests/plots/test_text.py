@@ -15,10 +15,8 @@ from rashomon_explorer.privacy import pure
 RNG = np.random.default_rng(0)
 SHARES = [
     *(0.0, 1.0, 0.1455, 0.545, 0.00049, 0.0005, 0.00999, 0.99, 0.9996, 1 - 1e-9, 1e-9),
-    *RNG.uniform(size=400),
-    *(1 - 10 ** RNG.uniform(-8, 0, 200)),
-    *10 ** RNG.uniform(-8, 0, 200),
-]
+    *RNG.uniform(size=400), *(1 - 10 ** RNG.uniform(-8, 0, 200)), *10 ** RNG.uniform(-8, 0, 200),
+]  # fmt: skip
 VALUES = [
     *(0.0, 4.0, 0.2, 1e-6, 9.995, 999.95, 0.00099999, 999_999.5, 1234.5),
     *10 ** RNG.uniform(-9, 9, 600),

@@ -21,11 +21,9 @@ DELTA = 1e-6
 BINARY = {"classes": [0, 1], "delta": DELTA}
 LINEAR = BINARY | {"family": "linear"}
 RULES = [
-    {"epsilon": 8.0},
-    {"epsilon": 1.0},
-    {"epsilon": 5.0, "accounting": "rdp", "order": 16.0},
+    {"epsilon": 8.0}, {"epsilon": 1.0}, {"epsilon": 5.0, "accounting": "rdp", "order": 16.0},
     {"epsilon": 5.0, "accounting": "gdp"},
-]
+]  # fmt: skip
 
 
 def planned(kind, ledger, epsilon, **settings):
@@ -156,10 +154,8 @@ def test_charges_whose_epsilons_add_up_to_the_budget_are_accepted(tmp_path, seed
 
 
 PARTS = {
-    "Gaussian": [gdp(0.3)] * 8,
-    "pure": [pure(0.2)] * 20,
-    "both": [gdp(0.3)] * 4 + [pure(0.3)] * 3,
-}
+    "Gaussian": [gdp(0.3)] * 8, "pure": [pure(0.2)] * 20, "both": [gdp(0.3)] * 4 + [pure(0.3)] * 3,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)

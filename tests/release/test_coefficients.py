@@ -200,11 +200,9 @@ def test_noise_may_be_exact():
 
 
 COVERAGE = {
-    "logistic": ("logistic", 4_000, 0.0, 0.5, 4),
-    "ridge": ("logistic", 10_000, 0.02, 0.3, 4),
-    "wide": ("logistic", 12_000, 0.0, 0.4, 7),
-    "squared": ("squared", 4_000, 0.0, 0.3, 4),
-}
+    "logistic": ("logistic", 4_000, 0.0, 0.5, 4), "ridge": ("logistic", 10_000, 0.02, 0.3, 4),
+    "wide": ("logistic", 12_000, 0.0, 0.4, 7), "squared": ("squared", 4_000, 0.0, 0.3, 4),
+}  # fmt: skip
 
 
 @pytest.mark.law

@@ -135,13 +135,9 @@ def test_targets_and_groups_of_a_sample_are_those_of_its_rows(models, rows, monk
 
 
 NAMED = {
-    "table": "loans",
-    "author": "A. Curator",
-    "date": "2026-11-24",
-    "target": "repaid",
-    "classes": ["no", "yes"],
-    "bounds": {"age": "numeric 18 to 90 years"},
-}
+    "table": "loans", "author": "A. Curator", "date": "2026-11-24", "target": "repaid",
+    "classes": ["no", "yes"], "bounds": {"age": "numeric 18 to 90 years"},
+}  # fmt: skip
 
 
 @pytest.mark.slow

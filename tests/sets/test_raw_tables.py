@@ -78,17 +78,13 @@ WRONG = {
     "columns of an array in another order": ROWS[FEATURES[::-1]].to_numpy(object),
     "fewer columns": ROWS[["age", "home"]].to_numpy(object),
     "more columns": np.column_stack([ROWS.to_numpy(object)] * 3),
-    "other names": ROWS.rename(columns={"age": "years"}),
-    "a column lacks": ROWS[FEATURES[1:]],
-    "codes for text": CODES,
-    "codes for text, as an array": CODES.to_numpy(float),
-    "one row of codes": CODES[:1],
-    "text for numbers": ROWS.assign(age="young"),
+    "other names": ROWS.rename(columns={"age": "years"}), "a column lacks": ROWS[FEATURES[1:]],
+    "codes for text": CODES, "codes for text, as an array": CODES.to_numpy(float),
+    "one row of codes": CODES[:1], "text for numbers": ROWS.assign(age="young"),
     "scaled numbers in an array": ROWS.assign(age=ROWS.age / 90).to_numpy(object),
-    "scaled numbers in a frame": ROWS.assign(age=ROWS.age / 90),
-    "indicators": pd.get_dummies(ROWS),
+    "scaled numbers in a frame": ROWS.assign(age=ROWS.age / 90), "indicators": pd.get_dummies(ROWS),
     "the encoded rows": ENCODER.fit_transform(ROWS),
-}
+}  # fmt: skip
 
 
 def test_a_table_encoded_otherwise_is_refused(fitted):

@@ -14,19 +14,11 @@ from rashomon_explorer.trees import CountedTrees
 # Features, most leaves, most depth, labels; whether a column is constant and one repeated. Costs.
 TWO, THREE = ((0, 2), (5, 0)), ((0, 1, 4), (2, 0, 0), (7, 3, 0))
 CLASSES = [
-    ((2, 4, None, 2, False), None),
-    ((3, 4, None, 2, True), None),
-    ((3, 5, 2, 2, False), None),
-    ((4, 3, None, 2, True), None),
-    ((3, 3, None, 3, False), None),
-    ((1, 3, None, 2, False), None),
-    ((2, 1, None, 2, False), None),
-    ((2, 4, None, 2, False), TWO),
-    ((3, 4, None, 2, True), TWO),
-    ((3, 5, 2, 2, False), TWO),
-    ((3, 3, None, 3, False), THREE),
-    ((1, 3, None, 3, True), THREE),
-]
+    ((2, 4, None, 2, False), None), ((3, 4, None, 2, True), None), ((3, 5, 2, 2, False), None),
+    ((4, 3, None, 2, True), None), ((3, 3, None, 3, False), None), ((1, 3, None, 2, False), None),
+    ((2, 1, None, 2, False), None), ((2, 4, None, 2, False), TWO), ((3, 4, None, 2, True), TWO),
+    ((3, 5, 2, 2, False), TWO), ((3, 3, None, 3, False), THREE), ((1, 3, None, 3, True), THREE),
+]  # fmt: skip
 
 
 def listed(features, leaves, depth, n_labels=2):

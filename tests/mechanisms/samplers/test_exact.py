@@ -107,12 +107,9 @@ SAMPLERS = [exact, under_a_plane, under_a_bowl, on_a_grid, under_an_ellipsoid]
 SAMPLERS += [with_an_envelope_later]
 CURVED = [under_an_ellipsoid, with_an_envelope_later]
 LAWS = [
-    (0.5, 0.0, "hard"),
-    (60.0, 0.05, "smooth"),
-    (200.0, 0.02, "hard"),
-    (60.0, 0.03, "hard"),
+    (0.5, 0.0, "hard"), (60.0, 0.05, "smooth"), (200.0, 0.02, "hard"), (60.0, 0.03, "hard"),
     (400.0, 0.0, "hard"),
-]
+]  # fmt: skip
 ON_BOTH = {"domain": LENS, "truth": (3.0, 5.0)}
 PROBLEMS = {
     "line-inside": {"p": 1, "radius": 4.0},

@@ -28,23 +28,14 @@ from .mechanisms import problem_of
 BINARY = [(1.0, 1.0), (-1.0, 1.0), (0.4, 1.0), (0.0, 1.0)]
 NUMBERS = [(1.0, 1.0), (-1.0, 1.0), (1.0, 0.0), (0.3, -1.0), (0.0, 1.0)]
 RECORDS = {
-    "logistic": BINARY,
-    "hinge": BINARY,
-    "smoothed_hinge": BINARY,
-    "squared": NUMBERS,
-    "absolute": NUMBERS,
-    "softmax": [(1.0, 0.0), (1.0, 1.0), (1.0, 2.0), (-1.0, 0.0)],
-}
+    "logistic": BINARY, "hinge": BINARY, "smoothed_hinge": BINARY, "squared": NUMBERS,
+    "absolute": NUMBERS, "softmax": [(1.0, 0.0), (1.0, 1.0), (1.0, 2.0), (-1.0, 0.0)],
+}  # fmt: skip
 # With radius 1 opposite rows attain the squared loss's oscillation; with 1.5 it takes two columns.
 PROBLEMS = [
-    ("logistic", 4.0),
-    ("logistic", 0.5),
-    ("squared", 1.0),
-    ("squared", 1.5),
-    ("hinge", 2.0),
-    ("smoothed_hinge", 2.0),
-    ("absolute", 1.0),
-]
+    ("logistic", 4.0), ("logistic", 0.5), ("squared", 1.0), ("squared", 1.5), ("hinge", 2.0),
+    ("smoothed_hinge", 2.0), ("absolute", 1.0),
+]  # fmt: skip
 ATTAINED = [("logistic", 4.0), ("logistic", 0.5), ("squared", 1.0)]
 POINTS = np.linspace(-1, 1, 1001)[None, :]
 

@@ -227,12 +227,10 @@ def test_what_zcdp_and_renyi_prove_is_below_the_truth():
 USUAL = PoissonSampled(1.0, 0.01, relation="add_or_remove")
 SAME = PoissonSampled(1.0, 0.01)
 OTHERS = [
-    USUAL,
-    PoissonSampled(1.0, 0.01, 50, "add_or_remove"),
-    Subsampled(USUAL, 0.5),
+    USUAL, PoissonSampled(1.0, 0.01, 50, "add_or_remove"), Subsampled(USUAL, 0.5),
     Composition(((USUAL, 3),)),
     compose_tradeoffs([(USUAL, 2), PoissonSampled(3.0, 1.0, relation="add_or_remove")]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("curve", OTHERS, ids=lambda curve: curve.kind)

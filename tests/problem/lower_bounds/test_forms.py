@@ -34,13 +34,10 @@ def test_the_largest_value_of_three_waves_is_found_exactly():
 
 
 SHAPES = [
-    ClippedSlope(0.0, 1.0),
-    ClippedSlope(-1.0, 1.0),
-    ClippedSlope(-0.4, 1.6),
-    ClippedSlope(0.0, 1.0, smoothing=1.0),
-    ClippedSlope(-1.0, 0.5, smoothing=1e-3),
+    ClippedSlope(0.0, 1.0), ClippedSlope(-1.0, 1.0), ClippedSlope(-0.4, 1.6),
+    ClippedSlope(0.0, 1.0, smoothing=1.0), ClippedSlope(-1.0, 0.5, smoothing=1e-3),
     ClippedSlope(0.0, 2.0, smoothing=7.0),
-]
+]  # fmt: skip
 SIZES = st.sampled_from([0.0, 1e-12, 1e-5, 1e-3, 0.02, 0.5, 3.0, 20.0, 400.0])
 
 
