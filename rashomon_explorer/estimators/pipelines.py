@@ -156,6 +156,7 @@ def _rules() -> dict[type, Rule]:
             "its function sees all rows at once, and is not an elementwise NumPy function",
             _elementwise,
         ),
+        preprocessing.SplineTransformer: _splines,
         preprocessing.OneHotEncoder: _encodes("ignore"),
         preprocessing.OrdinalEncoder: _encodes("use_encoded_value"),
         impute.SimpleImputer: _unless(
@@ -170,6 +171,14 @@ def _rules() -> dict[type, Rule]:
 
 def _unless(why: str, public: Callable[[Any], bool]) -> Rule:
     return lambda step: "" if public(step) else f"{type(step).__name__}: {why}"
+
+
+def _splines(step: Any) -> str:
+    if isinstance(step.knots, str):
+        return "SplineTransformer: knots are computed from the rows: declare them as an array"
+    if step.extrapolation == "error":
+        return "SplineTransformer: an error reveals a value beyond its knots: extrapolation=..."
+    return ""
 
 
 def _nothing(step: Any) -> str:

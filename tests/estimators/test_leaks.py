@@ -27,6 +27,7 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    SplineTransformer,
     StandardScaler,
 )
 
@@ -58,6 +59,21 @@ def test_one_record_moves_all_others_when_bounds_are_learnt():
         moved = np.asarray(learning.fit_transform(rows)) - np.asarray(learning.fit_transform(other))
     assert np.abs(moved[:-1]).max() > 0.5
     assert learning.learnt_bounds_ and str(learning.guarantee_) == f"no guarantee: {LEARNT}"
+
+
+@pytest.mark.parametrize("extrapolation", ["constant", "linear", "continue", "periodic"])
+def test_declared_knots_learn_nothing_from_rows(extrapolation):
+    """The functions of a row are the same, whatever the other rows are; quantiles are not."""
+    row, others = np.array([[0.3, 7.0]]), np.random.default_rng(0).uniform(-9, 9, (40, 2))
+    knots = np.linspace([-1.0, 0.0], [1.0, 5.0], 4)
+    for declared, learn_nothing in ((knots, True), ("quantile", False)):
+        step = SplineTransformer(knots=declared, extrapolation=extrapolation)
+        alone, among = (
+            step.fit_transform(np.vstack([row, rest]))[0] for rest in (others[:20], others)
+        )
+        assert np.array_equal(alone, among) is learn_nothing
+        pipe = make_pipeline(step, rx.DPClassifier(classes=[0, 1], random_state=0))
+        assert (rx.privacy_leaks(pipe) == []) is learn_nothing
 
 
 @learns
@@ -316,6 +332,7 @@ PUBLIC = [
     OrdinalEncoder(categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1),
     make_pipeline(rx.PublicBoundsScaler({"age": (0, 1)}), Normalizer(), rx.RashomonRegressor()),
     make_pipeline("passthrough", FunctionTransformer(np.log1p), rx.RashomonClassifier()),
+    make_pipeline(SplineTransformer(knots=[[0.0], [1.0]]), rx.RashomonClassifier()),
     ColumnTransformer(
         [
             ("levels", OneHotEncoder(categories=[["a"]], handle_unknown="ignore"), ["kind"]),
@@ -331,6 +348,8 @@ PUBLIC = [
 LEAKY = [
     (make_pipeline(StandardScaler(), rx.RashomonClassifier()), "standardscaler: StandardScaler is"),
     (rx.PublicBoundsScaler("learn"), "PublicBoundsScaler: bounds are computed from the rows"),
+    (SplineTransformer(), "SplineTransformer: knots are computed from the rows"),
+    (SplineTransformer(knots=[[0], [1]], extrapolation="error"), "an error reveals a value"),
     (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
     (
         ColumnTransformer([("c", OneHotEncoder(), [0])]),
