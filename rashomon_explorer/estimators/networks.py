@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from numbers import Integral, Real
@@ -13,41 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
-from rashomon_explorer.estimators import base, feasibility, targets
-from rashomon_explorer.estimators.tables import (
-    TableAdapter,
-    label_output,
-    number_output,
-    predict_in_chunks,
-    probability_output,
-)
+from rashomon_explorer.estimators import base, feasibility, tables, targets
+from rashomon_explorer.estimators.path import LivePathMixin, PathSteps
 from rashomon_explorer.mechanisms.base import to_public_grid
-from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large
+from rashomon_explorer.mechanisms.planner import warn_if_delta_is_large, warn_if_weak
 from rashomon_explorer.mechanisms.request import AUTO
+from rashomon_explorer.networks import models as forms
+from rashomon_explorer.networks import path as paths
 from rashomon_explorer.networks.losses import Logistic, Ordinal, Poisson, RowLoss, Squared
-from rashomon_explorer.networks.models import (
-    OWN_MODEL,
-    Additive,
-    DifferentiableModel,
-    Network,
-    is_shipped,
-)
-from rashomon_explorer.networks.path import NetworkPlan, mean_losses, plan_path, released_states
 from rashomon_explorer.networks.sets import NetworkModels, NetworkSet
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.sets.scores import EncodedRows
 
 _STATES = 100
 _BATCH = 1_024  # rows of a step, on average
-_MODELS = {"network": Network(), "additive": Additive()}
+_MODELS = {"network": forms.Network(), "additive": forms.Additive()}
 
 
 @base.with_parameters
-class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
+class BaseNetwork(LivePathMixin, base.BasePrivateEstimator[paths.NetworkPlan]):
     """Plan a path, take its states, and release their losses."""
 
-    model: str | DifferentiableModel = "network"
+    model: str | forms.DifferentiableModel = "network"
     psi: float = 0.02
     n_draws: int | str = AUTO
     n_losses: int = 25
@@ -60,7 +49,7 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
 
     _chunked: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "model": [StrOptions(set(_MODELS)), DifferentiableModel],
+        "model": [StrOptions(set(_MODELS)), forms.DifferentiableModel],
         "psi": [Interval(Real, 0, None, closed="left")],
         "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
         "n_losses": [feasibility.N_DRAWS],
@@ -82,15 +71,15 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
 
     def _assumptions(self) -> list[str]:
         stated = super()._assumptions()
-        return stated if is_shipped(self._form) else [*stated, OWN_MODEL]
+        return stated if forms.is_shipped(self._form) else [*stated, forms.OWN_MODEL]
 
     @property
-    def _form(self) -> DifferentiableModel:
+    def _form(self) -> forms.DifferentiableModel:
         return _MODELS[self.model] if isinstance(self.model, str) else self.model
 
     def _planned(
         self, n_samples: int, n_features: int, n_classes: int | None = None
-    ) -> NetworkPlan:
+    ) -> paths.NetworkPlan:
         feasibility.check_budget(self)
         loss, form = self._row_loss(n_classes), self._form
         rule = feasibility.ledger_rule(self.ledger, self._delta)
@@ -104,7 +93,7 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
             step_size = usual_time(n_samples, self._epsilon, self._delta) / self.n_steps / self.clip
         numbers = {name: getattr(self, name) for name in ("psi", "n_losses", "n_steps", "clip")}
         numbers |= {"epsilon": self._epsilon, "delta": self._delta, "loss_bound": loss.bound}
-        return plan_path(
+        return paths.plan_path(
             n=n_samples,
             p=form.n_parameters(n_features, loss.n_outputs) + len(loss.start),
             n_draws=_STATES if isinstance(self.n_draws, str) else self.n_draws,
@@ -114,68 +103,119 @@ class BaseNetwork(base.BasePrivateEstimator[NetworkPlan]):
             **numbers,
         )
 
-    def _warn(self, planned: NetworkPlan) -> None:
+    def _warn(self, planned: paths.NetworkPlan) -> None:
         if self._warns:
+            warn_if_weak(planned, "this plan")
             warn_if_delta_is_large(self._delta, planned.n)
 
-    def _guarantee(self, planned: NetworkPlan) -> Guarantee:
-        return planned.guarantee
-
-    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
-        n_classes = self._n_classes(table)
-        loss, planned = self._row_loss(n_classes), self._planned(*table.shape, n_classes)
-        self._warn(planned)
+    def _ledger_parameters(self, planned: paths.NetworkPlan) -> dict[str, Any]:
         names = "n p psi epsilon delta n_draws n_steps rate clip noise loss_mu".split()
+        return {name: getattr(planned, name) for name in names}
+
+    def _path_steps(self, table: tables.TableAdapter, earlier: Any, n_draws: int) -> PathSteps:
+        return NetworkSteps(self, table, earlier, n_draws)
+
+    def _plan_fit(self, table: tables.TableAdapter) -> base.PlannedFit:
+        steps = NetworkSteps(self, table)
+
+        def draw(guarantee: Guarantee) -> dict[str, Any]:
+            states = [theta for theta in steps.read() if theta is not None]
+            return steps.fitted(np.array(states), guarantee)
+
         return base.PlannedFit(
-            self._guarantee(planned),
-            note=f"{type(self).__name__}, {planned.n_draws} states, ψ={planned.psi:g}",
-            parameters={name: getattr(planned, name) for name in names},
-            draw=lambda guarantee: self._sample(table, loss, planned, guarantee),
+            steps.plan.guarantee,
+            note=f"{type(self).__name__}, {steps.plan.n_draws} states, ψ={steps.plan.psi:g}",
+            parameters=self._ledger_parameters(steps.plan),
+            draw=draw,
         )
 
-    def _sample(
-        self, table: TableAdapter, loss: RowLoss, planned: NetworkPlan, guarantee: Guarantee
-    ) -> dict[str, Any]:
-        """Read the rows, run the path, release the losses, and return the fitted attributes."""
-        self._warn_clipped_targets(table)
-        rows, encoded_targets = table.encoded(self._target_step(table))
-        if table.clipping_is_unusual:
-            base.warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
+
+class NetworkSteps(PathSteps):
+    """Steps of a path of a differentiable model, and the losses of its states."""
+
+    plan: paths.NetworkPlan
+
+    def __init__(
+        self, estimator: Any, table: tables.TableAdapter, earlier: Any = None, n_draws: int = 0
+    ) -> None:
+        self._estimator, self._table, self.earlier = estimator, table, earlier
+        n_classes, row_norm = estimator._n_classes(table), float(estimator._row_norm)
+        loss, form = estimator._row_loss(n_classes), estimator._form
         # Columns of about unit size: a typical row of k features has the norm row_norm.
         n_features = table.shape[1] if table.schema is None else len(table.schema.features)
-        form = NetworkModels(
-            np.empty((0, planned.p)),
-            self._form,
-            loss,
-            tuple(table.feature_names),
-            float(self._row_norm),
-            math.sqrt(n_features) / float(self._row_norm),
+        scale = math.sqrt(n_features) / row_norm
+        names = tuple(table.feature_names)
+        if earlier is None:
+            self.plan = estimator._planned(*table.shape, n_classes)
+            estimator._warn(self.plan)
+        else:
+            states = getattr(earlier, "models", None)
+            if not isinstance(states, NetworkModels) or (form, loss, row_norm, len(names)) != (
+                *(states.model, states.loss, states.row_norm, len(states.feature_names)),
+            ):
+                raise ValueError(
+                    "these models are not states of one path of this model, loss, row_norm and "
+                    "columns: continue a path with the settings that it was drawn with"
+                )
+            rule = feasibility.ledger_rule(estimator.ledger, estimator._delta)
+            n_losses = min(estimator.n_losses, n_draws)
+            self.plan = paths.further_plan(earlier.plan, n_draws, n_losses, rule)
+        self._form = NetworkModels(np.empty((0, self.plan.p)), form, loss, names, row_norm, scale)
+        self.n_steps = self.plan.n_steps
+        self.last = replace(gdp(self.plan.loss_mu), requested=self.plan.guarantee.requested)
+        self.parameter_names = tuple(f"θ{index}" for index in range(self.plan.p))
+
+    def part(self, n_steps: int) -> Guarantee:
+        """Guarantee of some of the steps."""
+        estimator = self._estimator
+        rule = feasibility.ledger_rule(estimator.ledger, estimator._delta)
+        return paths.part_guarantee(self.plan, n_steps, rule)
+
+    def read(self) -> Iterator[FloatArray | None]:
+        """Read the rows, and return the steps."""
+        estimator, table, form = self._estimator, self._table, self._form
+        estimator._warn_clipped_targets(table)
+        rows, targets = table.encoded(estimator._target_step(table))
+        if table.clipping_is_unusual:
+            base.warn_clipped_rows(table.longer_share(form.row_norm), form.row_norm)
+        self._rows = form.inputs(rows), targets
+        self._rng = estimator._generator()
+        start = None if self.earlier is None else self.earlier.parameters[-1]
+        return paths.released_states(
+            form.model, form.loss, *self._rows, self.plan, self._rng, start
         )
-        inputs, rng = form.inputs(rows), self._generator()
-        path = released_states(form.model, loss, inputs, encoded_targets, planned, rng)
-        states = np.array(list(path))
-        losses, clipped = mean_losses(form.model, loss, states, inputs, encoded_targets)
-        noise = planned.loss_deviation * rng.standard_normal(planned.n_losses)
-        released = np.full(len(states), np.nan)
-        released[planned.measured] = to_public_grid(clipped[planned.measured] + noise)
-        public = self._public_attributes(table)
-        every = np.arange(len(states))
+
+    def fitted(self, states: FloatArray, guarantee: Guarantee, **ended: bool) -> dict[str, Any]:
+        """Fitted attributes of all states; releases losses of some, spaced evenly."""
+        plan, form, n_new = self.plan, self._form, len(states)
+        released = np.full(n_new, np.nan)
+        if self.earlier is not None:
+            states = np.concatenate([self.earlier.parameters, states])
+        losses, clipped = paths.mean_losses(form.model, form.loss, states, *self._rows)
+        if not ended.get("unmeasured"):
+            measured = replace(plan, n_draws=n_new, n_losses=min(plan.n_losses, n_new)).measured
+            noise = plan.loss_deviation * self._rng.standard_normal(len(measured))
+            released[measured] = to_public_grid(clipped[-n_new:][measured] + noise)
+        if self.earlier is not None:
+            released = np.concatenate([self.earlier.released_losses, released])
+            plan = paths.joined_plan(self.earlier.plan, plan, len(states), guarantee)
+        public = self._estimator._public_attributes(self._table)
         models = NetworkSet(
             models=replace(form, theta=states),
             reference=replace(form, theta=states[[losses.argmin()]]),  # type: ignore[arg-type]
             losses=losses,
             least=float(losses.min()),
-            psi=planned.psi,
-            task=loss.task,
+            psi=plan.psi,
+            task=form.loss.task,
             classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
-            names=tuple(f"state {index}" for index in every),
-            loss=loss.name,
+            names=tuple(f"state {index}" for index in range(len(states))),
+            loss=form.loss.name,
             guarantee=guarantee,
-            schema=table.schema,
-            network_plan=planned,
+            schema=self._table.schema,
+            network_plan=plan,
             released_losses=released,
         )
-        return {**public, "rashomon_set_": models, "plan_": planned, "guarantee_": guarantee}
+        return {**public, "rashomon_set_": models, "plan_": plan, "guarantee_": guarantee}
 
 
 def usual_time(n: int, epsilon: float, delta: float) -> float:
@@ -188,7 +228,7 @@ def usual_time(n: int, epsilon: float, delta: float) -> float:
 
 
 @base.with_parameters
-class RashomonNetworkClassifier(targets.ClassTargets[NetworkPlan], BaseNetwork):
+class RashomonNetworkClassifier(targets.ClassTargets[paths.NetworkPlan], BaseNetwork):
     """Networks, additive models or models of your own, as states of one private path.
 
     Stochastic gradient Langevin dynamics with clipped row gradients: all states of the path have
@@ -261,13 +301,13 @@ class RashomonNetworkClassifier(targets.ClassTargets[NetworkPlan], BaseNetwork):
         "loss": [StrOptions({"logistic", "ordinal"})]
     }
 
-    @predict_in_chunks(label_output)
+    @tables.predict_in_chunks(tables.label_output)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class with the largest mean probability over the states."""
         codes = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    @predict_in_chunks(probability_output)
+    @tables.predict_in_chunks(tables.probability_output)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class, averaged over the states."""
         mean = self.predict_each(X).mean(axis=0)
@@ -279,12 +319,12 @@ class RashomonNetworkClassifier(targets.ClassTargets[NetworkPlan], BaseNetwork):
             n_classes = 2 if classes is None else len(classes)
         return Logistic(n_classes) if self.loss == "logistic" else Ordinal(n_classes)
 
-    def _target_step(self, table: TableAdapter) -> targets.ClassCodes:
+    def _target_step(self, table: tables.TableAdapter) -> targets.ClassCodes:
         return targets.ClassCodes(self._labels(table), signed=False)
 
 
 @base.with_parameters
-class RashomonNetworkRegressor(targets.BoundedTargets[NetworkPlan], BaseNetwork):
+class RashomonNetworkRegressor(targets.BoundedTargets[paths.NetworkPlan], BaseNetwork):
     """Networks, additive models or models of your own for numbers or counts, on one private path.
 
     As :class:`RashomonNetworkClassifier`. Losses are half the squared error of targets mapped from
@@ -336,7 +376,8 @@ class RashomonNetworkRegressor(targets.BoundedTargets[NetworkPlan], BaseNetwork)
     >>> import numpy as np
     >>> from rashomon_explorer import RashomonNetworkRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5_000, 1))
-    >>> reg = RashomonNetworkRegressor(model="additive", target_bounds=(0, 1), random_state=0)
+    >>> settings = {"epsilon": 8.0, "psi": 0.05, "random_state": 0}
+    >>> reg = RashomonNetworkRegressor(model="additive", target_bounds=(0, 1), **settings)
     >>> bool(reg.fit(X, X[:, 0] ** 2).score(X, X[:, 0] ** 2) > 0.8)
     True
     """
@@ -347,7 +388,7 @@ class RashomonNetworkRegressor(targets.BoundedTargets[NetworkPlan], BaseNetwork)
         "loss": [StrOptions({"squared", "poisson"})]
     }
 
-    @predict_in_chunks(number_output)
+    @tables.predict_in_chunks(tables.number_output)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Mean of the predicted targets of the states."""
         return np.asarray(self.predict_each(X).mean(axis=0))

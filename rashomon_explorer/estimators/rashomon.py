@@ -18,7 +18,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
-from rashomon_explorer.estimators.path import N_PARTS, DrawnPath, continued_plan
+from rashomon_explorer.estimators.path import LinearSteps, LivePathMixin
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms import select as selection
@@ -332,7 +332,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
 
 
 @base.with_parameters
-class BaseRashomon(BaseDraws):
+class BaseRashomon(LivePathMixin, BaseDraws):
     """Plan and draw a Rashomon set of linear models; subclasses define targets and predictions."""
 
     psi: float = 0.02
@@ -364,77 +364,10 @@ class BaseRashomon(BaseDraws):
         )
         return replace(planned, reason="; ".join(filter(None, (reason, planned.reason))))
 
-    def draw_path(self, X: Any, y: Any = None, *, n_parts: int = N_PARTS) -> DrawnPath:
-        """Show the states of one Langevin path as they are made, and stop it at any time.
-
-        The whole path is reserved in the ledger, and charged in parts: after :meth:`stop`, or an
-        exception inside ``with``, only the parts that began are spent. The decision to stop may use
-        the released states and nothing else that was computed from the rows. The set's own
-        guarantee is that of the planned length, which covers every shorter path.
-
-        Parameters
-        ----------
-        X, y : array-like
-            As for :meth:`fit`.
-        n_parts : int, default=10
-            Charges into which the path is divided.
-
-        Returns
-        -------
-        DrawnPath
-            Iterator over blocks (k, p) of states, of one part of the path each. At its end the
-            estimator is fitted with all states that were shown.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the whole path; nothing was run or spent.
-        ValueError
-            If the plan is not for a path: set ``mechanism="langevin"``.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier, load_dataset
-        >>> data = load_dataset("lending")
-        >>> clf = RashomonClassifier(mechanism="langevin", epsilon=0.5, row_norm=1.5)
-        >>> with clf.draw_path(data.X, data.y) as path:
-        ...     for states in path:
-        ...         if path.n_steps_run > path.plan.details.n_steps / 2:
-        ...             break
-        >>> 0 < clf.rashomon_set_.n_draws < path.plan.n_draws
-        True
-        """
-        return DrawnPath(self, X, y, n_parts=n_parts)
-
-    def continue_path(
-        self, models: ReleasedSet, X: Any, y: Any = None, *, n_draws: int, n_parts: int = N_PARTS
-    ) -> DrawnPath:
-        """Take further states of a path from its last released one, for the cost of their steps.
-
-        Parameters
-        ----------
-        models : ReleasedSet or RashomonSet
-            States of a path of the same rows and settings, drawn before or loaded from a file.
-        X, y : array-like
-            The rows of the path.
-        n_draws : int
-            Number of further states.
-        n_parts : int, default=10
-            As for :meth:`draw_path`.
-
-        Returns
-        -------
-        DrawnPath
-            Iterator over the further states. At its end the estimator is fitted with all states,
-            and their guarantee is that of both paths together.
-
-        Raises
-        ------
-        ValueError
-            If the models are not states of a path, or the table has another shape.
-        """
-        plan = continued_plan(models, n_draws)
-        return DrawnPath(self, X, y, plan=plan, earlier=models, n_parts=n_parts)
+    def _path_steps(
+        self, table: TableAdapter, earlier: ReleasedSet | None, n_draws: int
+    ) -> LinearSteps:
+        return LinearSteps(self, table, earlier, n_draws)
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
         """Predictions of every drawn model."""

@@ -359,8 +359,10 @@ def _ledger_sentences(planned: Plan) -> list[str]:
 _WEAK_GAIN = Improvement("More rows, a larger ε or fewer columns are expected to help.")
 
 
-def next_improvements(planned: Plan, *, ridge: bool = False) -> list[Improvement]:
+def next_improvements(planned: Any, *, ridge: bool = False) -> list[Improvement]:
     """List what the next better guarantee needs; empty if none is better or known."""
+    if not isinstance(planned, Plan):  # of a path of a differentiable model
+        return planned.improvements
     if planned.expected is not None and planned.expected.is_weak and not planned.of_trees:
         return [_WEAK_GAIN]
     if not planned.mechanism:  # drawn elsewhere
@@ -368,19 +370,20 @@ def next_improvements(planned: Plan, *, ridge: bool = False) -> list[Improvement
     return get_mechanism(planned.mechanism).improvements(planned, ridge=ridge)
 
 
-def improvement_messages(planned: Plan, *, ridge: bool = False) -> list[str]:
+def improvement_messages(planned: Any, *, ridge: bool = False) -> list[str]:
     """Describe what the next better guarantee needs; empty if none is better."""
     return [str(improvement) for improvement in next_improvements(planned, ridge=ridge)]
 
 
-def warn_if_weak(planned: Plan, what: str) -> None:
+def warn_if_weak(planned: Any, what: str) -> None:
     """Warn if a plan has a weak guarantee, and suggest what improves it.
 
     Nothing is simulated for a warning that the caller's filters ignore.
     """
     reason = "" if _is_ignored(WeakGuaranteeWarning) else planned.weakness
     if reason and not _warned_in_this_search(WeakGuaranteeWarning):
-        weak = "has a weak guarantee" if planned.expected is None else "is weak"
+        promises = isinstance(planned, Plan) and planned.expected is None
+        weak = "has a weak guarantee" if promises else "is weak"
         message = " ".join([f"{what} {weak}: {reason}.", *improvement_messages(planned)])
         warnings.warn(message, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 

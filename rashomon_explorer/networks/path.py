@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer._utils.threads import one_blas_thread, pause
+from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import to_public_grid
+from rashomon_explorer.mechanisms.improvements import Improvement, Suggestion
 from rashomon_explorer.mechanisms.langevin.batches import row_batches
 from rashomon_explorer.mechanisms.langevin.sampled_plan import sampled_guarantee
+from rashomon_explorer.mechanisms.noisy_descent import Schedule, guarantee, noisy_descent
 from rashomon_explorer.mechanisms.request import GDP, POISSON, cost_at_order
 from rashomon_explorer.networks.losses import RowLoss
 from rashomon_explorer.networks.models import DifferentiableModel
@@ -85,7 +87,6 @@ class NetworkPlan(ReprMixin):
     mechanism: ClassVar[str] = "langevin"
     hit_rate: ClassVar[None] = None
     excess_bound: ClassVar[float] = math.inf
-    weakness: ClassVar[str] = ""
 
     @property
     def batch_size(self) -> float:
@@ -127,11 +128,24 @@ class NetworkPlan(ReprMixin):
         return cls(**{**values, "guarantee": Guarantee.from_dict(values["guarantee"])})
 
     @property
-    def _closeness(self) -> str:
-        if self.loss_margin() <= self.psi:
-            return "measured by the released losses, not promised"
-        margin = f"{self.loss_margin():.2g} is more than ψ = {self.psi:g}"
-        return f"not promised, and hardly measured: the noise of two losses, up to {margin}"
+    def weakness(self) -> str:
+        """Why released losses cannot tell which states are good; empty if they can."""
+        if (margin := self.loss_margin()) <= self.psi:
+            return ""
+        return (
+            "released losses cannot tell which states are good: the noise of two of them, up to "
+            f"{margin:.2g}, is more than ψ = {self.psi:g}"
+        )
+
+    @property
+    def improvements(self) -> list[Improvement]:
+        """Numbers of rows, and ψ, from which released losses tell which states are good."""
+        margin = self.loss_margin()
+        changes = [Suggestion(f"ψ = {rounded_up(margin)}", "psi", float(rounded_up(margin)))]
+        if self.psi > 0:  # the noise is inversely proportional to the rows
+            rows = math.ceil(self.n * margin / self.psi)
+            changes.insert(0, Suggestion(f"{rows:,} rows", "n", float(rows)))
+        return [Improvement("released losses that tell", tuple(changes))] if self.weakness else []
 
     def _title(self) -> str:
         return f"NetworkPlan: {self.n_draws:,} states of one path, {self.p:,} parameters"
@@ -144,7 +158,7 @@ class NetworkPlan(ReprMixin):
             ("noise", f"σ = {self.noise:.3g} times the norm {self.clip:g} of a row's gradient"),
             ("losses", f"of {self.n_losses} states released, with noise of "
              f"{self.loss_deviation:.2g} (a row's are clipped to {self.loss_bound:.3g})"),
-            ("closeness", self._closeness),
+            ("closeness", f"not promised; {self.weakness or 'measured by the released losses'}"),
         ]  # fmt: skip
 
 
@@ -173,14 +187,9 @@ def plan_path(
     """
     if not delta > 0:
         raise SamplerError("a path of a differentiable model needs delta > 0")
-    order = cost_at_order(epsilon, delta, ledger)
-    sampling_is_cheaper = not ledger or order is not None
-    if batch_size is not None and batch_size < n and not sampling_is_cheaper:
-        raise SamplerError(
-            "this ledger counts zCDP or Gaussian DP alone, in which sampled rows cost as much as "
-            "all rows: set batch_size=None"
-        )
-    rate = 1.0 if batch_size is None or batch_size >= n else batch_size / n
+    samples = batch_size is not None and batch_size < n
+    order = _order(epsilon, delta, ledger, samples=samples)
+    rate = batch_size / n if batch_size is not None and samples else 1.0
     thin = max(1, math.floor((1 - _FIRST) * n_steps / n_draws))
     if n_draws > n_steps:
         raise SamplerError(f"{n_draws:,} states need as many steps, got n_steps={n_steps:,}")
@@ -193,6 +202,19 @@ def plan_path(
     noises = {"noise": noise, "loss_bound": loss_bound, "loss_mu": loss_mu}
     numbers: dict[str, Any] = {**request, **steps, **noises, "n_losses": min(n_losses, n_draws)}
     return NetworkPlan(**numbers, guarantee=total)
+
+
+def _order(
+    epsilon: float, delta: float, ledger: bool | str, *, samples: bool
+) -> tuple[float, float] | None:
+    """Order at which a ledger counts; raise if sampled rows have no lower cost in it."""
+    order = cost_at_order(epsilon, delta, ledger)
+    if samples and ledger and order is None:
+        raise SamplerError(
+            "this ledger counts zCDP or Gaussian DP alone, in which sampled rows cost as much as "
+            "all rows: set batch_size=None"
+        )
+    return order
 
 
 @lru_cache(maxsize=64)
@@ -223,11 +245,45 @@ def _least_noise(
 
 
 def _composed(noise: float, rate: float, n_steps: int, by_order: bool, loss_mu: float) -> Guarantee:
+    return compose([_of_steps(noise, rate, n_steps, by_order), gdp(loss_mu)])
+
+
+def _of_steps(noise: float, rate: float, n_steps: int, by_order: bool) -> Guarantee:
     if rate == 1:
-        steps = gdp(2 * math.sqrt(n_steps) / noise)
-    else:
-        steps = sampled_guarantee(noise, (rate, n_steps), POISSON, by_order=by_order)
-    return compose([steps, gdp(loss_mu)])
+        return guarantee(Schedule.constant(1.0, noise, n_steps), sensitivity=2.0)
+    return sampled_guarantee(noise, (rate, n_steps), POISSON, by_order=by_order)
+
+
+def part_guarantee(plan: NetworkPlan, n_steps: int, ledger: bool | str) -> Guarantee:
+    """Guarantee of some steps of a plan's path; those of all parts and the losses add up."""
+    order = _order(plan.epsilon, plan.delta, ledger, samples=plan.rate < 1)
+    part = _of_steps(plan.noise, plan.rate, n_steps, order is not None)
+    stated = (*part.assumptions, ANY_MODEL)
+    return replace(part, assumptions=stated, requested=plan.guarantee.requested)
+
+
+def further_plan(plan: NetworkPlan, n_draws: int, n_losses: int, ledger: bool | str) -> NetworkPlan:
+    """Plan of more steps of a path, and of losses with the same noise; reads no row."""
+    loss_mu = plan.loss_mu * math.sqrt(n_losses / plan.n_losses)
+    n_steps = plan.thin * n_draws
+    total = compose([part_guarantee(plan, n_steps, ledger), gdp(loss_mu)])
+    numbers: dict[str, Any] = {"n_draws": n_draws, "n_losses": n_losses, "n_steps": n_steps}
+    return replace(plan, **numbers, loss_mu=loss_mu, guarantee=replace(total, requested=None))
+
+
+def joined_plan(
+    plan: NetworkPlan, further: NetworkPlan, n_draws: int, total: Guarantee
+) -> NetworkPlan:
+    """Plan of a path and of its continuation together, with this guarantee."""
+    return replace(
+        plan,
+        n_draws=n_draws,
+        n_losses=plan.n_losses + further.n_losses,
+        n_steps=plan.burn_in + plan.thin * n_draws,
+        loss_mu=math.hypot(plan.loss_mu, further.loss_mu),
+        epsilon=total.epsilon(plan.delta),
+        guarantee=total,
+    )
 
 
 def released_states(
@@ -237,21 +293,29 @@ def released_states(
     targets: FloatArray,
     plan: NetworkPlan,
     rng: np.random.Generator,
-) -> Iterator[FloatArray]:
-    """Yield the kept states (k + h,) on the public grid, as the path makes them."""
-    theta = np.concatenate([model.start(rows.shape[1], loss.n_outputs, rng), loss.start])
-    k = len(theta) - len(loss.start)
-    deviation, batches = plan.noise * plan.clip, _batches(plan, rng)
+    start: FloatArray | None = None,
+) -> Iterator[FloatArray | None]:
+    """Yield the state (k + h,) on the public grid after each step where it is kept, else None.
+
+    The path goes on from a released state, or starts where the model does.
+    """
+    if start is None:
+        start = np.concatenate([model.start(rows.shape[1], loss.n_outputs, rng), loss.start])
+    k, batches = len(start) - len(loss.start), _batches(plan, rng)
+
+    def gradient(theta: FloatArray) -> FloatArray:
+        chosen, column = next(batches), theta[:, 0]
+        slopes = partial(loss.slopes, targets=targets[chosen], eta=column[k:])
+        total = model.clipped_sum(column[:k], rows[chosen], loss.n_outputs, slopes, plan.clip)
+        return total[:, None] / plan.batch_size
+
+    deviation = plan.noise * plan.clip / plan.batch_size
+    schedule = Schedule.constant(plan.step_size, deviation, plan.n_steps)
     with one_blas_thread():
-        for step in progress(range(plan.n_steps), "steps"):
-            chosen = next(batches)
-            slopes = partial(loss.slopes, targets=targets[chosen], eta=theta[k:])
-            total = model.clipped_sum(theta[:k], rows[chosen], loss.n_outputs, slopes, plan.clip)
-            total = total + deviation * rng.standard_normal(len(theta))
-            theta = theta - plan.step_size * total / plan.batch_size
-            if step >= plan.burn_in and (step - plan.burn_in) % plan.thin == plan.thin - 1:
-                yield to_public_grid(theta)
-            pause()  # lets a dashboard's event loop run
+        steps = noisy_descent(gradient, lambda state: state, start[:, None], schedule, rng)
+        for t, step in enumerate(steps):
+            is_due = t >= plan.burn_in and (t - plan.burn_in) % plan.thin == plan.thin - 1
+            yield to_public_grid(step.state[:, 0]) if is_due else None
 
 
 def _batches(plan: NetworkPlan, rng: np.random.Generator) -> Iterator[Any]:

@@ -22,7 +22,6 @@ from rashomon_explorer.estimators.pipelines import privacy_leaks
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.measures.inputs import preprocessing
 from rashomon_explorer.mechanisms.planner import warn_if_weak
-from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.networks.models import OWN_MODEL, is_shipped
 from rashomon_explorer.networks.sets import AnyRelease, ReleasedNetworks
 from rashomon_explorer.privacy import Guarantee, Ledger
@@ -154,8 +153,8 @@ def release(
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
     plan = planning.planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
-    drawn: Plan | None = None  # of linear draws without selection, which would change their law
-    if isinstance(public.models, ReleasedSet) and public.models.as_drawn:
+    drawn: Any = None  # the plan of draws without selection, which would change their law
+    if not isinstance(public.models, ReleasedTrees) and public.models.as_drawn:
         drawn = public.models.plan if any(query.fewest_draws for query in plan.queries) else None
     if drawn is not None and warn:
         warn_if_weak(drawn, "the release from these draws")

@@ -59,7 +59,14 @@ def test_plans_refuse_what_has_no_guarantee_and_survive_json():
     again = NetworkPlan.from_values(json.loads(json.dumps(plan.to_values())))
     assert again == plan and again.guarantee.epsilon(1e-5) == plan.guarantee.epsilon(1e-5)
     assert "more than ψ = 0.02" in repr(plan) and plan.loss_margin() > 0.02
-    assert "measured by the released losses" in repr(replace(plan, psi=9.0))
+    enough = replace(plan, psi=9.0)
+    assert "measured by the released losses" in repr(enough) and not enough.weakness
+    (improvement,) = plan.improvements
+    for change in improvement.changes:  # as stated, and hardly more
+        value = change.value if change.setting == "psi" else int(change.value)
+        assert not replace(plan, **{change.setting: value}).weakness
+        less = 0.95 * value if change.setting == "psi" else int(0.95 * value)
+        assert replace(plan, **{change.setting: less}).weakness
     assert plan.burn_in + plan.thin * plan.n_draws == plan.n_steps
     assert len(plan.measured) == 10 and plan.measured[-1] == 19
     # β, by the Langevin step: η g + √(2h) ξ with h = η/β, so that 2η/β = (ησC/(qn))².
@@ -98,7 +105,7 @@ def small_plan(n_steps=1, batch_size=None, n=8):
 
 
 def last_state(data, rng, plan):
-    (state,) = released_states(Network(()), Squared(), *data, plan, rng)
+    *_, state = released_states(Network(()), Squared(), *data, plan, rng)
     return state
 
 

@@ -53,7 +53,7 @@ def networks_of(loss, theta=None, model=None):
     model = Network(()) if model is None else model
     k = model.n_parameters(2, loss.n_outputs) + len(loss.start)
     theta = 3 * np.random.default_rng(0).normal(size=(3, k)) if theta is None else np.asarray(theta)
-    settings = {"epsilon": 2.0, "delta": 1e-5, "psi": 0.02, "n_draws": 3, "n_losses": 1}
+    settings = {"epsilon": 2.0, "delta": 1e-5, "psi": 99.0, "n_draws": 3, "n_losses": 1}
     settings |= {"n_steps": 6, "batch_size": None, "step_size": 0.5, "clip": 1.0}
     made = {"psi": 0.02, "guarantee": pure(1.0), "released_losses": np.full(3, np.nan)}
     made |= {"task": loss.task, "classes": tuple(range(getattr(loss, "n_classes", 0)))}

@@ -86,7 +86,9 @@ def plan_section(material: Any) -> list[Block]:
         blocks: list[Block] = [Facts([(name, value, "") for name, value in planned._facts()])]
     else:
         blocks = [Words(line) for line in explain(planned).splitlines()]
-    doubt = planned.weakness if material.models.as_drawn and material.models.guarantee.holds else ""
+    models = material.models
+    stated = isinstance(planned, Plan) and models.as_drawn and models.guarantee.holds
+    doubt = planned.weakness if stated else ""
     if doubt:
         blocks.insert(0, Words(f"Weak guarantee: {doubt}.", "warning"))
     if not material.models.guarantee.holds:
