@@ -108,6 +108,9 @@ class BaseNetwork(LivePathMixin, base.BasePrivateEstimator[paths.NetworkPlan]):
             warn_if_weak(planned, "this plan")
             warn_if_delta_is_large(self._delta, planned.n)
 
+    def _guarantee(self, planned: paths.NetworkPlan) -> Guarantee:
+        return planned.guarantee
+
     def _ledger_parameters(self, planned: paths.NetworkPlan) -> dict[str, Any]:
         names = "n p psi epsilon delta n_draws n_steps rate clip noise loss_mu".split()
         return {name: getattr(planned, name) for name in names}
