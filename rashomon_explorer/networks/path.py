@@ -154,7 +154,7 @@ class NetworkPlan(ReprMixin):
         rows = f"about {self.batch_size:,.0f} of {self.n:,} rows" if self.rate < 1 else "all rows"
         return [
             ("privacy", f"{summary_text(self.guarantee)}, for any model"),
-            ("steps", f"{self.n_steps:,}, each on {rows}; every {self.thin}th is kept"),
+            ("steps", f"{self.n_steps:,}, each on {rows}; one of {self.thin:,} is kept"),
             ("noise", f"σ = {self.noise:.3g} times the norm {self.clip:g} of a row's gradient"),
             ("losses", f"of {self.n_losses} states released, with noise of "
              f"{self.loss_deviation:.2g} (a row's are clipped to {self.loss_bound:.3g})"),
