@@ -41,6 +41,7 @@ from rashomon_explorer.explorer.table_files import chunked_dataset, last_table, 
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.langevin.states import StatesDetails
+from rashomon_explorer.networks.sets import AnyRelease
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
@@ -442,9 +443,9 @@ class Explorer(SessionView):
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
     "a data set (Bunch), chunked rows (chunk_rows(...)), a fitted RashomonClassifier, "
-    "RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, an Audit, a "
-    "fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list "
-    "of fitted models"
+    "RashomonRegressor, RashomonTreeClassifier, RashomonNetworkClassifier or …Regressor, a "
+    "RashomonSet, a PredictorSet, an Audit, a fitted LogisticRegression, Ridge or "
+    "LinearRegression, a Pipeline that ends in one, or a list of fitted models"
 )
 
 
@@ -475,7 +476,7 @@ def coerce_input(source: Any, data: Any = None) -> Callable[[Session], None]:
         rows, targets = _pair(data)
         models = sets.from_estimators(source, rows, targets)
         return lambda session: session.show_set(models, None, rows=rows)
-    if isinstance(last, sets.ReleasedSet | sets.ReleasedTrees):
+    if isinstance(last, AnyRelease):
         raise TypeError(
             "Explorer needs a set with its private numbers, got a release: use "
             "rashomon_explorer.plots or report.release_report"

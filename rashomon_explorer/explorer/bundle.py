@@ -22,6 +22,8 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.explorer.release import Contents
 from rashomon_explorer.measures.multiplicity.table import TERMS
+from rashomon_explorer.networks.models import Additive
+from rashomon_explorer.networks.sets import AnyRelease, ReleasedNetworks
 from rashomon_explorer.plots.budget import attack_in_words
 from rashomon_explorer.plots.text import cost_text, number, plural
 from rashomon_explorer.plots.theme import templates
@@ -31,7 +33,7 @@ from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 File = str | bytes
 _TEXTS = (Path(__file__).parent / "bundle_files.txt").read_text(encoding="utf-8")
-_TREES, _LINEAR, _FILES = _TEXTS.strip().split("\n\n")
+_TREES, _LINEAR, _NETWORKS, _FILES = _TEXTS.strip().split("\n\n")
 
 
 def _readable_trees(contents: Contents) -> ReleasedTrees:
@@ -55,7 +57,7 @@ def _tree_files(contents: Contents) -> Iterator[tuple[str, File]]:
     yield "trees.npz", _npz(models)
 
 
-def _npz(models: ReleasedSet | ReleasedTrees) -> bytes:
+def _npz(models: AnyRelease) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "models.npz"
         models.save(path)
@@ -71,15 +73,19 @@ _PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 
 def readme(contents: Contents, *, pictures: bool = False) -> str:
     models, listed = contents.models, _TREES if contents.has_trees else _LINEAR
+    within = (
+        f"Each was drawn so that its loss is likely to be within ψ = {number(models.psi)} of the "
+        "least loss; which draws are within ψ is private."
+    )
+    if isinstance(models, ReleasedNetworks):
+        listed, within = _NETWORKS, "No closeness to the least loss is promised."
     files = _FILES.format(pictures=_PICTURES if pictures else "")
     kind, noun = ("Sparse trees", "tree") if contents.has_trees else ("Models", "model")
     rows = "" if contents.n_rows is None else f" of {plural(contents.n_rows, 'row')}"
     steps = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
     parts = [
         f"{kind} of the Rashomon set of {contents.table}, released with differential privacy",
-        f"{plural(models.n_draws, noun)}{rows}. Each was drawn so that its loss is likely to be "
-        f"within ψ = {number(models.psi)} of the least loss; which draws are within ψ is "
-        f"private.{steps}",
+        f"{plural(models.n_draws, noun)}{rows}. {within}{steps}",
         f"Total privacy cost of these files by themselves: "
         f"{cost_text(contents.total, contents.delta)}.{_standing(contents)} For the models "
         f"without the aggregates, this means: {attack_in_words(models.guarantee)}.",
@@ -150,9 +156,11 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
     if contents.has_trees:
         yield from _tree_files(contents)
     else:
-        yield "models.json", _models_json(contents.linear)
-        yield "models.npz", _npz(contents.linear)
-    yield "score.py", _code()
+        if isinstance(contents.models, ReleasedSet):
+            yield "models.json", _models_json(contents.linear)
+        yield "models.npz", _npz(contents.models)
+    if not isinstance(contents.models, ReleasedNetworks):
+        yield "score.py", _code()
     if contents.schema is not None:
         yield "schema.toml", contents.schema.to_toml()
     together = {"epsilon": contents.total, "delta": contents.delta}
@@ -193,6 +201,9 @@ def figures(contents: Contents) -> dict[str, go.Figure]:
         charts = {"coefficients": plots.plot_coefficient_spread(models)}
         if models.as_drawn and models.plan.has_gibbs_law:
             charts["promise"] = plots.plot_guarantee(models.plan)
+    elif isinstance(models, ReleasedNetworks):
+        additive = isinstance(models.models.model, Additive)
+        charts = {"shapes": plots.plot_shapes(models)} if additive else {}
     else:
         trees = _readable_trees(contents)
         charts = {"trees": plots.plot_trees(trees), "rules": plots.plot_rules(trees)}

@@ -17,10 +17,10 @@ from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
-from rashomon_explorer.explorer.family import DRAWS, draws_trees, tree_estimator
+from rashomon_explorer.explorer.family import DRAWS, draws_trees, network_estimator, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
 from rashomon_explorer.explorer.selection import CurrentSelection, ModelInputs, WhatIf
-from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
+from rashomon_explorer.explorer.state import BUDGET, LINEAR, NETWORKS, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.table_editor import OWN_SOURCE
 from rashomon_explorer.explorer.table_files import save_schema
 from rashomon_explorer.explorer.table_rows import encoded, scaled, table_rows, table_shape
@@ -261,6 +261,8 @@ class DatasetController(ModelInputs):
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
         self.data_or_error()
+        if self.state.family in NETWORKS:
+            return network_estimator(self.state, ledger)
         make = tree_estimator if draws_trees(self.state) else linear_estimator
         return make(self.state, ledger)
 
@@ -286,9 +288,9 @@ class DatasetController(ModelInputs):
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"
         # Plan with the ledger: its composition rule costs more than a plan fixed in advance.
-        estimator = self.make_estimator(ledger=self._to_charge)
         self._planned = self._planned_now()
         try:
+            estimator = self.make_estimator(ledger=self._to_charge)
             plan = estimator.plan(*table_shape(state.data))
             constants = public_constants(estimator, *table_shape(state.data))
         except (SamplerError, ValueError) as error:

@@ -32,6 +32,7 @@ from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.simulation.feasibility import infeasibility_message, is_tried
+from rashomon_explorer.networks.path import NetworkPlan
 from rashomon_explorer.plots.path import PathView
 from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, plural
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
@@ -113,17 +114,17 @@ class DrawJob:
         """Publish released states as they are made; no figure of private rows is made meanwhile."""
         states = list[FloatArray]()
         with self.estimator.draw_path(*self._rows_and_targets()) as path:
-            whole, delta = self.adds or path.plan.cost[0], path.plan.delta
+            whole, delta = self.adds or path.plan.epsilon, path.plan.delta
             mu = gdp_mu(whole, delta)
             for block in path:
                 states.append(block)
-                share = path.n_steps_run / path.plan.details.n_steps
+                share = path.n_steps_run / path.n_steps
                 self.path = PathView(
                     states=np.concatenate(states),
                     names=path.parameter_names,
                     n_draws=path.plan.n_draws,
                     step=path.n_steps_run,
-                    n_steps=path.plan.details.n_steps,
+                    n_steps=path.n_steps,
                     spent=gdp_epsilon(mu * math.sqrt(share), delta),
                     epsilon=whole,
                 )
@@ -211,7 +212,10 @@ class SetDraw(PaidAction[DrawJob]):
         state, plan = self.state, self.state.plan
         if plan is None:
             return Quote(unavailable=state.no_plan, free=state.uncharged)
-        if plan.hit_rate is not None:
+        if isinstance(plan, NetworkPlan):
+            share = "the released losses measure the share within ψ"
+            texts = f"No closeness is promised: {share}.", share
+        elif plan.hit_rate is not None:
             hits = f"<b>{guaranteed_hits(plan)}</b>"
             texts = f"Each draw is within ψ with probability {hits}.", f"{hits} within ψ"
         else:
@@ -286,8 +290,10 @@ class SetDraw(PaidAction[DrawJob]):
         return self.job.run
 
     @staticmethod
-    def is_path(plan: Plan | None) -> bool:
+    def is_path(plan: Plan | NetworkPlan | None) -> bool:
         """Whether a plan's models are states of one path, which is charged in parts."""
+        if isinstance(plan, NetworkPlan):
+            return True
         if plan is None or plan.of_trees:
             return False
         return isinstance(plan.details, StatesDetails) and plan.columns is None
@@ -394,7 +400,7 @@ class SetDraw(PaidAction[DrawJob]):
 
     def _may_fail(self, plan: Plan | None) -> bool:
         """Whether a named sampler may fail on this plan; "auto" tests such samplers itself."""
-        if plan is None or plan.of_trees:
+        if not isinstance(plan, Plan) or plan.of_trees:
             return False
         return mechanism_traits(self.state.mechanism).may_give_up and is_tried(plan)
 
@@ -461,6 +467,8 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
         last = state.chains[-1]
         chains = plural(len(last.excess), "chain")
         return f"Step {last.step:,} of {last.n_steps:,} of {chains}, {job.seconds:.0f} s."
+    if isinstance(state.plan, NetworkPlan):
+        return f"{first}. {state.plan.n_steps:,} steps, of which the second half is kept."
     if state.plan.of_trees:
         return f"{first}. All trees are counted before the first draw."
     mechanism = MECHANISMS[state.plan.mechanism or state.mechanism] if state.plan else None

@@ -1,4 +1,4 @@
-"""Families of models on the page: linear models and sparse trees."""
+"""Families of models on the page: linear models, sparse trees and differentiable models."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,15 +8,21 @@ from typing import Any, TypeVar
 from sklearn.utils import Bunch
 
 from rashomon_explorer.data import TableSchema, YesNo
-from rashomon_explorer.estimators import RashomonTreeClassifier
+from rashomon_explorer.estimators import (
+    RashomonNetworkClassifier,
+    RashomonNetworkRegressor,
+    RashomonTreeClassifier,
+)
 from rashomon_explorer.estimators.base import quiet
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.state import LINEAR, TREES, ExplorerState
-from rashomon_explorer.explorer.table_rows import feature_schema, table_shape
+from rashomon_explorer.explorer.state import LINEAR, NETWORKS, TREES, ExplorerState
+from rashomon_explorer.explorer.table_rows import feature_schema, table_rows, table_shape
 from rashomon_explorer.mechanisms.request import AUTO
+from rashomon_explorer.networks.models import Additive
+from rashomon_explorer.networks.sets import AnyRelease, NetworkSet
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.sets import PredictorSet, ReleasedTrees
+from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.questions import ThresholdQuestions, schema_questions
@@ -24,7 +30,8 @@ from rashomon_explorer.trees.questions import ThresholdQuestions, schema_questio
 Models = TypeVar("Models")
 
 TREE_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "max_depth", "leaf_penalty")
-DRAWS = {LINEAR: 400, TREES: 20}
+NETWORK_SETTINGS = ("psi", "epsilon", "delta")
+DRAWS = {LINEAR: 400, TREES: 20, **dict.fromkeys(NETWORKS, 100)}
 """Number of models that the page draws first, by family."""
 
 
@@ -43,6 +50,8 @@ def answered_families(state: ExplorerState) -> tuple[str, ...]:
         return ()
     if draws_trees(state):
         return (TREES,)
+    if state.family in NETWORKS:
+        return ()
     exact = plan is not None and plan.columns is None and state.loss in ("logistic", "squared")
     return (LINEAR,) if exact else ()
 
@@ -69,6 +78,32 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
         ledger=None if ledger is None else str(ledger),
     )
     return quiet(trees)
+
+
+def network_estimator(state: ExplorerState, ledger: Path | None) -> Any:
+    data = state.data
+    if table_rows(data).is_chunked:
+        raise DataError("networks and additive models need a table in memory")
+    settings: dict[str, Any] = {name: getattr(state, name) for name in NETWORK_SETTINGS}
+    settings |= {"model": str(state.family), "schema": feature_schema(data.schema)}
+    settings["row_norm"] = 1.0  # of the rows on screen
+    settings["n_draws"] = DRAWS[state.family] if state.n_draws == AUTO else state.n_draws
+    settings["ledger"] = None if ledger is None else str(ledger)
+    if data.task == "regression":
+        return quiet(RashomonNetworkRegressor(target_bounds=data.target_bounds, **settings))
+    return quiet(RashomonNetworkClassifier(classes=tuple(range(len(data.classes))), **settings))
+
+
+def family_of(models: Any) -> str:
+    """Family of the estimator that drew a set."""
+    if isinstance(models, NetworkSet):
+        return NETWORKS[isinstance(models.models.model, Additive)]
+    return LINEAR if isinstance(models, RashomonSet) else TREES
+
+
+def may_be_released(models: Any) -> bool:
+    """Whether a set on screen is of models that were drawn privately."""
+    return isinstance(models, RashomonSet | NetworkSet) or trees_in(models) is not None
 
 
 def tree_questions(data: Bunch) -> ThresholdQuestions:
@@ -100,9 +135,9 @@ def spent_delta(guarantee: Guarantee) -> float:
 
 def with_class_labels(models: Models, data: Bunch | None) -> Models:
     """Replace class positions in a set of trees by the table's class labels."""
-    if not isinstance(models, PredictorSet | ReleasedTrees) or data is None or not data.classes:
+    if not isinstance(models, PredictorSet | AnyRelease) or data is None or not data.classes:
         return models
-    if tuple(models.classes) != tuple(range(len(data.classes))):
+    if tuple(getattr(models, "classes", ())) != tuple(range(len(data.classes))):
         return models
     return replace(models, classes=tuple(data.classes))
 

@@ -18,6 +18,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer import family, messages, paid, set_store
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.networks.sets import AnyRelease, NetworkSet
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.composition import adaptive_epsilon, ledger_order
@@ -28,7 +29,7 @@ from rashomon_explorer.release.released import from_released_values, released_va
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.trees.private import planned_class
 
-Paid = ReleasedSet | ReleasedTrees
+Paid = AnyRelease
 
 
 def _excess(models: Paid, over: str) -> aggregates.Query:
@@ -37,7 +38,7 @@ def _excess(models: Paid, over: str) -> aggregates.Query:
 
 def _ball(models: Paid) -> dict[str, float]:
     """Radius of the ball of linear models, and their ridge."""
-    if isinstance(models, ReleasedTrees):
+    if not isinstance(models, ReleasedSet):
         raise ValueError("this aggregate needs linear models: use the mean loss")
     if models.plan.radius is None:
         raise ValueError("this aggregate needs draws from a ball of models: use the mean loss")
@@ -233,7 +234,7 @@ class Contents:
     """Contents of a bundle; it holds no row and no loss."""
 
     table: str
-    models: ReleasedSet | ReleasedTrees
+    models: AnyRelease
     n_rows: int | None
     purchases: tuple[Purchase, ...] = ()
     schema: TableSchema | None = None
@@ -248,14 +249,14 @@ class Contents:
 
     @property
     def linear(self) -> ReleasedSet:
-        if isinstance(self.models, ReleasedTrees):
-            raise TypeError("trees have no coefficients")
+        if not isinstance(self.models, ReleasedSet):
+            raise TypeError("these models have no coefficients")
         return self.models
 
     @property
     def trees(self) -> ReleasedTrees:
-        if isinstance(self.models, ReleasedSet):
-            raise TypeError("a bundle of trees needs ReleasedTrees, got a set of linear models")
+        if not isinstance(self.models, ReleasedTrees):
+            raise TypeError("a bundle of trees needs ReleasedTrees, got other models")
         return self.models
 
     @property
@@ -330,7 +331,7 @@ class AggregateRelease(paid.PaidAction[Purchase]):
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError("there are no models to release yet: press Draw")
-        if not isinstance(drawn, RashomonSet) and family.trees_in(drawn) is None:
+        if not family.may_be_released(drawn):
             raise CuratorOnlyError("only models with a privacy guarantee can be released")
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models cannot be released: {drawn.guarantee.theorem}")
@@ -477,5 +478,7 @@ def _same(models: Any, compared: Any) -> bool:
     """Whether two sets have the same draws, for any ψ."""
     if isinstance(models, RashomonSet) and isinstance(compared, RashomonSet):
         return np.array_equal(models.coef, compared.coef)
+    if isinstance(models, NetworkSet) and isinstance(compared, NetworkSet):
+        return np.array_equal(models.parameters, compared.parameters)
     trees = family.trees_in(models)
     return trees is not None and trees == family.trees_in(compared)

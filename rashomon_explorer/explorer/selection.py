@@ -146,7 +146,11 @@ class ModelInputs:
 
 
 ESTIMATOR_TYPES: TypeAlias = (
-    estimators.RashomonClassifier | estimators.RashomonRegressor | estimators.RashomonTreeClassifier
+    estimators.RashomonClassifier
+    | estimators.RashomonRegressor
+    | estimators.RashomonTreeClassifier
+    | estimators.RashomonNetworkClassifier
+    | estimators.RashomonNetworkRegressor
 )
 
 
@@ -155,8 +159,9 @@ def check_fitted_estimator(estimator: Any) -> ESTIMATOR_TYPES:
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, ESTIMATOR_TYPES):
         raise TypeError(
-            "estimator must be a fitted RashomonClassifier, RashomonRegressor or "
-            f"RashomonTreeClassifier, or a Pipeline that ends in one, got {type(last).__name__}"
+            "estimator must be a fitted RashomonClassifier, RashomonRegressor, "
+            "RashomonTreeClassifier, RashomonNetworkClassifier or …Regressor, or a Pipeline that "
+            f"ends in one, got {type(last).__name__}"
         )
     check_is_fitted(last)
     return last

@@ -15,7 +15,7 @@ from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import dataset, family, messages, selection, table_rows
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.set_store import SavedSets
-from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
+from rashomon_explorer.explorer.state import NETWORKS, SETTINGS, ExplorerState
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
@@ -77,7 +77,7 @@ class Session(SavedSets):
         self.estimator = estimator
         classes = {"n_classes": len(last.classes_)} if hasattr(last, "classes_") else {}
         self._drawn = dataset.public_constants(last, last.plan_.n, last.n_features_in_, **classes)
-        state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
+        state.family = family.family_of(last.rashomon_set_)
         with state.hold_trait_notifications():
             for name in set(SETTINGS) & set(settings):
                 setattr(state, name, settings[name])
@@ -177,7 +177,8 @@ class Session(SavedSets):
         self._chunk_encoder = None
         table = table_rows.table_rows(data)
         if not table.is_chunked:
-            return table.tree_inputs if trees else table.fit_inputs(self._encoded)
+            raw = trees or self.state.family in NETWORKS
+            return table.tree_inputs if raw else table.fit_inputs(self._encoded)
 
         def validated(watch: Step) -> ChunkedRows:
             """Check every row before a charge; raise an error that names an invalid row."""

@@ -62,7 +62,10 @@ PAGES = ("set", "features", "people", "choose", "data", "plan", "release")
 
 SPENT = ("reserved", "drawing")
 BUSY = (SIMULATING, *SPENT)
-LINEAR, TREES = FAMILIES = ("linear", "trees")
+LINEAR, TREES, *_NETWORKS = FAMILIES = ("linear", "trees", "network", "additive")
+NETWORKS = tuple(_NETWORKS)
+"""Families of differentiable models, by their names as ``model=``."""
+
 BUDGET = ("budget_epsilon", "budget_delta")
 OPEN = ("radius", "ridge", "n_draws")
 """Settings that can be chosen automatically from public numbers."""

@@ -229,6 +229,7 @@ def _least_noise(
     epsilon, delta = budget
     loss_mu = math.sqrt(_LOSS_SHARE) * mu * _SAFE
     noise = 2 * rate * math.sqrt(n_steps) / (math.sqrt(1 - _LOSS_SHARE) * mu * _SAFE)
+    noise *= _MORE if rate < 1 else 1.0  # usually enough, and each try takes a moment
     while True:  # more noise always costs less
         total = _composed(noise, rate, n_steps, order is not None, loss_mu)
         if rate == 1:

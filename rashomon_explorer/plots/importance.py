@@ -19,6 +19,7 @@ from rashomon_explorer.measures.importance import ImportanceDistribution, import
 from rashomon_explorer.measures.inputs import Features, set_and_rows
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.set_reliance import find_trees
+from rashomon_explorer.networks.sets import NetworkSet
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.fitted import FittedModels
@@ -211,6 +212,11 @@ def _with_best(models: Any) -> Any:
     elif isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
         best, one_fit = getattr(models.reference, "estimators", ()), models.models.one_fit_each()
         every = replace(one_fit, estimators=(*one_fit.estimators, *best))
+    elif isinstance(models, NetworkSet):
+        reference: Any = models.reference
+        both = np.vstack([models.parameters, reference.theta])
+        every = replace(models.models, theta=both)
+        models = replace(models, released_losses=np.append(models.released_losses, np.nan))
     else:
         losses = np.append(models.losses, models.minimum.value)
         return replace(models, coef=np.vstack([models.coef, models.best]), losses=losses)

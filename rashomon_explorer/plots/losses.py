@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import ChainState
+from rashomon_explorer.networks.sets import NetworkSet
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import RashomonSet
 
@@ -65,7 +66,8 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     )
     _add_strip(figure, excess, draws, selected)
     marks.threshold_line(figure, psi, left=psi > 0.7 * end, y=1, yanchor="top")
-    xaxis = {"title": "excess loss above the certified minimum", "anchor": "y2"}
+    least = "best state" if isinstance(models, NetworkSet) else "certified minimum"
+    xaxis = {"title": f"excess loss above the {least}", "anchor": "y2"}
     top = 1.25 * max(1, counts.max(initial=0))  # room for the text at the line
     # Counts are integers: ticks at halves would be rounded to two equal labels.
     ticks = {"nticks": 5} if counts.max(initial=0) > 2 else {"dtick": 1}

@@ -421,7 +421,7 @@ FIGURES = (
         ),
         plot=plot_shapes,
         table=lambda shapes: shapes,
-        families=registry.LINEAR,
+        families=(*registry.LINEAR, "other"),
         needs=("models", "fitted"),
         marks=("exact",),
         slow=True,

@@ -17,6 +17,9 @@ from rashomon_explorer.measures.reliance.class_reliance import takes_seconds
 from rashomon_explorer.mechanisms.langevin.states import StatesDetails
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
+from rashomon_explorer.networks.models import Additive
+from rashomon_explorer.networks.path import NetworkPlan
+from rashomon_explorer.networks.sets import NetworkSet
 from rashomon_explorer.plots import coefficients, guarantees, importance, prices
 from rashomon_explorer.plots.budget import HEIGHT
 from rashomon_explorer.plots.dots import MOST_PEOPLE
@@ -261,7 +264,12 @@ def feature_profile(card: FigureCard) -> FigureCall:
 
 def shapes(card: FigureCard) -> FigureCall | str:
     if (audit := card.state.exact_audit) is None:
-        return "An audited linear model has such functions.<br>Fit one under <b>Models</b>."
+        models = card.state.rashomon_set
+        if not (isinstance(models, NetworkSet) and isinstance(models.models.model, Additive)):
+            return "Additive models and audited linear models<br>have such functions."
+        names = models.feature_names[:-1]
+        of_set = Argument("explorer.rashomon_set", lambda: models)
+        return card.build({"feature": card.offer("feature", names, names[0]), "shapes": of_set})
     model, answers = audit.inputs.model, card.session.exact
     separate, mixing = model.separate_columns
     if not separate:
@@ -349,6 +357,8 @@ def bounds(card: FigureCard) -> FigureCall | str:
     if planned is None:
         return NO_DATA if state.data is None else NO_PLAN
     plan = Argument.known(planned, where)
+    if isinstance(planned, NetworkPlan):
+        return "No closeness of these models is promised:<br>their released losses measure it."
     if planned.of_trees:
         changes = {"plot": plot_tree_guarantee, "tabulate": tree_guarantee_table}
         return card.build({"planned": plan}, **changes)
@@ -426,6 +436,8 @@ def plan(card: FigureCard) -> FigureCall:
     planned = card.state.plan
     if planned is None:
         return card.message(NO_DATA if card.state.data is None else NO_PLAN, HEIGHT)
+    if isinstance(planned, NetworkPlan):
+        return card.message("No closeness is promised,<br>whatever the ε and number.", HEIGHT)
     if mechanism_traits(planned.mechanism).curator_only:
         return card.message("A free look costs nothing and guarantees nothing.", HEIGHT)
     offer = draw_cost(card.state)
@@ -437,7 +449,7 @@ def path_width(card: FigureCard) -> FigureCall | str:
     planned = card.state.plan
     if planned is None:
         return NO_DATA if card.state.data is None else NO_PLAN
-    if planned.of_trees or not isinstance(planned.details, StatesDetails):
+    if not isinstance(getattr(planned, "details", None), StatesDetails):
         return "Only one Langevin path has a share to choose:<br>choose it as the mechanism."
     return card.build({"planned": Argument.known(planned, "explorer.plan")})
 

@@ -11,13 +11,14 @@ from rashomon_explorer.explorer import fitting, messages
 from rashomon_explorer.explorer.background import BackgroundTask, in_page_loop
 from rashomon_explorer.explorer.panels.card import column, region, row, styled
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import FAMILIES, LINEAR, TREES
+from rashomon_explorer.explorer.state import FAMILIES, LINEAR, NETWORKS, TREES
 from rashomon_explorer.explorer.table_rows import table_rows
 from rashomon_explorer.explorer.widgets import controls as ui
 
+_NETWORKS = tuple(zip(("Neural network", "Additive model"), NETWORKS, strict=True))
 PRIVATE = {
-    "classification": (("Logistic regression", LINEAR), ("Sparse trees", TREES)),
-    "regression": (("Ridge (least squares)", LINEAR),),
+    "classification": (("Logistic regression", LINEAR), ("Sparse trees", TREES), *_NETWORKS),
+    "regression": (("Ridge (least squares)", LINEAR), *_NETWORKS),
 }
 """Estimators that are drawn privately, and their families, by task."""
 

@@ -22,6 +22,7 @@ from rashomon_explorer.mechanisms.planner import explain, improvement_messages
 from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.registry import mechanism_traits
 from rashomon_explorer.mechanisms.simulation.feasibility import feasibility_suggestions, preflight
+from rashomon_explorer.networks.path import NetworkPlan
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import cost_text, guaranteed, guaranteed_hits, number, percent
@@ -124,7 +125,7 @@ class PlanPanel(Panel):
             self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
             return
         rows = [_lead(plan)]
-        if plan.expected is not None:  # a prediction for one model
+        if isinstance(plan, Plan) and plan.expected is not None:  # a prediction for one model
             gain = f"{plan.expected.percent} %"
             rows.append(fact("Expected, not guaranteed", gain, str(plan.expected)))
         inputs = (plan.guarantee, self.state.account, self.state.uncharged, self.state.spent)
@@ -138,9 +139,11 @@ class PlanPanel(Panel):
 
     def _explain(self) -> str:
         plan = self.state.plan
-        lines = [] if plan is None else explain(plan).splitlines()
+        lines = explain(plan).splitlines() if isinstance(plan, Plan) else []
+        if isinstance(plan, NetworkPlan):
+            lines = [f"{name}: {value}" for name, value, *_ in plan._facts()]
         # The feasibility check on simulated rows takes a moment.
-        check = None if plan is None or plan.of_trees else preflight(plan)
+        check = preflight(plan) if isinstance(plan, Plan) and not plan.of_trees else None
         if check is not None:
             lines.append(f"{check.in_words} {feasibility_suggestions(plan)}".rstrip())
         return "".join(f"<p>{escape(line)}</p>" for line in lines)
@@ -148,7 +151,7 @@ class PlanPanel(Panel):
     def _list(self) -> str:
         """Candidates of the planner for the current plan, the best first."""
         plan = self.state.plan
-        if plan is None:
+        if not isinstance(plan, Plan):
             return ""
         if plan.of_trees:
             return f'<p class="rx-note">{_TREES}</p>'
@@ -184,13 +187,17 @@ class PlanPanel(Panel):
             return ""
         # Folded: Draw is always visible, with the same message and the suggestions.
         message = " ".join([text.sentence(why), *improvement_messages(self.state.plan)])
-        what = "Weak guarantee" if self.state.plan.expected is None else "Little is expected"
+        predicted = getattr(self.state.plan, "expected", None) is not None
+        what = "Little is expected" if predicted else "Weak guarantee"
         more = f"<summary>{what}</summary><p>{escape(message)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
 
 
-def _lead(plan: Plan) -> str:
+def _lead(plan: Plan | NetworkPlan) -> str:
     rows = f"for any {plan.n:,} rows"
+    if isinstance(plan, NetworkPlan):
+        measured = f"{plan.n_losses} released losses measure the share within ψ"
+        return fact("Closeness", "not promised", measured, kind="rx-lead")
     if mechanism_traits(plan.mechanism).curator_only:
         return fact("Draws within ψ", "all", "a free look at the rows: not private", kind="rx-lead")
     if plan.hit_rate is not None:
@@ -204,8 +211,10 @@ def excess_fact(plan: Plan) -> tuple[str, str]:
     return plan.excess_name, text.at_most(plan.stated_excess)
 
 
-def _law(plan: Plan) -> list[str]:
+def _law(plan: Plan | NetworkPlan) -> list[str]:
     """Inverse temperature if there is one, and the excess loss if it is not shown first."""
+    if isinstance(plan, NetworkPlan):
+        return [fact("Steps", f"{plan.n_steps:,}", f"{plan.batch_size:,.0f} rows each, on average")]
     if mechanism_traits(plan.mechanism).curator_only:
         return []
     cold = [text.number(plan.beta, 4)] if math.isfinite(plan.beta) else []

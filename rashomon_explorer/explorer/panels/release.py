@@ -23,7 +23,6 @@ from rashomon_explorer.explorer.release import AGGREGATES, Aggregate, AggregateR
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.plots.text import cost_text, number, percent, plural, sentence
-from rashomon_explorer.sets import RashomonSet
 
 _ALL, _SELECTED = "all", "selected"
 _NO_GROUPS = "no groups"
@@ -303,7 +302,7 @@ class TakePanel(Panel):
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")
         audit, psi = state.audit, float(state.audit_psi)
         choices = [] if state.choice is None else [state.choice]
-        is_readable = isinstance(models, RashomonSet) or family.trees_in(models) is not None
+        is_readable = family.may_be_released(models)
         has_rows = rows is not None and is_readable
         data, author = state.data, self.aggregates.author
         table = "models" if data is None else str(data.name)

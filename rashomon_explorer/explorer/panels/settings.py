@@ -12,15 +12,30 @@ import traitlets
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import selection, table_editor, table_rows
-from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, draws_trees
+from rashomon_explorer.explorer.family import (
+    NETWORK_SETTINGS,
+    TREE_SETTINGS,
+    class_in_words,
+    draws_trees,
+)
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.fitting import FittingPanel
 from rashomon_explorer.explorer.panels.plan import attack_text, excess_fact
-from rashomon_explorer.explorer.state import FAMILIES, LINEAR, OPEN, SETTINGS, TREES, ExplorerState
+from rashomon_explorer.explorer.state import (
+    FAMILIES,
+    LINEAR,
+    NETWORKS,
+    OPEN,
+    SETTINGS,
+    TREES,
+    ExplorerState,
+)
 from rashomon_explorer.explorer.widgets import controls as ui
 from rashomon_explorer.mechanisms.langevin.states import StatesDetails
+from rashomon_explorer.mechanisms.plans import Plan
 from rashomon_explorer.mechanisms.request import AUTO
+from rashomon_explorer.networks.path import NetworkPlan
 from rashomon_explorer.plots import text
 
 
@@ -146,7 +161,7 @@ class MechanismPicker:
         state = self.state
         if state.no_plan:
             return f"This mechanism is unavailable: {state.no_plan}"
-        if state.plan is None or state.plan.of_trees:
+        if not isinstance(state.plan, Plan) or state.plan.of_trees:
             return ""
         if state.uncharged:
             return f"Nothing is charged and nothing can be released: {state.uncharged}."
@@ -250,13 +265,16 @@ def meanings(state: ExplorerState) -> dict[str, str]:
     good = f"a loss of at most {psi} above the best"
     if state.family == TREES:
         good = f"at most {text.number(100 * state.psi)} more errors in 100 rows than the best"
+    elif state.family in NETWORKS:
+        good = f"a loss of at most {psi} above that of the best state"
     elif state.loss == "logistic" and state.data is not None and not state.unconfirmed_reason:
         guess = math.log(max(2, len(state.data.classes or ())))
         good = f"{good}; a guess has {text.number(guess)}"
     attack = "" if state.unconfirmed_reason else attack_text(state)
     private = f"an attacker with {attack}" if attack else "the cost of this draw alone"
     many = "all share one cost"
-    if not state.unconfirmed_reason and isinstance(getattr(plan, "details", None), StatesDetails):
+    one_path = isinstance(getattr(plan, "details", None), StatesDetails)
+    if not state.unconfirmed_reason and (one_path or isinstance(plan, NetworkPlan)):
         many = "one path: more cost nothing more"
     return {"psi": good, "epsilon": private, "n_draws": many}
 
@@ -285,9 +303,23 @@ def tree_lines(state: ExplorerState) -> tuple[str, ...]:
     )
 
 
+def network_lines(state: ExplorerState) -> tuple[str, ...]:
+    regression = state.data is not None and state.data.task == "regression"
+    kind = "RashomonNetworkRegressor" if regression else "RashomonNetworkClassifier"
+    names = (*NETWORK_SETTINGS, "n_draws")
+    settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
+    bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
+    table = f"schema=explorer.data.schema{bounds}"
+    return (
+        f"from rashomon_explorer import {kind}",
+        f"{kind}(model={state.family!r}, {settings}, {table})",
+    )
+
+
 LINES: Mapping[str, Callable[[ExplorerState], tuple[str, ...]]] = {
     LINEAR: linear_lines,
     TREES: tree_lines,
+    **dict.fromkeys(NETWORKS, network_lines),
 }
 
 
@@ -310,6 +342,7 @@ class ModelPanel(card.Panel):
         self._of = {
             LINEAR: (self.mechanism.widget, *(widgets[name] for name in LINEAR_ALONE)),
             TREES: (self.questions.widget, *(widgets[name] for name in TREES_ALONE)),
+            **dict.fromkeys(NETWORKS, ()),
         }
         super().__init__(
             state,
@@ -387,6 +420,8 @@ def _more_line(state: ExplorerState) -> str:
     if state.family == TREES:
         leaves = "leaf" if state.max_leaves == 1 else "leaves"
         return escape(f"trees of at most {state.max_leaves} {leaves} · {delta}")
+    if state.family in NETWORKS:
+        return escape(f"one path · {delta}")
     values = {name: getattr(state, name) for name in ("radius", "ridge")}
     regularised = [
         f"{name} {value if value == AUTO else text.number(value)}"

@@ -139,8 +139,10 @@ class Composition(curves.TradeOff):
 
     def epsilon(self, delta: float) -> float:
         """Upper bound on the least ε at δ; where the grid ends, by the best Rényi order."""
+        if delta > _NEAR_THE_END * (self._losses.infinite + self._losses.error):
+            return _OfLosses(self).epsilon(delta)  # no Rényi order is needed
         epsilon = super().epsilon(delta)
-        if delta == 0 or delta > _NEAR_THE_END * (self._losses.infinite + self._losses.error):
+        if delta == 0:
             return epsilon
         best = int(np.argmin(self._divergences + conversion(_ORDERS, delta, np)))
         low, high = _ORDERS[max(best - 1, 0)], _ORDERS[min(best + 1, len(_ORDERS) - 1)]
@@ -152,6 +154,16 @@ class Composition(curves.TradeOff):
         """Lower bound on f(α)."""
         epsilon = self._losses.lines()
         return curves.envelope(alpha, epsilon, self._profile(epsilon))
+
+
+@dataclass(frozen=True)
+class _OfLosses(curves.TradeOff):
+    """The curve of a composition by its loss distributions alone."""
+
+    of: Composition
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        return self.of._losses.delta(epsilon)
 
 
 @dataclass(frozen=True, eq=False)
