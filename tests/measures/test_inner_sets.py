@@ -34,7 +34,7 @@ def test_the_largest_curvature_is_that_of_a_grid(share):
 
 
 def problems():
-    for kind in KINDS:
+    for kind in [*KINDS][:4]:  # those with an L1 penalty have no ellipsoid inside
         yield from ((kind, *case(kind, seed)[:2]) for seed in (1, 3))
     X = RNG.normal(size=(60, 3))
     y = X[:, 0] + RNG.normal(size=60) > 0
@@ -84,7 +84,7 @@ def test_people_of_small_tables_are_decided_as_by_brute_force(tables, monkeypatc
     monkeypatch.setattr(brackets, "_MODELS", 0)
     monkeypatch.setattr(brackets.Expansion, "around", classmethod(lambda *_: None))
     excess, flips = [], []
-    for kind in KINDS:
+    for kind in [*KINDS][:4]:  # those with an L1 penalty have no ellipsoid inside
         for seed in range(tables):
             try:
                 problem, psi, directions, shares = case(kind, seed)

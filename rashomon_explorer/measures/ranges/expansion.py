@@ -26,6 +26,7 @@ _MOST_PARAMETERS = 42
 _MOST_WORK = 3e11  # rows × (pairs of parameters)²
 _STEPS = 3
 _BEYOND = 1e-9  # of a crossing, so that labels do change
+_FLAT = 1e-12  # of the largest curvature
 _ROUNDING = 1e-11  # relative: far above the errors of sums of n signed terms
 
 
@@ -82,6 +83,8 @@ class Expansion:
             return None
         hessian = problem.hessian(among.centre)
         curvatures, vectors = np.linalg.eigh(reach.whiten.T @ hessian @ reach.whiten)
+        if not curvatures[0] > _FLAT * curvatures[-1]:  # no curvature in a direction
+            return None
         axes = vectors / np.sqrt(curvatures)
         whiten, ellipsoid = reach.whiten @ axes, axes.T @ axes / reach.extent**2
         rows, scores = problem.rows @ whiten, problem.rows @ among.centre
