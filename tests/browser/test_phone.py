@@ -111,6 +111,9 @@ def test_what_has_no_room_opens_and_closes(page):
 
 @pytest.mark.law
 def test_every_figure_has_room(page):
+    page.plan()
+    page.draw()
+    page.drawn()  # also where no earlier test of this page has drawn
     for figure in FIGURES:
         _has_room(page, figure)
 
