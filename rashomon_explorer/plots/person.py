@@ -227,6 +227,7 @@ def plot_person(
     figure = theme.new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
         text.join_notes(_decision(models, scores), _flips(flip, models), inside),
+        height=330,
     )
     if exact is not None:
         look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}

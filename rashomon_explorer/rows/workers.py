@@ -203,9 +203,7 @@ class DaskWorkers:
                     "same path"
                 ) from error
             except Exception as error:
-                # A scheduler that has just lost a worker may raise its address as a KeyError.
-                names_worker = isinstance(error, KeyError) and "://" in str(error)
-                if self._running and not (names_worker or isinstance(error, _connection_errors())):
+                if self._running and not isinstance(error, _connection_errors()):
                     raise
                 self._sent = None  # the rows may have been on a lost worker
                 if trial == _TRIES or not self._has_worker(watch):
@@ -266,8 +264,14 @@ class DaskWorkers:
             _on_worker, parts, data, task=task, shared=shared, work=work, pure=False
         )
         # Gather all before the first is used: a second attempt would yield it again.
-        gathered = self.client.gather(futures, asynchronous=True)
-        return list(self._wait_for(gathered, watch, futures))
+        try:
+            gathered = self.client.gather(futures, asynchronous=True)
+            return list(self._wait_for(gathered, watch, futures))
+        except Exception as error:
+            # Dask raises errors of many classes where it loses a worker while it gathers.
+            if isinstance(error, ClusterError) or any(f.status == "error" for f in futures):
+                raise
+            raise ConnectionError(f"no task failed, but {type(error).__name__}: {error}") from error
 
     def _shared(self, source: Any, watch: ClusterWatch) -> Any:
         """Return a source that each task needs whole, sent once."""

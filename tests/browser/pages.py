@@ -16,7 +16,7 @@ FIGURES = {
 """The view of each figure of linear models."""
 
 OF_TREES = {
-    "dots": "people", "tree_questions": "features", "tree_use": "features", "tree_sizes": "set",
+    "dots": "people", "tree_questions": "features", "tree_use": "set", "tree_sizes": "set",
     "tree_parity": "people", "trees": "set", "rules": "set", "witness": "set", "tree_list": "set",
 }  # fmt: skip
 """The view of each figure of sparse trees."""
@@ -100,6 +100,7 @@ class Page:
             lambda: next((b for b in self.shown(lines) if b.text == step), None), f"the line {step}"
         )
         if button.get_attribute("aria-expanded") != unfolded:
+            self.run("arguments[0].scrollIntoView({block: 'center'})", button)
             button.click()
 
     def wait(self, condition, what):
