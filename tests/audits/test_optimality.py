@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from rashomon_explorer import audit
-from rashomon_explorer.audits.result import Optimality
+from rashomon_explorer.audits.comparison import Optimality
 
 X, Y = (part[:250] for part in load_breast_cancer(return_X_y=True, as_frame=True))
 X = X.iloc[:, :15]
