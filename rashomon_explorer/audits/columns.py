@@ -333,7 +333,7 @@ def is_whole(column: pd.Series) -> bool:
     return bool(len(values) and (values == np.rint(values)).all())
 
 
-def tried_places(column: pd.Series, most: int) -> list[int]:
+def tried_rows(column: pd.Series, most: int) -> list[int]:
     """Places in a column of at most about ``most`` different values, and of a missing one."""
     missing = np.flatnonzero(column.isna().to_numpy())[:1].tolist()
     present = column.dropna()
@@ -361,19 +361,19 @@ def shape_rows(column: pd.Series, encoded: FloatArray) -> list[int]:
 
     A function with few steps has both ends of each; a curve has points even in rows and in values.
     """
-    places = np.array(tried_places(column, len(column) if is_number(column) else 0))
-    values = column.iloc[places].reset_index(drop=True)
+    positions = np.array(tried_rows(column, len(column) if is_number(column) else 0))
+    values = column.iloc[positions].reset_index(drop=True)
     if not is_number(column):
         values = values if values.dtype == "category" else values.astype(object).map(str, "ignore")
-        return places[values.sort_values(kind="stable").index].tolist()
+        return positions[values.sort_values(kind="stable").index].tolist()
     distinct = values.dropna().to_numpy(dtype=float)
-    ends = np.flatnonzero((np.diff(encoded[places[: len(distinct)]], axis=0) != 0).any(axis=1))
+    ends = np.flatnonzero((np.diff(encoded[positions[: len(distinct)]], axis=0) != 0).any(axis=1))
     points = np.concatenate([ends, ends + 1])
     if len(ends) > _MOST_STEPS:
         even = np.searchsorted(distinct, np.linspace(distinct[0], distinct[-1], _CURVE))
         points = np.append(np.linspace(0, len(distinct) - 1, _CURVE).round().astype(int), even)
-    last = [0, max(len(distinct), 1) - 1, *range(len(distinct), len(places))]
-    return places[np.unique([*points, *last])].tolist()
+    last = [0, max(len(distinct), 1) - 1, *range(len(distinct), len(positions))]
+    return positions[np.unique([*points, *last])].tolist()
 
 
 def changed_rows(table: pd.DataFrame, rows: Any, place: int, values: Any) -> pd.DataFrame:
@@ -394,7 +394,7 @@ def responses(
     count = min(len(table), 2 if wide else _ROWS)
     rows = np.sort(rng.choice(len(table), count, replace=False))
     tried = [
-        table.iloc[:, position].take(tried_places(table.iloc[:, position], 4 if wide else _VALUES))
+        table.iloc[:, position].take(tried_rows(table.iloc[:, position], 4 if wide else _VALUES))
         for position in range(table.shape[1])
     ]
     blocks = [changed_rows(table, rows, position, values) for position, values in enumerate(tried)]

@@ -361,7 +361,7 @@ class KnownRows:
         """Rows of a table, a matrix or a list of texts."""
         return cls(_row_keys(X))
 
-    def places(self, X: Any) -> NDArray[np.intp]:
+    def positions(self, X: Any) -> NDArray[np.intp]:
         """Position (n_rows,) of each row of ``X``, −1 if it is new; of equal rows the first."""
         keys = _row_keys(X)
         if np.array_equal(keys, self.keys):
@@ -444,7 +444,7 @@ class CrossFittedModels(FittedModels):
     def _answer(self, X: Any, predict: Any, held_out: NDArray[Any]) -> NDArray[Any]:
         if X is None:
             return held_out
-        positions = self.rows.places(X)
+        positions = self.rows.positions(X)
         new = np.flatnonzero(positions < 0)
         answers = held_out[:, np.maximum(positions, 0)]
         if len(new) and len(self):
@@ -464,12 +464,12 @@ class CrossFittedModels(FittedModels):
         """Return the fits without the first fold, which answer for changed rows, too."""
         return FittedModels(self.estimators, self.classes, self.columns, self.decision)
 
-    def take(self, places: NDArray[np.intp]) -> Self:
+    def take(self, positions: NDArray[np.intp]) -> Self:
         """Return the models at the given indices."""
-        labels = None if self.held_out_labels is None else self.held_out_labels[places]
+        labels = None if self.held_out_labels is None else self.held_out_labels[positions]
         return replace(
-            super().take(places),
-            fits=tuple(self.fits[position] for position in places),
-            held_out_scores=self.held_out_scores[places],
+            super().take(positions),
+            fits=tuple(self.fits[position] for position in positions),
+            held_out_scores=self.held_out_scores[positions],
             held_out_labels=labels,
         )

@@ -108,11 +108,11 @@ class SampledSet(PredictorSet):
         )
         return replace(self, models=models, reference=reference, classes=classes)
 
-    def _at(self, places: ModelIndices) -> dict[str, Any]:
+    def _at(self, indices: ModelIndices) -> dict[str, Any]:
         return {
-            **super()._at(places),
-            "kinds": tuple(self.kinds[position] for position in places),
-            "errors": self.errors[places],
+            **super()._at(indices),
+            "kinds": tuple(self.kinds[position] for position in indices),
+            "errors": self.errors[indices],
         }
 
 

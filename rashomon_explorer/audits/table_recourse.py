@@ -335,9 +335,9 @@ class _Task:
             values.append(column.values.iloc[level])
         return values
 
-    def changed(self, values: Sequence[Sequence[Any]], places: Any = None) -> pd.DataFrame:
+    def changed(self, values: Sequence[Sequence[Any]], positions: Any = None) -> pd.DataFrame:
         """Rows of people with other values of the changeable columns."""
-        rows = (self.people if places is None else self.people.iloc[places]).copy()
+        rows = (self.people if positions is None else self.people.iloc[positions]).copy()
         for number, column in enumerate(self.columns):
             old = rows.iloc[:, column.position]
             new = pd.Series([each[number] for each in values], index=rows.index)
@@ -374,9 +374,9 @@ class _Answers:
         status = np.full(n, "undecided", dtype=object)
         return cls(status, np.full((n, 5), np.nan), [None] * n, [None] * n)
 
-    def confirm(self, task: _Task, places: Any) -> None:
+    def confirm(self, task: _Task, positions: Any) -> None:
         """Leave people undecided whose changed row the set or the fitted model refuses."""
-        reached = [person for person in places if self.status[person] == "found"]
+        reached = [person for person in positions if self.status[person] == "found"]
         if not reached:
             return
         rows: Any = [self.rows[person] for person in reached]

@@ -156,12 +156,12 @@ def test_models_of_arrays_find_the_columns_of_the_table_by_name():
 )
 def test_rows_are_recognised_by_value(rows):
     known = KnownRows.from_table(rows)
-    assert known.places(rows).tolist() == [0, 1, 2]
+    assert known.positions(rows).tolist() == [0, 1, 2]
     first = rows.iloc[[1]] if isinstance(rows, pd.DataFrame) else rows[1:2]
-    assert known.places(first).tolist() == [1]
+    assert known.positions(first).tolist() == [1]
     if isinstance(rows, pd.DataFrame):
-        assert known.places(rows.assign(a=rows["a"].astype("Int64"))).tolist() == [0, 1, 2]
-        assert known.places(rows.assign(a=5)).tolist() == [-1, -1, -1]
+        assert known.positions(rows.assign(a=rows["a"].astype("Int64"))).tolist() == [0, 1, 2]
+        assert known.positions(rows.assign(a=5)).tolist() == [-1, -1, -1]
 
 
 def test_folds_hold_each_row_once_and_every_class_of_two_rows_is_in_each_fit():
