@@ -267,9 +267,11 @@ class DaskWorkers:
         try:
             gathered = self.client.gather(futures, asynchronous=True)
             return list(self._wait_for(gathered, watch, futures))
+        except (ClusterError, MemoryError):
+            raise
         except Exception as error:
             # Dask raises errors of many classes where it loses a worker while it gathers.
-            if isinstance(error, ClusterError) or any(f.status == "error" for f in futures):
+            if any(future.status == "error" for future in futures):
                 raise
             raise ConnectionError(f"no task failed, but {type(error).__name__}: {error}") from error
 
@@ -338,7 +340,7 @@ class DaskWorkers:
         """Send rows to one worker; a scheduler that loses it may raise any error."""
         try:
             return self._wait_for(self.client.scatter(source, hash=False, asynchronous=True), watch)
-        except (TypeError, PickleError, ClusterError):  # these rows cannot be sent at all
+        except (TypeError, PickleError, ClusterError, MemoryError):  # rows that cannot be sent
             raise
         except Exception as error:  # no row was read yet: the cause is the connection
             raise ConnectionError(f"{type(error).__name__}: {error}") from error

@@ -161,6 +161,10 @@ def test_an_error_that_no_task_raised_is_a_lost_worker_and_an_error_of_a_task_is
     table = chunk_rows(X[:20_000], Y[:20_000], executor=threads)
     assert table.reduce(counted) == (20_000,)
 
+    raised.append(MemoryError("of this process"))
+    with pytest.raises(MemoryError, match="of this process"):
+        table.reduce(counted)
+
     def fail(X, y):
         raise KeyError("income")
 
